@@ -1,0 +1,5 @@
+"""`python -m exampp`."""
+
+from exampp.cli.main import main
+
+main()

@@ -1,0 +1,171 @@
+"""`exampp evaluate`: leaderboards, rank correlation, EXAM-Qrels."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import exampp
+from exampp.cli.options import (
+    BankName,
+    CollectionOrWorkbench,
+    GraderName,
+    ItemKind,
+    OnBadLine,
+    PromptName,
+    Style,
+    TableStyle,
+)
+from exampp.cli.output import remark, show
+
+if TYPE_CHECKING:
+    from exampp.records.gradebook import Gradebook
+
+
+class FacetMode(StrEnum):
+    """How subtopics count."""
+
+    auto = "auto"
+    query = "query"
+    subtopic = "subtopic"
+    pool = "pool"
+
+
+class MissingPolicy(StrEnum):
+    """How cells without a grade count."""
+
+    zero = "zero"
+    skip = "skip"
+    bounds = "bounds"
+
+
+class Label(StrEnum):
+    """How ratings become a relevance label."""
+
+    BEST = "best"
+    COUNT = "count"
+
+
+class Gains(StrEnum):
+    """How labels become gains."""
+
+    graded = "graded"
+    above = "above"
+    binary = "binary"
+
+
+class Compat(StrEnum):
+    """Whose definitions hold."""
+
+    exam = "exam"
+    rubric = "rubric"
+
+
+def evaluate(
+    collection: CollectionOrWorkbench,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measure",
+            "-m",
+            help="Cover@20, nCover@20, or any measure of ir_measures; repeat for several. "
+            "[default: Cover@20, nCover@20, nDCG@20]",
+        ),
+    ] = None,
+    min_rating: Annotated[
+        list[int] | None,
+        typer.Option(
+            help="Lowest rating that counts as an answer; repeat for several. "
+            "[default: 4, or the highest of a shorter scale]"
+        ),
+    ] = None,
+    grader: GraderName = None,
+    prompt: PromptName = None,
+    kind: ItemKind = None,
+    bank: BankName = None,
+    run: Annotated[
+        list[Path] | None, typer.Option(help="Evaluate this run file instead; repeat for several.")
+    ] = None,
+    official: Annotated[
+        Path | None, typer.Option(help="Correlate with this official leaderboard.")
+    ] = None,
+    facets: Annotated[
+        FacetMode, typer.Option(help="Bank and rankings per query, per subtopic, or pooled.")
+    ] = FacetMode.auto,
+    missing: Annotated[
+        MissingPolicy, typer.Option(help="Cells without a grade: not covered, left out, or both.")
+    ] = MissingPolicy.zero,
+    label: Annotated[
+        Label, typer.Option(help="Relevance label: best rating, or number of covered items.")
+    ] = Label.BEST,
+    at_least: Annotated[
+        int, typer.Option(help="Items that must reach the threshold: the label is the m-th best.")
+    ] = 1,
+    gains: Annotated[
+        Gains, typer.Option(help="Labels as they are, 0 below the threshold, or 1 and 0.")
+    ] = Gains.graded,
+    qrels: Annotated[Path | None, typer.Option(help="Write EXAM-Qrels to this file.")] = None,
+    per_query: Annotated[
+        bool, typer.Option("--per-query", help="A row for every system and query.")
+    ] = False,
+    compat: Annotated[
+        Compat, typer.Option(help="rubric: the definitions of the papers' own program.")
+    ] = Compat.exam,
+    on_error: Annotated[
+        OnBadLine, typer.Option(help="A bad line of a graded file: refuse the file, or skip.")
+    ] = OnBadLine.refuse,
+    style: TableStyle = Style.text,
+) -> None:
+    """Score all systems: EXAM-Cover, and ranking measures on EXAM-Qrels.
+
+    COLLECTION may be a file of graded passages; --bank then names a bank file.
+    """
+    from exampp.collection import DEFAULT_MEASURES, evaluate_gradebook, open_grades
+    from exampp.evaluate import tables
+
+    opened = open_grades(collection, on_error.value)
+    book = opened.gradebook(
+        grader=grader, prompt=prompt, kind=kind.value if kind else None, bank=bank
+    )
+    labelling = exampp.Labelling(label.value, at_least, gains.value)
+    board = evaluate_gradebook(
+        book,
+        measure or DEFAULT_MEASURES,
+        min_rating,
+        runs=run or (),
+        facets=facets.value,
+        missing=missing.value,
+        labelling=labelling,
+        compat=compat.value,
+    )
+    if per_query:
+        show(tables.per_query(board), style.value)
+    else:
+        machine = style in (Style.tsv, Style.csv, Style.json)
+        show(tables.tidy(board) if machine else tables.wide(board), style.value)
+    if official:
+        _correlate(board, official, style)
+    if qrels:
+        threshold = min_rating[0] if min_rating else None
+        _write_qrels(book, labelling, threshold, board.facets == "subtopic", qrels)
+
+
+def _correlate(board: exampp.Leaderboard, official: Path, style: Style) -> None:
+    from exampp.evaluate import tables
+    from exampp.formats import leaderboards
+
+    if style is Style.text:
+        typer.echo()
+    show(tables.correlations(board, leaderboards.read(official)), style.value)
+
+
+def _write_qrels(
+    book: Gradebook, labelling: exampp.Labelling, threshold: int | None, by_subtopic: bool, to: Path
+) -> None:
+    from exampp.collection import write_qrels
+
+    count = write_qrels(book, to, labelling, threshold, by_subtopic=by_subtopic)
+    remark(f"{to}: {count} labels")

@@ -1,0 +1,75 @@
+"""The `exampp` command: arguments in, errors as one clear sentence out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+import exampp
+from exampp.cli import demo, evaluate, grade, inputs, prompts
+from exampp.errors import ExamError
+
+app = typer.Typer(
+    name="exampp",
+    help="Evaluate retrieval, generation and RAG systems by an exam.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"exampp {exampp.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Evaluate retrieval, generation and RAG systems by an exam."""
+
+
+app.command("demo")(demo.demo)
+app.command("init")(inputs.init)
+app.command("import")(inputs.import_)
+app.command("export")(inputs.export)
+app.command("grade")(grade.grade)
+app.command("status")(grade.status)
+app.command("evaluate")(evaluate.evaluate)
+app.add_typer(prompts.app, name="prompts")
+
+
+def main() -> None:
+    """Run the command line; the exit code is 0 done, 1 unfinished, 2 bad input, 130 interrupted."""
+    try:
+        app()
+    except ExamError as error:
+        _fail(f"exampp: {error}", error.exit_code)
+    except KeyboardInterrupt:
+        _fail("exampp: interrupted", 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    except Exception as error:
+        if os.environ.get("EXAMPP_DEBUG"):
+            raise
+        _fail(
+            f"exampp: unexpected {type(error).__name__}: {error}\n"
+            "This is a defect of exampp. EXAMPP_DEBUG=1 shows where; please report it.",
+            1,
+        )
+
+
+def _fail(text: str, code: int) -> None:
+    sys.stdout.flush()
+    print(text, file=sys.stderr)
+    sys.exit(code)

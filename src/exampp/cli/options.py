@@ -1,0 +1,75 @@
+"""Options that several commands share, each with one meaning everywhere."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+CollectionFile = Annotated[
+    Path, typer.Argument(metavar="COLLECTION", help="The collection, such as my.exam.")
+]
+CollectionOrWorkbench = Annotated[
+    Path,
+    typer.Argument(
+        metavar="COLLECTION", help="A collection, or graded passages (graded.jsonl.gz)."
+    ),
+]
+GraderName = Annotated[
+    str | None,
+    typer.Option(help="Which grader's grades: a model, model:prompt, or the start of its key."),
+]
+PromptName = Annotated[str | None, typer.Option(help="Grades made with this prompt.")]
+
+
+class Kind(StrEnum):
+    """What a grader grades passages against."""
+
+    question = "question"
+    nugget = "nugget"
+    query = "query"
+
+
+class Style(StrEnum):
+    """How a table is written."""
+
+    text = "text"
+    tsv = "tsv"
+    csv = "csv"
+    json = "json"
+    markdown = "markdown"
+    latex = "latex"
+
+
+class OnBadLine(StrEnum):
+    """What becomes of a bad line."""
+
+    refuse = "refuse"
+    skip = "skip"
+
+
+class UnknownPassages(StrEnum):
+    """What becomes of ranked passages without a text."""
+
+    error = "error"
+    keep = "keep"
+
+
+class ExportFormat(StrEnum):
+    """What a collection can be written as."""
+
+    workbench = "workbench"
+    bank = "bank"
+    runs = "runs"
+    judgments = "judgments"
+    queries = "queries"
+    passages = "passages"
+
+
+ItemKind = Annotated[Kind | None, typer.Option(help="Grades of this kind of item.")]
+BankName = Annotated[
+    str | None, typer.Option(help="The bank, where the collection has several of this kind.")
+]
+TableStyle = Annotated[Style, typer.Option("--format", help="How tables are written.")]

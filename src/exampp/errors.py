@@ -1,0 +1,81 @@
+"""Every error that exampp raises on purpose.
+
+    ExamError
+    |-- InputError        a file, an option or a value is not what it must be (exit code 2)
+    |   `-- AmbiguousGrader   several graders match and one must be chosen
+    `-- Unfinished        the work could not be finished; what was done is kept (exit code 1)
+        `-- CollectionBusy    another process holds the collection
+
+The text of an error says what was wrong, where (file, line, field) and how to mend it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+
+class ExamError(Exception):
+    """Base of all errors of exampp; `exit_code` is what the command line ends with."""
+
+    exit_code = 1
+
+
+class InputError(ExamError):
+    """Something given to exampp is not what it must be.
+
+    `what` is the fault; `file`, `line` (counted from 1) and `field` (such as
+    `exam_grades[0].llm`) say where; `mend` says what to do about it.
+    """
+
+    exit_code = 2
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        file: str | Path | None = None,
+        line: int | None = None,
+        field: str = "",
+        mend: str = "",
+    ) -> None:
+        self.what = what
+        self.file = None if file is None else str(file)
+        self.line = line
+        self.field = field
+        self.mend = mend
+        super().__init__(what)
+
+    @property
+    def where(self) -> str:
+        """`file:line, field`, as far as known."""
+        place = self.file or ""
+        if self.line is not None:
+            place += f":{self.line}" if place else f"line {self.line}"
+        return ", ".join(part for part in (place, self.field) if part)
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.what}" if self.where else self.what
+        return f"{text}. {self.mend}" if self.mend else text
+
+    def at(self, file: str | Path | None = None, line: int | None = None) -> InputError:
+        """Fill in the place where the raiser did not know it, and return self."""
+        self.file = self.file or (None if file is None else str(file))
+        self.line = self.line if self.line is not None else line
+        return self
+
+
+class AmbiguousGrader(InputError):
+    """More than one grader fits what was asked for; `graders` are their names."""
+
+    def __init__(self, what: str, graders: Sequence[str]) -> None:
+        super().__init__(what)
+        self.graders = tuple(graders)
+
+
+class Unfinished(ExamError):
+    """The work stopped before its end; everything committed stays and a rerun continues."""
+
+
+class CollectionBusy(Unfinished):
+    """Another process holds the write lock of the collection."""

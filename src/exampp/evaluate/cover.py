@@ -1,0 +1,332 @@
+"""EXAM-Cover and n-Cover: how much of the bank the first passages of a system cover.
+
+An item is covered by a set of passages if the grade of some passage of the set reaches the
+threshold tau. With P the first k passages of a system for a query, B its bank and w the weights,
+
+    Cover  = w(covered by P) / w(B)
+    nCover = w(covered by P) / w(covered by all graded passages of the query)
+
+The mean goes over all queries that have a bank: a query that a system does not answer counts 0.
+nCover is undefined, and the query left out of it, where the whole pool covers nothing. With
+subtopics both are computed per subtopic, and the mean of these is the value of the query.
+
+A cell (passage, item) without a grade is missing. Policies: `zero` counts it as below tau; with
+`skip` it leaves numerator and denominator, so that an item of which no cell of P is graded is as
+if it were not in the bank; `bounds` computes `zero` and besides how low and how high the value
+could be, whatever the missing grades are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.errors import InputError
+from exampp.evaluate.exams import (
+    Exam,
+    FacetChoice,
+    Facets,
+    Indices,
+    Order,
+    Sat,
+    all_together,
+    by_rank,
+    exams,
+    lay_out,
+    resolve_facets,
+)
+from exampp.evaluate.policy import EXAM, Policy
+from exampp.evaluate.values import Values, masked, ratio
+from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
+
+Missing = Literal["zero", "skip", "bounds"]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Part = tuple[Floats, Bools]
+
+OVERALL = "_overall_"
+"""Stands for a system that returned the whole pool."""
+
+
+@dataclass(frozen=True, slots=True)
+class Covers:
+    """Cover or n-Cover at one threshold: `values`, and their bounds where these were asked for.
+
+    `overall` is the same of the whole pool, as one system.
+    """
+
+    values: Values
+    overall: Values
+    low: Values | None = None
+    high: Values | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CoverResult:
+    """Cover and n-Cover of every system on every query, for several thresholds.
+
+    `cover` and `n_cover` are aligned with `thresholds`; their systems are `systems`, their
+    queries `query_ids`. Per system, `missing_cells` is the share of cells of its first k passages
+    without a grade, `ungraded` the share of those passages without any grade (both None where it
+    returned nothing), `unanswered` the number of queries without a passage of it. `no_bank` are
+    the queries without items, which count nowhere.
+    """
+
+    systems: tuple[str, ...]
+    query_ids: tuple[str, ...]
+    thresholds: tuple[int, ...]
+    facets: Facets
+    cover: tuple[Covers, ...]
+    n_cover: tuple[Covers, ...]
+    missing_cells: tuple[float | None, ...]
+    ungraded: tuple[float | None, ...]
+    unanswered: tuple[int, ...]
+    no_bank: tuple[str, ...]
+    overall_missing_cells: float | None
+    overall_ungraded: float | None
+
+
+def cover(
+    gradebook: Gradebook,
+    thresholds: Sequence[int],
+    *,
+    k: int = 20,
+    facets: FacetChoice = "auto",
+    missing: Missing = "zero",
+    policy: Policy = EXAM,
+) -> CoverResult:
+    """Cover and n-Cover of all systems at several thresholds, in one pass over the grades.
+
+    Raises:
+        InputError: k is below 1, or there is no such facet mode or way with missing cells.
+    """
+    if missing not in get_args(Missing):
+        raise InputError(
+            f"there is no way {missing!r} with missing cells",
+            mend=f"Ways: {', '.join(get_args(Missing))}",
+        )
+    if k < 1:
+        raise InputError(f"the cutoff must be 1 or more, not {k}")
+    mode = resolve_facets(gradebook, facets)
+    tau = np.array(thresholds, np.int32)
+    papers = groupby(_papers(gradebook, mode, k, policy), key=lambda exam: exam.query.query_id)
+    marks = [
+        _mean_marks([_mark(exam, tau, k, missing, policy) for exam in of_query])
+        for _, of_query in papers
+    ]
+    return _result(gradebook, mode, tuple(thresholds), marks, policy)
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """One exam, or one query: [thresholds, systems], the whole pool being the last system.
+
+    `parts` are Cover and n-Cover and, only if asked for, low and high Cover, low and high n-Cover.
+    `cells` is [4, systems]: cells, missing cells, passages, ungraded passages.
+    """
+
+    query_id: str
+    parts: tuple[Part, ...]
+    answered: Bools
+    cells: NDArray[np.int64]
+
+
+def _papers(gradebook: Gradebook, facets: Facets, k: int, policy: Policy) -> Iterable[Exam]:
+    if policy.ranks_as_written:
+        found = exams(gradebook, "query", _up_to_rank(k), all_together)
+    else:
+        found = exams(gradebook, facets, by_rank)
+    for exam in found:
+        items = exam.items
+        if policy.graded_items_only:
+            items = items[(exam.query.ratings[:, items] != MISSING).any(axis=0)]
+        items = items[exam.query.weights[items] > 0]
+        if len(items):
+            yield Exam(exam.query, exam.exam_id, items, exam.passages)
+
+
+def _up_to_rank(k: int) -> Order:
+    def order(query: QueryGrades, ranking: Ranking) -> Indices:  # noqa: ARG001
+        if ranking.ranks is None:
+            return ranking.passages[:k]
+        return ranking.passages[ranking.ranks <= k]
+
+    return order
+
+
+def _mark(exam: Exam, tau: NDArray[np.int32], k: int, missing: Missing, policy: Policy) -> _Marks:
+    """Mark one exam; the whole pool sits it as one more system, at the end."""
+    ratings = exam.query.ratings[:, exam.items]
+    weights = exam.query.weights[exam.items]
+    depth = None if policy.ranks_as_written else k
+    cut = [p if p is None else p[:depth] for p in exam.passages]
+    sat = lay_out([*cut, np.arange(exam.query.pool_size, dtype=np.int32)])
+    seen = ratings[sat.passages]
+    lacking = seen == MISSING
+    best = _per_system(np.maximum, seen, sat, MISSING)
+    covered = best >= tau[:, None, None]
+    by_pool = (ratings.max(axis=0, initial=MISSING) >= tau[:, None])[:, None, :]
+    if missing == "skip":
+        parts = _skipping(covered, best != MISSING, by_pool, weights, sat.answered)
+    else:
+        parts = _counting(covered, by_pool, weights)
+    if missing == "bounds":
+        unknown = _per_system(np.logical_or, lacking, sat, False)
+        pooled = lacking & (sat.passages < exam.query.pool_size)[:, None]
+        inside = _per_system(np.add, pooled.astype(np.int32), sat, 0)
+        # The last system is the whole pool: what it lacks beyond a system's own is elsewhere.
+        parts += _bounds(covered, unknown, inside[-1] > inside, by_pool, weights)
+    return _Marks(exam.query.query_id, parts, sat.answered, _cells(lacking, sat))
+
+
+def _per_system(reduce: np.ufunc, rows: NDArray[Any], sat: Sat, empty: int) -> NDArray[Any]:
+    """Reduce the rows of every system, [systems, items]; `empty` where it returned nothing."""
+    out = np.full((len(sat.answered), rows.shape[1]), empty, rows.dtype)
+    if len(rows):
+        out[sat.answered] = reduce.reduceat(rows, np.flatnonzero(sat.position == 0), axis=0)
+    return out
+
+
+def _counting(covered: Bools, by_pool: Bools, weights: Floats) -> tuple[Part, ...]:
+    """Cover and n-Cover, a missing cell being below every threshold."""
+    got = covered @ weights
+    return ratio(got, weights.sum()), ratio(got, by_pool @ weights)
+
+
+def _skipping(
+    covered: Bools, kept: Bools, by_pool: Bools, weights: Floats, answered: Bools
+) -> tuple[Part, ...]:
+    """Cover and n-Cover without the items of which the system has no graded cell."""
+    # Who returned nothing has no missing cells either, and covers nothing.
+    kept = kept | ~answered[:, None]
+    got = covered @ weights
+    return ratio(got, kept @ weights), ratio(got, (kept & by_pool) @ weights)
+
+
+def _bounds(
+    covered: Bools, unknown: Bools, elsewhere: Bools, by_pool: Bools, weights: Floats
+) -> tuple[Part, ...]:
+    """The lowest and highest Cover and n-Cover that any grades of the missing cells can give.
+
+    n-Cover is lowest if all that is unknown outside the system's passages covers, and nothing
+    inside; it is highest the other way around, where what is covered inside is in the pool too.
+    """
+    may = covered | unknown
+    defined = by_pool @ weights > 0
+    low, _ = ratio(covered @ weights, (by_pool | elsewhere) @ weights)
+    high, _ = ratio(may @ weights, (by_pool | may) @ weights)
+    total = weights.sum()
+    counts = np.broadcast_to(defined, low.shape)
+    return (
+        ratio(covered @ weights, total),
+        ratio(may @ weights, total),
+        (low, counts),
+        (high, counts),
+    )
+
+
+def _cells(lacking: Bools, sat: Sat) -> NDArray[np.int64]:
+    def count(amounts: NDArray[Any]) -> NDArray[np.int64]:
+        return np.bincount(sat.system, amounts, len(sat.answered)).astype(np.int64)
+
+    items = lacking.shape[1]
+    missing = lacking.sum(axis=1)
+    passages = np.bincount(sat.system, minlength=len(sat.answered)).astype(np.int64)
+    return np.stack([passages * items, count(missing), passages, count(missing == items)])
+
+
+def _mean_marks(marks: Sequence[_Marks]) -> _Marks:
+    """The mean over the exams of a query, over those where a value is defined."""
+    if len(marks) == 1:
+        return marks[0]
+    parts = []
+    for same in zip(*(mark.parts for mark in marks), strict=True):
+        values = np.stack([value for value, _ in same])
+        defined = np.stack([counts for _, counts in same])
+        parts.append(ratio(np.where(defined, values, 0).sum(axis=0), defined.sum(axis=0)))
+    return _Marks(
+        query_id=marks[0].query_id,
+        parts=tuple(parts),
+        answered=np.logical_or.reduce([mark.answered for mark in marks]),
+        cells=np.sum([mark.cells for mark in marks], axis=0),
+    )
+
+
+def _result(
+    gradebook: Gradebook,
+    facets: Facets,
+    thresholds: tuple[int, ...],
+    marks: Sequence[_Marks],
+    policy: Policy,
+) -> CoverResult:
+    systems = len(gradebook.systems)
+    answered = np.zeros((systems + 1, len(marks)), np.bool_)
+    cells = np.zeros((4, systems + 1), np.int64)
+    for index, mark in enumerate(marks):
+        answered[:, index] = mark.answered
+        cells += mark.cells
+    counted = answered if policy.answered_only else np.ones_like(answered)
+    tables = [_table(part, counted) for part in zip(*(mark.parts for mark in marks), strict=True)]
+    tables = tables or [_nothing(len(thresholds), systems + 1)] * 2
+    cover, n_cover, *bounds = tables
+    with_bank = [mark.query_id for mark in marks]
+    known = set(with_bank)
+    *missing_cells, overall_missing = _shares(cells[1], cells[0])
+    *ungraded, overall_ungraded = _shares(cells[3], cells[2])
+    return CoverResult(
+        systems=gradebook.systems,
+        query_ids=tuple(with_bank),
+        thresholds=thresholds,
+        facets=facets,
+        cover=_covers(cover, bounds[:2]),
+        n_cover=_covers(_fill_empty(n_cover, counted, policy), bounds[2:]),
+        missing_cells=tuple(missing_cells),
+        ungraded=tuple(ungraded),
+        unanswered=tuple(int(n) for n in (~answered[:-1]).sum(axis=1)),
+        no_bank=tuple(q.query_id for q in gradebook.queries if q.query_id not in known),
+        overall_missing_cells=overall_missing,
+        overall_ungraded=overall_ungraded,
+    )
+
+
+def _table(parts: Sequence[Part], counted: Bools) -> Part:
+    """Per-query values, [thresholds, systems, queries]."""
+    values = np.stack([value for value, _ in parts], axis=-1)
+    return values, np.stack([defined for _, defined in parts], axis=-1) & counted
+
+
+def _nothing(thresholds: int, systems: int) -> Part:
+    return np.zeros((thresholds, systems, 0)), np.zeros((thresholds, systems, 0), np.bool_)
+
+
+def _fill_empty(part: Part, counted: Bools, policy: Policy) -> Part:
+    values, defined = part
+    if policy.empty_n_cover is None:
+        return part
+    filled = np.where(defined, values, policy.empty_n_cover)
+    filled[:, -1] = 1.0
+    return filled, np.broadcast_to(counted, defined.shape)
+
+
+def _covers(part: Part, bounds: Sequence[Part]) -> tuple[Covers, ...]:
+    def systems(index: int, table: Part) -> Values:
+        return masked(table[0][index, :-1], table[1][index, :-1])
+
+    return tuple(
+        Covers(
+            values=systems(index, part),
+            overall=masked(part[0][index, -1:], part[1][index, -1:]),
+            low=systems(index, bounds[0]) if bounds else None,
+            high=systems(index, bounds[1]) if bounds else None,
+        )
+        for index in range(len(part[0]))
+    )
+
+
+def _shares(some: NDArray[np.int64], of: NDArray[np.int64]) -> list[float | None]:
+    return [int(a) / int(b) if b else None for a, b in zip(some, of, strict=True)]

@@ -1,0 +1,331 @@
+"""Leaderboards: all systems, measures and thresholds, and what to know when reading them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from exampp.errors import InputError
+from exampp.evaluate.cover import OVERALL, CoverResult, Covers, Missing, cover
+from exampp.evaluate.exams import FacetChoice, Facets, resolve_facets
+from exampp.evaluate.leaderboard_notes import Notes
+from exampp.evaluate.measure import Measure, as_measures, parse_measure
+from exampp.evaluate.policy import EXAM, Policy
+from exampp.evaluate.qrels import Labelling
+from exampp.evaluate.scores import Score, ScoreResult, score
+from exampp.evaluate.values import Mean, Values
+from exampp.records.gradebook import Gradebook
+from exampp.records.grading import GraderIdentity
+
+if TYPE_CHECKING:
+    import polars
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One system under one measure. What is undefined is None, and the notes say why.
+
+    `min_rating` is None where the measure does not depend on it. `queries` counts those in the
+    mean; `low` and `high` are the means of the bounds, where asked for; `ungraded` is the share
+    without a grade of the passages that the measure reads, `missing_cells` (Cover only) that of
+    their cells.
+    """
+
+    system: str
+    measure: str
+    min_rating: int | None
+    mean: float | None
+    stderr: float | None
+    queries: int
+    low: float | None
+    high: float | None
+    ungraded: float | None
+    missing_cells: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRow:
+    """One system under one measure on one query; None where that query does not count."""
+
+    system: str
+    measure: str
+    min_rating: int | None
+    query_id: str
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One measure at one threshold: values per system (in the gradebook's order) and query."""
+
+    measure: Measure
+    min_rating: int | None
+    query_ids: tuple[str, ...]
+    values: Values
+    ungraded: tuple[float | None, ...]
+    missing_cells: tuple[float | None, ...]
+    low: Values | None = None
+    high: Values | None = None
+    overall: Values | None = None
+    overall_shares: tuple[float | None, float | None] = (None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaderboard:
+    """What `evaluate` found.
+
+    `systems` go from best to worst by the first column (undefined ones last, ties by name);
+    `columns` hold the values per query, in the order of `column_systems`.
+    """
+
+    grader: GraderIdentity
+    bank: str
+    facets: Facets
+    systems: tuple[str, ...]
+    column_systems: tuple[str, ...]
+    columns: tuple[Column, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Tidy rows of the systems: column by column, each from best to worst of the first."""
+        return tuple(row for column in self.columns for row in self._rows(column))
+
+    @property
+    def overall(self) -> tuple[Row, ...]:
+        """Rows of `_overall_`, the whole pool taken as a system; Cover and nCover only."""
+        return tuple(
+            _row(OVERALL, column, column.overall.means()[0], *column.overall_shares)
+            for column in self.columns
+            if column.overall is not None
+        )
+
+    def per_query(self) -> Iterator[QueryRow]:
+        """The values behind the means, `_overall_` last in its columns."""
+        for column in self.columns:
+            tables = [(self.column_systems, column.values), ((OVERALL,), column.overall)]
+            for systems, table in tables:
+                if table is not None:
+                    yield from _query_rows(column, systems, table)
+
+    def scores(self, measure: Measure | str, min_rating: int | None = None) -> dict[str, float]:
+        """System -> mean under one measure, undefined ones left out, to be correlated.
+
+        Raises:
+            InputError: That measure is not in the leaderboard at that threshold.
+        """
+        means = self.column(measure, min_rating).values.means()
+        pairs = zip(self.column_systems, means, strict=True)
+        return {system: mean.mean for system, mean in pairs if mean.mean is not None}
+
+    def column(self, measure: Measure | str, min_rating: int | None = None) -> Column:
+        """The column of a measure; the threshold may be left out where there is only one.
+
+        A measure that does not depend on the threshold is found at any.
+
+        Raises:
+            InputError: There is none, or several fit.
+        """
+        wanted = measure if isinstance(measure, Measure) else parse_measure(measure)
+        fitting = [
+            column
+            for column in self.columns
+            if column.measure == wanted
+            and (min_rating is None or column.min_rating in (None, min_rating))
+        ]
+        if len(fitting) != 1:
+            known = ", ".join(dict.fromkeys(str(column.measure) for column in self.columns))
+            raise InputError(
+                f"{len(fitting)} columns fit {wanted} at minimum rating {min_rating}",
+                mend=f"Name one threshold and one of {known}",
+            )
+        return fitting[0]
+
+    def to_polars(self) -> polars.DataFrame:
+        """The rows as a data frame, those of `_overall_` at the end."""
+        import polars
+
+        whole, real = polars.Int64, polars.Float64
+        schema = {
+            "system": polars.String,
+            "measure": polars.String,
+            "min_rating": whole,
+            "mean": real,
+            "stderr": real,
+            "queries": whole,
+            **dict.fromkeys(("low", "high", "ungraded", "missing_cells"), real),
+        }
+        rows = (asdict(row) for row in (*self.rows, *self.overall))
+        return polars.DataFrame(list(rows), schema=schema)
+
+    def _rows(self, column: Column) -> Iterator[Row]:
+        place = {system: index for index, system in enumerate(self.column_systems)}
+        means = column.values.means()
+        low = column.low.means() if column.low else None
+        high = column.high.means() if column.high else None
+        for system in self.systems:
+            index = place[system]
+            yield _row(
+                system,
+                column,
+                means[index],
+                column.ungraded[index],
+                column.missing_cells[index],
+                low=low[index].mean if low else None,
+                high=high[index].mean if high else None,
+            )
+
+
+def evaluate(
+    gradebook: Gradebook,
+    measures: Iterable[Measure | str],
+    min_ratings: Sequence[int],
+    *,
+    k: int = 20,
+    facets: FacetChoice = "auto",
+    missing: Missing = "zero",
+    labelling: Labelling | None = None,
+    policy: Policy = EXAM,
+) -> Leaderboard:
+    """Evaluate the systems of a gradebook by some measures at some thresholds.
+
+    `k` is the cutoff of a Cover or nCover that has none; `missing` and `policy` concern these two,
+    `labelling` all the others.
+
+    Raises:
+        InputError: A measure is unknown or cannot be computed, or a threshold is off the scale.
+    """
+    labelling = labelling or Labelling()
+    asked = as_measures(m.cut(k) if m.kind.cover else m for m in as_measures(measures))
+    thresholds = _checked(min_ratings, gradebook.grader)
+    _check_enough(asked, thresholds, labelling)
+    mode = resolve_facets(gradebook, facets)
+    depths = dict.fromkeys(m.cutoff or k for m in asked if m.kind.cover)
+    covers = {
+        depth: cover(gradebook, thresholds, k=depth, facets=mode, missing=missing, policy=policy)
+        for depth in depths
+    }
+    others = [m for m in asked if not m.kind.cover]
+    scored = None
+    if others:
+        scored = score(gradebook, others, thresholds, facets=mode, labelling=labelling)
+    columns = tuple(_columns(asked, covers, scored))
+    return Leaderboard(
+        grader=gradebook.grader,
+        bank=gradebook.bank,
+        facets=mode,
+        systems=_sorted(gradebook.systems, columns[0].values.means()),
+        column_systems=gradebook.systems,
+        columns=columns,
+        notes=Notes(gradebook, mode, covers, scored, missing, policy).all(),
+    )
+
+
+def _checked(min_ratings: Sequence[int], grader: GraderIdentity) -> tuple[int, ...]:
+    thresholds = tuple(dict.fromkeys(min_ratings))
+    for threshold in thresholds:
+        if not grader.lowest < threshold <= grader.highest:
+            raise InputError(
+                f"the minimum rating {threshold} makes no sense for ratings from "
+                f"{grader.lowest} to {grader.highest}",
+                mend=f"Choose from {grader.lowest + 1} to {grader.highest}",
+            )
+    return thresholds
+
+
+def _check_enough(
+    asked: Sequence[Measure], thresholds: Sequence[int], labelling: Labelling
+) -> None:
+    if not asked:
+        raise InputError("no measure is asked for", mend="Name one, such as Cover@20")
+    if not thresholds and (labelling.needs_threshold or any(m.takes_level for m in asked)):
+        raise InputError("no minimum rating is given", mend="Say from which rating on one counts")
+
+
+def _columns(
+    asked: Sequence[Measure], covers: Mapping[int, CoverResult], scored: ScoreResult | None
+) -> Iterator[Column]:
+    """The columns in the order of the measures, then of the thresholds."""
+    for measure in asked:
+        if measure.kind.cover and measure.cutoff is not None:
+            result = covers[measure.cutoff]
+            tables = result.cover if measure.name == "Cover" else result.n_cover
+            for threshold, table in zip(result.thresholds, tables, strict=True):
+                yield _cover_column(measure, threshold, result, table)
+        elif scored is not None:
+            for found in scored.scores:
+                if found.measure == measure:
+                    yield _score_column(found, scored)
+
+
+def _cover_column(measure: Measure, threshold: int, result: CoverResult, table: Covers) -> Column:
+    return Column(
+        measure=measure,
+        min_rating=threshold,
+        query_ids=result.query_ids,
+        values=table.values,
+        ungraded=result.ungraded,
+        missing_cells=result.missing_cells,
+        low=table.low,
+        high=table.high,
+        overall=table.overall,
+        overall_shares=(result.overall_ungraded, result.overall_missing_cells),
+    )
+
+
+def _score_column(found: Score, scored: ScoreResult) -> Column:
+    return Column(
+        measure=found.measure,
+        min_rating=found.min_rating,
+        query_ids=scored.query_ids,
+        values=found.values,
+        ungraded=found.unjudged,
+        missing_cells=(None,) * len(scored.systems),
+    )
+
+
+def _sorted(systems: Sequence[str], means: Sequence[Mean]) -> tuple[str, ...]:
+    def key(pair: tuple[str, Mean]) -> tuple[bool, float, str]:
+        system, (mean, _, _) = pair
+        # Rounded, so that the last digit of a sum does not decide over equal systems.
+        return mean is None, -round(mean or 0.0, 10), system
+
+    return tuple(system for system, _ in sorted(zip(systems, means, strict=True), key=key))
+
+
+def _row(
+    system: str,
+    column: Column,
+    mean: Mean,
+    ungraded: float | None,
+    missing_cells: float | None,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+) -> Row:
+    return Row(
+        system=system,
+        measure=str(column.measure),
+        min_rating=column.min_rating,
+        mean=mean.mean,
+        stderr=mean.stderr,
+        queries=mean.queries,
+        low=low,
+        high=high,
+        ungraded=ungraded,
+        missing_cells=missing_cells,
+    )
+
+
+def _query_rows(column: Column, systems: Sequence[str], table: Values) -> Iterator[QueryRow]:
+    rows = zip(systems, table.values.tolist(), table.counts.tolist(), strict=True)
+    for system, values, counts in rows:
+        for query_id, value, count in zip(column.query_ids, values, counts, strict=True):
+            yield QueryRow(
+                system=system,
+                measure=str(column.measure),
+                min_rating=column.min_rating,
+                query_id=query_id,
+                value=value if count else None,
+            )

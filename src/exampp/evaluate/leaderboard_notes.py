@@ -1,0 +1,171 @@
+"""What a reader of a leaderboard must know: what was left out, what counts 0, what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from exampp.evaluate.cover import CoverResult, Missing
+from exampp.evaluate.exams import Facets
+from exampp.evaluate.policy import Policy
+from exampp.evaluate.scores import ScoreResult
+from exampp.evaluate.sheets import contradictions
+from exampp.records.gradebook import Gradebook
+
+_SHOWN = 5
+
+_MISSING: Mapping[Missing, str] = {
+    "zero": "they count as below the threshold",
+    "skip": "items without any graded cell are left out",
+    "bounds": "the mean counts them as below the threshold, low and high bound what they can do",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """Everything that is worth a sentence under a leaderboard."""
+
+    gradebook: Gradebook
+    facets: Facets
+    covers: Mapping[int, CoverResult]
+    scored: ScoreResult | None
+    missing: Missing
+    policy: Policy
+
+    def all(self) -> tuple[str, ...]:
+        """The sentences, the general ones first, each once."""
+        notes = [*self._grades(), *self._queries(), *self._cover(), *self._scores()]
+        return tuple(dict.fromkeys(notes))
+
+    def _grades(self) -> Iterator[str]:
+        book = self.gradebook
+        if book.grader.is_draft:
+            yield "These are draft grades: good for trying things out, not for conclusions."
+        if book.bank_is_graded_items:
+            yield (
+                "No bank was at hand: it was taken to be the items that occur among the grades, "
+                "so that Cover may be too high."
+            )
+        if book.pending:
+            states = ", ".join(f"{count} {state}" for state, count in book.pending.items())
+            yield f"Cells without a grade in the whole collection: {states}."
+        if self.policy.name != "exam":
+            yield f"Cover and nCover follow the policy {self.policy.name}."
+        if self.policy.ranks_as_written and self.facets != "query":
+            yield "For Cover, all rankings of a system for a query and its subtopics go together."
+        elif self.facets == "subtopic":
+            yield (
+                "Cover is the mean over the subtopics of a query, then over queries; for the "
+                "other measures each subtopic is a query of its own."
+            )
+        elif self.facets == "pool":
+            yield "The subtopic rankings of a system are interleaved into one per query."
+        if not book.systems:
+            yield "There are no rankings, and so no systems to compare."
+
+    def _queries(self) -> Iterator[str]:
+        total = len(self.gradebook.queries)
+        if total == 0:
+            yield "There are no queries, and so no value is defined."
+        for result in self.covers.values():
+            if result.no_bank:
+                yield f"Left out of Cover and nCover, having no items: {_list(result.no_bank)}."
+            if len(result.query_ids) == 1:
+                yield _ONE_QUERY
+            yield from self._unanswered(result, leave_out=self.policy.answered_only)
+        if self.scored is not None and self.scored.unlabelled:
+            left_out = _list(self.scored.unlabelled)
+            yield f"Left out of the ranking measures, having no graded passage: {left_out}."
+        if self.scored is not None:
+            if len(self.scored.query_ids) == 1:
+                yield _ONE_QUERY
+            yield from self._unanswered(self.scored, leave_out=False)
+
+    def _unanswered(self, result: CoverResult | ScoreResult, *, leave_out: bool) -> Iterator[str]:
+        lacking = [
+            f"{system} ({count})"
+            for system, count in zip(result.systems, result.unanswered, strict=True)
+            if count
+        ]
+        if lacking:
+            fate = "left out of its mean" if leave_out else "counted 0"
+            yield f"Queries that a system does not answer are {fate}: {_list(lacking)}."
+
+    def _cover(self) -> Iterator[str]:
+        for k, result in self.covers.items():
+            worst = _worst(result.systems, result.missing_cells)
+            if worst:
+                yield (
+                    f"Of the cells that Cover@{k} reads, up to {worst} have no grade: "
+                    f"{_MISSING[self.missing]}."
+                )
+            for threshold, table in zip(result.thresholds, result.n_cover, strict=True):
+                counts = table.overall.counts[0]
+                empty = [q for q, c in zip(result.query_ids, counts, strict=True) if not c]
+                if empty:
+                    yield (
+                        f"Left out of nCover@{k} at {threshold}, as no graded passage covers "
+                        f"anything: {_list(empty)}."
+                    )
+            if self.missing == "skip":
+                yield from _skipped(k, result)
+
+    def _scores(self) -> Iterator[str]:
+        if self.scored is None:
+            return
+        unjudged: dict[str, dict[str, None]] = {}
+        hopeless: dict[tuple[int | None, int], dict[str, None]] = {}
+        for found in self.scored.scores:
+            worst = _worst(self.scored.systems, found.unjudged)
+            if worst:
+                unjudged.setdefault(worst, {})[str(found.measure)] = None
+            if found.hopeless:
+                key = (found.min_rating, found.hopeless)
+                hopeless.setdefault(key, {})[str(found.measure)] = None
+        for worst, measures in unjudged.items():
+            yield f"Of the passages that it reads, up to {worst} have no grade: {_all(measures)}."
+        for (threshold, count), measures in hopeless.items():
+            at = "" if threshold is None else f"At {threshold}, "
+            yield (
+                f"{at}{count} of {len(self.scored.query_ids)} queries have no relevant passage "
+                f"and count 0 for every system: {_all(measures)}."
+            )
+        wrong = contradictions(self.gradebook)
+        if wrong:
+            yield (
+                f"{wrong} rankings have scores that contradict their ranks: ranking measures "
+                "follow the scores, as trec_eval does, Cover follows the ranks."
+            )
+
+
+_ONE_QUERY = "A single query counts, so that there is no standard error."
+
+
+def _skipped(k: int, result: CoverResult) -> Iterator[str]:
+    """Systems of which some query has no graded cell at all."""
+    for threshold, table in zip(result.thresholds, result.cover, strict=True):
+        fewer = (~table.values.counts).sum(axis=1)
+        lacking = [f"{s} ({n})" for s, n in zip(result.systems, fewer, strict=True) if n]
+        if lacking:
+            yield (
+                f"Cover@{k} at {threshold} leaves out queries of which no cell is graded: "
+                f"{_list(lacking)}."
+            )
+
+
+def _worst(systems: Sequence[str], shares: Sequence[float | None]) -> str:
+    """The largest share and whose it is; nothing if all are 0."""
+    share, system = max(
+        ((share, system) for share, system in zip(shares, systems, strict=True) if share),
+        default=(0.0, ""),
+    )
+    return f"{share:.1%} ({system})" if share else ""
+
+
+def _all(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+def _list(names: Sequence[str]) -> str:
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,239 @@
+"""A measure is a value: it prints to one short string, and that string reads back as the measure.
+
+    nDCG@20   P@20   P(rel=2)@10   AP   RR@10   RBP(p=0.8)   Cover@20   nCover@20
+    ndcg_cut.20   P_20   map   recip_rank      (as trec_eval writes them)
+
+The string goes into tables and files. How a measure is computed is another matter: see `scores`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from exampp.errors import InputError
+from exampp.evaluate.measure_names import (
+    ALIASES,
+    CHOICES,
+    KINDS,
+    TREC_NAMES,
+    TREC_NEEDS_CUTOFF,
+    MeasureKind,
+    ParamValue,
+)
+
+_FORM = re.compile(r"\s*([^\s(@]+)\s*(?:\((.*)\))?\s*(?:@(.*))?", re.DOTALL)
+_PARAM = re.compile(r"""\s*(\w+)\s*=\s*('[^']*'|"[^"]*"|\{[^{}]*\}|[^,'"{}]+?)\s*(?:,|$)""")
+_TREC_CUT = re.compile(r"(P|map_cut|ndcg_cut|recall|success|iprec_at_recall)[._](\d.*)", re.DOTALL)
+_FOLDED = {name.casefold(): name for name in (*TREC_NAMES, *ALIASES, *KINDS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What is asked of a ranking, such as `P(rel=2)@10`.
+
+    `at` is what follows the @ (a cutoff; for IPrec a recall); `params` are sorted by name, a
+    mapping of gains being a sorted tuple of pairs. A parameter that is not given is not filled in.
+
+    Raises:
+        InputError: No such measure, no such parameter, or a value that makes no sense.
+    """
+
+    name: str
+    at: int | float | None = None
+    params: tuple[tuple[str, ParamValue], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.name not in KINDS:
+            raise _unknown(self.name)
+        checked = sorted((key, _checked_param(self.name, key, v)) for key, v in self.params)
+        for required in KINDS[self.name].required:
+            if required not in dict(checked):
+                raise InputError(
+                    f"the measure {self.name} needs the parameter {required}",
+                    mend=f"Write {self.name}({required}=...)",
+                )
+        if len(dict(checked)) != len(checked):
+            raise InputError(f"a parameter of the measure {self.name} is given twice")
+        object.__setattr__(self, "params", tuple(checked))
+        object.__setattr__(self, "at", _checked_at(self.name, self.kind, self.at))
+
+    def __str__(self) -> str:
+        params = ",".join(f"{key}={_shown(value)}" for key, value in self.params)
+        text = f"{self.name}({params})" if params else self.name
+        return text if self.at is None else f"{text}@{self.at}"
+
+    @property
+    def kind(self) -> MeasureKind:
+        """Its family: parameters, and what it is computed from."""
+        return KINDS[self.name]
+
+    @property
+    def cutoff(self) -> int | None:
+        """How many passages of a ranking it reads; None: all."""
+        return self.at if isinstance(self.at, int) and self.kind.at == "cutoff" else None
+
+    def param(self, key: str) -> ParamValue | None:
+        """The value given to a parameter, None where it was not given."""
+        return dict(self.params).get(key)
+
+    @property
+    def takes_level(self) -> bool:
+        """Whether a rating threshold changes it: ours do, and those with a `rel` left open."""
+        return self.kind.cover or (self.kind.level and self.param("rel") is None)
+
+    def at_level(self, level: int) -> Measure:
+        """The same measure with `rel` set, where it has one and it was left open."""
+        if self.kind.cover or not self.takes_level:
+            return self
+        return replace(self, params=(*self.params, ("rel", level)))
+
+    def cut(self, k: int) -> Measure:
+        """The same measure with the cutoff k, where it has none yet."""
+        return self if self.at is not None else replace(self, at=k)
+
+
+def parse_measure(text: str) -> Measure:
+    """Read a measure from its string; the names of trec_eval and second names are understood.
+
+    Raises:
+        InputError: The string is no measure; says which one may have been meant.
+    """
+    trec = _TREC_CUT.fullmatch(text.strip())
+    if trec:
+        name, params = TREC_NAMES.get(trec[1], (trec[1], ()))
+        return Measure(name, _number(trec[2], text), params)
+    form = _FORM.fullmatch(text)
+    if form is None:
+        raise _unknown(text.strip())
+    written, inside, after = form[1], form[2], form[3]
+    if written in TREC_NEEDS_CUTOFF:
+        raise InputError(f"the measure {written} needs a cutoff", mend=f"Write {written}.20")
+    name, implied = _canonical(written)
+    params = (*implied, *_read_params(inside, text))
+    return Measure(name, None if after is None else _number(after, text), params)
+
+
+def as_measures(measures: Iterable[Measure | str]) -> tuple[Measure, ...]:
+    """Measures from measures, strings or objects that print like them; repeated ones once."""
+    read = (m if isinstance(m, Measure) else parse_measure(str(m)) for m in measures)
+    return tuple(dict.fromkeys(read))
+
+
+def _canonical(written: str) -> tuple[str, tuple[tuple[str, ParamValue], ...]]:
+    name = written
+    if name not in KINDS and name not in ALIASES and name not in TREC_NAMES:
+        name = _FOLDED.get(written.casefold(), written)
+    return ALIASES.get(name) or TREC_NAMES.get(name) or (name, ())
+
+
+def _unknown(name: str) -> InputError:
+    near = difflib.get_close_matches(name.casefold(), _FOLDED, 1, 0.5)
+    meant = f"Did you mean {_FOLDED[near[0]]}? " if near else ""
+    return InputError(f"there is no measure {name!r}", mend=f"{meant}Measures: {', '.join(KINDS)}")
+
+
+def _read_params(inside: str | None, text: str) -> list[tuple[str, ParamValue]]:
+    found: list[tuple[str, ParamValue]] = []
+    rest = (inside or "").strip()
+    while rest:
+        match = _PARAM.match(rest)
+        if match is None:
+            raise InputError(
+                f"the parameters of the measure {text!r} cannot be read",
+                mend="Write them as name=value, separated by commas",
+            )
+        found.append((match[1], _read_value(match[2], text)))
+        rest = rest[match.end() :].strip()
+    return found
+
+
+def _read_value(raw: str, text: str) -> ParamValue:
+    if raw[0] in "'\"":
+        return raw[1:-1]
+    if raw[0] == "{":
+        pairs = [pair.split(":") for pair in raw[1:-1].split(",") if pair.strip()]
+        try:
+            return tuple((int(label), int(gain)) for label, gain in pairs)
+        except ValueError:
+            raise InputError(
+                f"the gains of the measure {text!r} cannot be read",
+                mend="Write them as {label:gain,label:gain}",
+            ) from None
+    if raw.casefold() in ("true", "false"):
+        return raw.casefold() == "true"
+    try:
+        return _number(raw, text)
+    except InputError:
+        return raw
+
+
+def _number(raw: str, text: str) -> int | float:
+    for read in (int, float):
+        try:
+            number: int | float = read(raw)
+        except ValueError:
+            continue
+        if math.isfinite(number):
+            return number
+    raise InputError(f"{raw.strip()!r} in the measure {text!r} is not a number")
+
+
+def _checked_at(name: str, kind: MeasureKind, at: int | float | None) -> int | float | None:
+    if at is None:
+        if kind.at_required:
+            raise InputError(
+                f"the measure {name} needs a {kind.at}",
+                mend=f"Write {name}@{20 if kind.at == 'cutoff' else 0.1}",
+            )
+        return None
+    if kind.at == "recall":
+        if isinstance(at, bool) or not 0 <= at <= 1:
+            raise InputError(f"the recall of {name} must be between 0 and 1, not {at}")
+        return float(at)
+    if not kind.at:
+        raise InputError(f"the measure {name} has no cutoff", mend=f"Write {name}")
+    if not isinstance(at, int) or isinstance(at, bool) or at < 1:
+        raise InputError(f"the cutoff of {name} must be a whole number from 1 on, not {at}")
+    return at
+
+
+def _checked_param(name: str, key: str, value: ParamValue) -> ParamValue:
+    wanted = KINDS[name].params.get(key)
+    if wanted is None:
+        known = ", ".join(KINDS[name].params) or "none"
+        raise InputError(
+            f"the measure {name} has no parameter {key!r}", mend=f"Its parameters: {known}"
+        )
+    if wanted is float and type(value) is int:
+        value = float(value)
+    if wanted is dict and isinstance(value, tuple):
+        return tuple(sorted(dict(value).items()))
+    if type(value) is not wanted or value not in CHOICES.get(key, (value,)):
+        expected = " or ".join(CHOICES.get(key, ())) or _EXPECTED[wanted]
+        raise InputError(f"{key} of the measure {name} must be {expected}, not {value!r}")
+    if key == "rel" and isinstance(value, int) and value < 1:
+        raise InputError(f"rel of the measure {name} must be 1 or more, not {value}")
+    if isinstance(value, float) and not (value >= 0 and (key not in _SHARES or value <= 1)):
+        raise InputError(f"{key} of the measure {name} must not be {value}")
+    return value
+
+
+_SHARES = ("p", "alpha")
+
+_EXPECTED: dict[type, str] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "True or False",
+    str: "a word",
+    dict: "gains as {label:gain}",
+}
+
+
+def _shown(value: ParamValue) -> str:
+    if isinstance(value, tuple):
+        return "{" + ",".join(f"{label}:{gain}" for label, gain in value) + "}"
+    return repr(value)

@@ -1,0 +1,39 @@
+"""Where definitions differ: ours, and those that published numbers were computed with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What Cover and n-Cover do where the papers and their program part.
+
+    `graded_items_only`: the bank of a query is the items that have a grade, not all its items.
+    `answered_only`: the mean goes over the queries that a system answered, not over all.
+    `ranks_as_written`: a ranking is cut at the rank k that its run wrote, which keeps k + 1
+    passages of a run that counts from 0, and all of a system's rankings for a query and its
+    subtopics go together; otherwise k passages are kept, by the facet mode.
+    `empty_n_cover`: n-Cover of a query whose whole pool covers nothing; None leaves the query out.
+    """
+
+    name: str
+    graded_items_only: bool = False
+    answered_only: bool = False
+    ranks_as_written: bool = False
+    empty_n_cover: float | None = None
+
+
+EXAM = Policy("exam")
+"""The definitions of the papers (EXAM++, FLAN-T5-EXAM); the default."""
+
+RUBRIC = Policy(
+    "rubric",
+    graded_items_only=True,
+    answered_only=True,
+    ranks_as_written=True,
+    empty_n_cover=0.0,
+)
+"""What the papers' own program (exam_pp, RUBRIC) computes; its overall n-Cover is always 1."""
+
+POLICIES = {policy.name: policy for policy in (EXAM, RUBRIC)}

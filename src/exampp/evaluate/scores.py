@@ -1,0 +1,197 @@
+"""Ranking measures on EXAM-Qrels, all systems, measures and thresholds in one pass.
+
+A threshold is the relevance level of every measure that has one and leaves it open; measures
+without one (nDCG, ERR, Judged) are computed once. A system that misses a query has 0 there; a
+query of which no passage reaches the threshold is 0 for everybody, as in trec_eval; a query
+without any label is left out. With subtopics each of them is a query of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.evaluate.exams import FacetChoice, Facets, resolve_facets
+from exampp.evaluate.measure import Measure
+from exampp.evaluate.own_measures import Formula, own_formula, own_scores
+from exampp.evaluate.provider import provider_scores
+from exampp.evaluate.qrels import Labelling, Labels, subtopic_rows
+from exampp.evaluate.sheets import (
+    Sheets,
+    labels_of,
+    lay_sheets,
+    qrels_of,
+    unlabelled_shares,
+)
+from exampp.evaluate.trec import Task, trec_name, trec_scores
+from exampp.evaluate.values import Values
+from exampp.records.gradebook import Gradebook
+from exampp.records.grading import GraderIdentity
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One measure at one threshold (None: it does not depend on it).
+
+    `values` is systems x queries, `unjudged` per system the share without a label among the
+    passages that the measure reads, `hopeless` the number of queries of which no passage is
+    relevant (0 for measures without a relevance level).
+    """
+
+    measure: Measure
+    min_rating: int | None
+    values: Values
+    unjudged: tuple[float | None, ...]
+    hopeless: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreResult:
+    """Scores of `systems` on `query_ids`; `unlabelled` queries are left out.
+
+    `unanswered` is per system the number of queries without a passage of it.
+    """
+
+    systems: tuple[str, ...]
+    query_ids: tuple[str, ...]
+    facets: Facets
+    scores: tuple[Score, ...]
+    unlabelled: tuple[str, ...]
+    unanswered: tuple[int, ...]
+
+
+def score(
+    gradebook: Gradebook,
+    measures: Sequence[Measure],
+    thresholds: Sequence[int],
+    *,
+    facets: FacetChoice = "auto",
+    labelling: Labelling | None = None,
+) -> ScoreResult:
+    """Ranking measures of all systems; the scores go by measure, then threshold.
+
+    Raises:
+        InputError: A measure cannot be computed, or there is no such facet mode.
+    """
+    labelling = labelling or Labelling()
+    mode = resolve_facets(gradebook, facets)
+    sheets = lay_sheets(gradebook, mode)
+    asked = list(_asked(measures, thresholds, labelling))
+    tasks = [task for _, task in asked]
+    labels = {
+        name: labels_of(sheets, labelling, name, gradebook.grader.lowest)
+        for name in dict.fromkeys(t.labels for t in tasks if not t.measure.kind.subtopics)
+    }
+    highest = _highest(labelling, gradebook.grader)
+    values = _compute(sheets, tasks, labels, highest)
+    shares = {k: unlabelled_shares(sheets, k) for k in {task.measure.cutoff for task in tasks}}
+    scores = tuple(
+        Score(
+            measure=task.measure,
+            min_rating=min_rating,
+            values=Values(table, np.ones(table.shape, np.bool_)),
+            unjudged=shares[task.measure.cutoff],
+            hopeless=_hopeless(sheets, task, labels),
+        )
+        for (min_rating, task), table in zip(asked, values, strict=True)
+    )
+    return ScoreResult(
+        systems=sheets.systems,
+        query_ids=sheets.ids,
+        facets=mode,
+        scores=scores,
+        unlabelled=sheets.unlabelled,
+        unanswered=tuple(len(sheets.sheets) - len(run) for run in sheets.runs),
+    )
+
+
+def _asked(
+    measures: Sequence[Measure], thresholds: Sequence[int], labelling: Labelling
+) -> Iterator[tuple[int | None, Task]]:
+    """(threshold or None, task): each measure at each threshold that makes a difference."""
+    for measure in measures:
+        subtopics = measure.kind.subtopics
+        relabelled = labelling.needs_threshold and not subtopics
+        fixed = measure.param("rel")
+        for threshold in thresholds if measure.takes_level or relabelled else (None,):
+            level = fixed if isinstance(fixed, int) else None
+            if measure.takes_level and threshold is not None:
+                level = threshold if subtopics else labelling.level(threshold)
+            yield threshold, Task(measure, threshold if relabelled else None, level)
+
+
+def _compute(
+    sheets: Sheets,
+    tasks: Sequence[Task],
+    labels: Mapping[int | None, tuple[Labels, ...]],
+    highest: int,
+) -> list[NDArray[np.float64]]:
+    """Values of every task, systems x queries."""
+    qrels = {name: qrels_of(sheets, of_name) for name, of_name in labels.items()}
+    values: dict[int, NDArray[np.float64]] = {}
+    by_trec: list[int] = []
+    for index, task in enumerate(tasks):
+        formula = own_formula(task.measure)
+        if formula is not None:
+            values[index] = _by_formula(formula, task, sheets, labels[task.labels], highest)
+        elif trec_name(task.measure) is not None:
+            by_trec.append(index)
+        else:
+            values[index] = _by_provider(task, sheets, qrels.get(task.labels, {}))
+    tables = trec_scores([tasks[index] for index in by_trec], sheets.runs, sheets.ids, qrels)
+    values.update(zip(by_trec, tables, strict=True))
+    return [values[index] for index in range(len(tasks))]
+
+
+def _by_formula(
+    formula: Formula, task: Task, sheets: Sheets, labels: tuple[Labels, ...], highest: int
+) -> NDArray[np.float64]:
+    table = np.zeros((len(sheets.systems), len(sheets.sheets)))
+    for column, (sheet, of_sheet) in enumerate(zip(sheets.sheets, labels, strict=True)):
+        top = len(sheet.exam.items) if highest < 0 else highest
+        table[:, column] = own_scores(formula, task.measure, sheet, of_sheet, task.level or 1, top)
+    return table
+
+
+def _by_provider(
+    task: Task, sheets: Sheets, qrels: dict[str, dict[str, int]]
+) -> NDArray[np.float64]:
+    measure = task.measure
+    if measure.kind.subtopics:
+        # The rows say already who reaches the threshold: 1 or 0.
+        rows = (
+            (row.query_id, row.passage_id, row.label, row.item_id)
+            for sheet in sheets.sheets
+            for row in subtopic_rows(sheet.exam, task.level or 1)
+        )
+        params = tuple(pair for pair in measure.params if pair[0] != "rel")
+        return provider_scores(replace(measure, params=params), rows, sheets.runs, sheets.ids)
+    if task.level is not None:
+        measure = measure.at_level(task.level)
+    lines = (
+        (query_id, passage, label, "0")
+        for query_id, labels in qrels.items()
+        for passage, label in labels.items()
+    )
+    return provider_scores(measure, lines, sheets.runs, sheets.ids)
+
+
+def _highest(labelling: Labelling, grader: GraderIdentity) -> int:
+    """The highest label there can be; -1: the number of items of the query."""
+    if labelling.gains == "binary":
+        return 1
+    return -1 if labelling.kind == "count" else grader.highest
+
+
+def _hopeless(sheets: Sheets, task: Task, labels: Mapping[int | None, tuple[Labels, ...]]) -> int:
+    if task.level is None:
+        return 0
+    if task.measure.kind.subtopics:
+        best = [s.exam.query.ratings[:, s.exam.items].max() for s in sheets.sheets]
+    else:
+        of_task = zip(sheets.sheets, labels[task.labels], strict=True)
+        best = [of_sheet[sheet.graded].max() for sheet, of_sheet in of_task]
+    return sum(int(label) < task.level for label in best)

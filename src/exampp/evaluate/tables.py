@@ -1,0 +1,129 @@
+"""Leaderboards as tables: wide ones for people, tidy ones (a row a value) for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from exampp.analyze.rank_correlation import correlate
+from exampp.evaluate.cover import OVERALL
+from exampp.evaluate.leaderboard import Leaderboard, Row
+from exampp.report.table import Table, Value
+
+TIDY = (
+    "system",
+    "measure",
+    "min_rating",
+    "mean",
+    "stderr",
+    "queries",
+    "low",
+    "high",
+    "ungraded",
+    "missing_cells",
+)
+PROVENANCE = ("grader", "bank", "draft")
+
+
+def _provenance(board: Leaderboard) -> tuple[Value, ...]:
+    return (board.grader.name, board.bank, str(board.grader.is_draft).lower())
+
+
+def heading(measure: str, min_rating: int | None) -> str:
+    """What a column is called: the measure, and the threshold where it depends on one."""
+    return measure if min_rating is None else f"{measure} \u2265{min_rating}"
+
+
+def caption(board: Leaderboard) -> str:
+    """Whose grades these are, on which bank; draft grades are called so."""
+    draft = "DRAFT GRADES: " if board.grader.is_draft else ""
+    bank = f", bank {board.bank}" if board.bank else ""
+    return f"{draft}graded by {board.grader.name}{bank}"
+
+
+def wide(board: Leaderboard) -> Table:
+    """A row a system, a column a measure and threshold: mean and standard error.
+
+    The share of ungraded passages stands beside a column where any system has some.
+    """
+    columns: list[str] = ["system"]
+    cells: dict[str, list[Value]] = {system: [] for system in board.systems}
+    overall: list[Value] = []
+    by_column = _rows_by_column(board)
+    for column in board.columns:
+        name = heading(str(column.measure), column.min_rating)
+        rows = by_column[str(column.measure), column.min_rating]
+        columns += [name, "\u00b1"]
+        shares = any(row.ungraded for row in rows.values())
+        if shares:
+            columns.append("ungraded")
+        for system in board.systems:
+            row = rows[system]
+            cells[system] += [_mean(row), row.stderr, *([row.ungraded] if shares else [])]
+        pool = rows.get(OVERALL)
+        overall += [None, None] if pool is None else [pool.mean, pool.stderr]
+        overall += [None] * shares
+    body: list[list[Value]] = [[system, *values] for system, values in cells.items()]
+    if board.overall:
+        body.append([OVERALL, *overall])
+    return Table.of(columns, body, caption(board), board.notes)
+
+
+def _mean(row: Row) -> Value:
+    if row.low is None or row.high is None:
+        return row.mean
+    return f"{row.low:.3f}..{row.high:.3f}"
+
+
+def _rows_by_column(board: Leaderboard) -> dict[tuple[str, int | None], dict[str, Row]]:
+    found: dict[tuple[str, int | None], dict[str, Row]] = {}
+    for row in (*board.rows, *board.overall):
+        found.setdefault((row.measure, row.min_rating), {})[row.system] = row
+    return found
+
+
+def tidy(board: Leaderboard) -> Table:
+    """A row a system, measure and threshold, full precision, with who graded on which bank."""
+    rows = [
+        [*(getattr(row, name) for name in TIDY), *_provenance(board)]
+        for row in (*board.rows, *board.overall)
+    ]
+    return Table.of([*TIDY, *PROVENANCE], rows, caption(board), board.notes)
+
+
+def per_query(board: Leaderboard) -> Table:
+    """A row a system, measure, threshold and query."""
+    names = ("system", "measure", "min_rating", "query_id", "value")
+    rows = [
+        [*(getattr(row, name) for name in names), *_provenance(board)] for row in board.per_query()
+    ]
+    return Table.of([*names, *PROVENANCE], rows, caption(board), board.notes)
+
+
+def correlations(board: Leaderboard, official_ranks: Mapping[str, float]) -> Table:
+    """Spearman and Kendall of every column with an official leaderboard (rank 1 is best)."""
+    rows: list[list[Value]] = []
+    notes: dict[str, None] = {}
+    for column in board.columns:
+        found = correlate(board.scores(column.measure, column.min_rating), official_ranks)
+        name = heading(str(column.measure), column.min_rating)
+        rows.append(
+            [
+                str(column.measure),
+                column.min_rating,
+                found.spearman.value,
+                found.kendall.value,
+                found.systems,
+                *_provenance(board),
+            ]
+        )
+        for which, value in (("Spearman", found.spearman), ("Kendall", found.kendall)):
+            if value.value is None:
+                notes[f"{which} of {name} is undefined: {value.reason}"] = None
+        for where, systems in (
+            ("not in the official leaderboard", found.only_in_scores),
+            ("only in the official leaderboard", found.only_in_official),
+        ):
+            if systems:
+                notes[f"{where}, left out: {', '.join(systems)}"] = None
+    columns = ["measure", "min_rating", "spearman", "kendall", "systems", *PROVENANCE]
+    return Table.of(columns, rows, "Rank correlation with the official leaderboard", list(notes))

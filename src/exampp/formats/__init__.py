@@ -1,0 +1,1 @@
+"""One file a format: text to records and back. Errors say file, line and field."""

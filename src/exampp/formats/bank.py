@@ -1,0 +1,282 @@
+"""Banks of the Autograding Workbench: JSON-lines, one per query or per subtopic of one.
+
+The newer layout lists the items under `items`, the older under `questions`. Written lines say
+what was read: unknown keys stay in `extra` under their own names, and where we would write a known
+key in another way (null or left out, the older layout, an item repeated word for word), the
+difference is kept in `extra` under `FORM`. It is honoured as long as the record still says the
+same, so that an edited record is written as it now is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from exampp.errors import InputError
+from exampp.formats.fields import FirstLines, repeated, shown
+from exampp.formats.lines import OnError, decode_json, encode_json, read_lines, refuse, writing
+from exampp.formats.residue import difference, restored
+from exampp.records import BankEntry, Item, item_id
+
+FORM = "exampp:form"
+_KINDS = ("question", "nugget")
+_LISTS = ("items", "questions")
+
+Json = dict[str, Any]
+T = TypeVar("T")
+
+
+class _ItemRow(msgspec.Struct):
+    query_id: str | None = None
+    facet_id: str | None = None
+    question_id: str | None = None
+    question_text: str | None = None
+    nugget_id: str | None = None
+    nugget_text: str | None = None
+    gold_answers: list[str] | str | None = None
+    weight: float | None = None
+
+
+class _LineRow(msgspec.Struct):
+    query_id: str
+    query_text: str | None = None
+    facet_id: str | None = None
+    facet_text: str | None = None
+    items: list[_ItemRow] | None = None
+    questions: list[_ItemRow] | None = None
+
+
+_OBJECT: msgspec.json.Decoder[Json] = msgspec.json.Decoder(Json)
+_ITEM_KEYS = frozenset(_ItemRow.__struct_fields__)
+_LINE_KEYS = frozenset(_LineRow.__struct_fields__)
+
+
+def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
+    """Yield the lines of a bank in file order.
+
+    An item without an id gets the one that its content has. An item that its line repeats word for
+    word counts once. InputError for a line without a list of items, an item without text, with keys
+    of both a question and a nugget or of another query than its line, a negative weight, and for a
+    query (or subtopic) or an item id that occurs twice.
+
+    Source: Autograding Workbench, phase 1, and the files published with it.
+    """
+    first_entry, first_item = FirstLines(), FirstLines()
+    for number, line in read_lines(path):
+        try:
+            entry = _entry(decode_json(line, _OBJECT, path, number))
+            if earlier := first_entry.add((entry.query_id, entry.facet_id), number):
+                subtopic = f" and subtopic {shown(entry.facet_id)}" if entry.facet_id else ""
+                what = f"query {shown(entry.query_id)}{subtopic}"
+                raise repeated(what, earlier, path, number, "query_id")
+            for item in entry.items:
+                if earlier := first_item.add(item.item_id, number):
+                    raise repeated(f"item {shown(item.item_id)}", earlier, path, number, "items")
+        except InputError as error:
+            on_error(error.at(path, number))
+        else:
+            yield entry
+
+
+def _converted(value: Json, kind: type[T]) -> T:
+    if FORM in value:
+        raise InputError(f"the key `{FORM}` is reserved", mend="Rename it")
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        what, _, place = str(error).partition(" - at `")
+        raise InputError(what, field=place.rstrip("`").removeprefix("$").lstrip(".")) from None
+
+
+def _entry(value: Json) -> BankEntry:
+    entry = _head(value)
+    listed = [name for name in _LISTS if value.get(name) is not None]
+    if len(listed) != 1:
+        fault = "both `items` and `questions`" if listed else "neither `items` nor `questions`"
+        raise InputError(f"the line has {fault}", field=_LISTS[0])
+    name = listed[0]
+    items = _items(entry, value[name], name)
+    form: Json = {}
+    if line := difference(_written_head(entry, ""), _without(value, (name,))):
+        form["line"] = line
+    if name != _LISTS[0]:
+        form["list"] = name
+    order = [item.item_id for item in items]
+    unique = {item.item_id: item for item in items}
+    if len(order) != len(unique):
+        form["order"] = order
+    extra = {**entry.extra, FORM: form} if form else entry.extra
+    return replace(entry, items=tuple(unique.values()), extra=extra)
+
+
+def _head(value: Json) -> BankEntry:
+    """What a line says, leaving out its items."""
+    row = _converted(value, _LineRow)
+    if not row.query_id.strip():
+        raise InputError("the query id is blank", field="query_id")
+    return BankEntry(
+        row.query_id,
+        (),
+        row.query_text or "",
+        row.facet_id,
+        row.facet_text or "",
+        _without(value, _LINE_KEYS),
+    )
+
+
+def _items(entry: BankEntry, values: list[Json], name: str) -> list[Item]:
+    items: list[Item] = []
+    first: dict[str, int] = {}
+    for index, value in enumerate(values):
+        try:
+            item = _item_with_form(entry, value)
+        except InputError as error:
+            error.field = ".".join(filter(None, (f"{name}[{index}]", error.field)))
+            raise
+        items.append(item)
+        earlier = first.setdefault(item.item_id, index)
+        if item != items[earlier]:
+            raise InputError(
+                f"item {shown(item.item_id)} differs from the one of the same id at "
+                f"{name}[{earlier}] of this line",
+                field=f"{name}[{index}]",
+                mend="Give each its own id",
+            )
+    return items
+
+
+def _item_with_form(entry: BankEntry, value: Json) -> Item:
+    item = _item(entry, value)
+    form = difference(_written_item(item), value)
+    return replace(item, extra={**item.extra, FORM: form}) if form else item
+
+
+def _item(entry: BankEntry, value: Json) -> Item:
+    row = _converted(value, _ItemRow)
+    kind = _kind(row)
+    text = getattr(row, f"{kind}_text")
+    if text is None or not text.strip():
+        raise InputError(f"the {kind} has no text", field=f"{kind}_text")
+    _belongs("query", row.query_id, entry.query_id)
+    _belongs("facet", row.facet_id, entry.facet_id)
+    if row.weight is not None and not 0 <= row.weight < math.inf:
+        raise InputError("the weight is negative or infinite", field="weight")
+    facet_id = row.facet_id if row.facet_id is not None else entry.facet_id
+    answers = [row.gold_answers] if isinstance(row.gold_answers, str) else row.gold_answers
+    own_id = getattr(row, f"{kind}_id")
+    if own_id is not None and not own_id.strip():
+        raise InputError("the id is blank", field=f"{kind}_id")
+    return Item(
+        own_id or item_id(entry.query_id, text, facet_id),
+        entry.query_id,
+        text,
+        kind,
+        facet_id,
+        tuple(answers or ()),
+        1.0 if row.weight is None else row.weight,
+        _without(value, _ITEM_KEYS),
+    )
+
+
+def _kind(row: _ItemRow) -> str:
+    kinds = [
+        kind
+        for kind in _KINDS
+        if getattr(row, f"{kind}_id") is not None or getattr(row, f"{kind}_text") is not None
+    ]
+    if len(kinds) > 1:
+        raise InputError("the item has keys of both a question and a nugget")
+    if not kinds:
+        raise InputError("the item has neither question_text nor nugget_text")
+    return kinds[0]
+
+
+def _belongs(what: str, own: str | None, of_line: str | None) -> None:
+    if own is not None and of_line is not None and own != of_line:
+        raise InputError(
+            f"the item is of {what} {shown(own)}, its line of {what} {shown(of_line)}",
+            field=f"{what}_id",
+        )
+
+
+def _without(value: Mapping[str, Any], keys: Iterable[str]) -> Json:
+    return {key: part for key, part in value.items() if key not in keys}
+
+
+def write(path: str | Path, entries: Iterable[BankEntry], test_collection: str = "") -> None:
+    """Write a bank; entries that come from a bank file as they were there, new ones in its layout.
+
+    `test_collection` names the collection of entries that do not say (the workbench demands one).
+    InputError for an item that is neither question nor nugget or belongs to another query.
+    """
+    with writing(path) as stream:
+        for entry in entries:
+            stream.write(encode_json(_line(entry, test_collection, path), path))
+
+
+def _line(entry: BankEntry, test_collection: str, path: str | Path) -> Json:
+    form = entry.extra.get(FORM, {})
+    bare = replace(entry, items=(), extra=_without(entry.extra, (FORM,)))
+    line = _as_read(_written_head(bare, test_collection), form.get("line"), _head, bare)
+    for item in entry.items:
+        if item.kind not in _KINDS or item.query_id != entry.query_id:
+            raise InputError(
+                f"item {shown(item.item_id)} ({item.kind} of query {shown(item.query_id)}) cannot "
+                f"stand in the bank line of query {shown(entry.query_id)}",
+                file=path,
+            )
+    items = {item.item_id: _item_line(bare, item) for item in entry.items}
+    if len(items) != len(entry.items):
+        raise InputError(
+            f"the bank of query {shown(entry.query_id)} holds an item id twice", file=path
+        )
+    order = form.get("order", ())
+    if set(order) != set(items):
+        order = [item.item_id for item in entry.items]
+    return line | {form.get("list", _LISTS[0]): [items[one] for one in order]}
+
+
+def _item_line(entry: BankEntry, item: Item) -> Json:
+    bare = replace(item, extra=_without(item.extra, (FORM,)))
+    return _as_read(
+        _written_item(bare), item.extra.get(FORM), lambda value: _item(entry, value), bare
+    )
+
+
+def _as_read(written: Json, form: Any, parse: Callable[[Json], T], record: T) -> Json:
+    """The form in which the record was read, if that still says what the record says."""
+    if not form:
+        return written
+    value: Json = restored(written, form)
+    try:
+        return value if parse(value) == record else written
+    except InputError:
+        return written
+
+
+def _written_head(entry: BankEntry, test_collection: str) -> Json:
+    facet = {"facet_id": entry.facet_id, "facet_text": entry.facet_text or None}
+    return {
+        "query_id": entry.query_id,
+        **{key: text for key, text in facet.items() if text is not None},
+        "test_collection": test_collection,
+        "query_text": entry.query_text,
+        **_without(entry.extra, _LINE_KEYS),
+    }
+
+
+def _written_item(item: Item) -> Json:
+    line: Json = {"query_id": item.query_id}
+    if item.facet_id is not None:
+        line["facet_id"] = item.facet_id
+    line |= {f"{item.kind}_id": item.item_id, f"{item.kind}_text": item.text}
+    if item.answers:
+        line["gold_answers"] = list(item.answers)
+    if item.weight != 1:
+        line["weight"] = item.weight
+    return line | _without(item.extra, _ITEM_KEYS)

@@ -1,0 +1,198 @@
+"""Which format a file has, by its name and its first lines, for commands that take any."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from exampp.errors import InputError
+from exampp.formats import passages, queries
+from exampp.formats.lines import plain_name, read_lines
+from exampp.formats.objects import OBJECT
+from exampp.formats.plain_table import is_table_header
+
+_SAMPLE = 5
+_WORKBENCH = re.compile(r'\s*\[\s*("(?:[^"\\]|\\.)*"|-?\d+)\s*,\s*\[')
+_FIRST_PAIR = re.compile(r'\s*\{\s*("(?:[^"\\]|\\.)*")\s*:\s*(\S)')
+_ONLY_QUERIES = frozenset({"query_id", "qid", "topic_id"})
+_ONLY_PASSAGES = frozenset(passages.ID_KEYS + passages.TEXT_KEYS) - {"_id", "id", "text"}
+_KEYS_OF_ROWS = frozenset(
+    queries.ID_KEYS + queries.TEXT_KEYS + passages.ID_KEYS + passages.TEXT_KEYS
+) | {"items", "questions"}
+_NEVER = re.compile(r"(?!)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """What is known of a file: its first lines, split in ways that formats split them."""
+
+    name: str
+    lines: tuple[str, ...]
+    keys: frozenset[str]
+    first_value: str
+
+    @property
+    def head(self) -> str:
+        return self.lines[0]
+
+    def columns(self, separator: str | None) -> list[list[str]]:
+        return [line.split(separator) for line in self.lines]
+
+    def widths(self, separator: str | None) -> set[int]:
+        return {len(columns) for columns in self.columns(separator)}
+
+
+def _sample(path: str | Path) -> _Sample:
+    data = [line for _, line in islice(read_lines(path), _SAMPLE)]
+    keys: frozenset[str] = frozenset()
+    with suppress(msgspec.DecodeError, RecursionError):
+        keys = frozenset(OBJECT.decode(data[0]))
+    lines = tuple(line.decode(errors="replace") for line in data)
+    pair = _FIRST_PAIR.match("\n".join(lines))
+    return _Sample(plain_name(path), lines, keys, "?" if pair is None else pair[2])
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _has_numbers(rows: list[list[str]], *places: int) -> bool:
+    return bool(rows) and all(_is_number(row[place]) for row in rows for place in places)
+
+
+def _is_json(sample: _Sample) -> bool:
+    return sample.head.lstrip().startswith(("{", "["))
+
+
+def _has_words(sample: _Sample, width: int) -> bool:
+    # A text in two or three columns separated by tabs may have any number of words.
+    if _is_json(sample) or sample.widths("\t") & {2, 3}:
+        return False
+    return sample.widths(None) == {width}
+
+
+def _is_run(sample: _Sample) -> bool:
+    return _has_words(sample, 6) and _has_numbers(sample.columns(None), 3, 4)
+
+
+def _is_qrels(sample: _Sample) -> bool:
+    return _has_words(sample, 4) and _has_numbers(sample.columns(None), 3)
+
+
+def _is_workbench(sample: _Sample) -> bool:
+    return _WORKBENCH.match(sample.head) is not None
+
+
+def _is_bank(sample: _Sample) -> bool:
+    return "query_id" in sample.keys and not sample.keys.isdisjoint({"items", "questions"})
+
+
+def _is_plain_bank(sample: _Sample) -> bool:
+    return sample.name.endswith((".yaml", ".yml")) or is_table_header(sample.head)
+
+
+def _is_dictionary(sample: _Sample, first_values: str) -> bool:
+    """Whether the file is one object of ids to values that start with one of these characters."""
+    is_one = not any(line.lstrip().startswith("{") for line in sample.lines[1:])
+    return is_one and sample.first_value in first_values and sample.keys.isdisjoint(_KEYS_OF_ROWS)
+
+
+def _has_tabs(sample: _Sample, widths: set[int]) -> bool:
+    return not _is_json(sample) and not _is_plain_bank(sample) and sample.widths("\t") <= widths
+
+
+def _may_be_queries(sample: _Sample) -> bool:
+    if _is_dictionary(sample, '"') or _has_tabs(sample, {2}):
+        return True
+    keys = sample.keys
+    is_document = keys >= {"title", "text"} and keys.isdisjoint(_ONLY_QUERIES)
+    return not (
+        is_document
+        or keys.isdisjoint(queries.ID_KEYS)
+        or keys.isdisjoint(queries.TEXT_KEYS)
+        or keys & (_ONLY_PASSAGES | {"items", "questions"})
+    )
+
+
+def _may_be_passages(sample: _Sample) -> bool:
+    return _has_tabs(sample, {2, 3}) or (
+        not sample.keys.isdisjoint(passages.ID_KEYS)
+        and not sample.keys.isdisjoint(passages.TEXT_KEYS)
+        and sample.keys.isdisjoint(_ONLY_QUERIES)
+    )
+
+
+def _may_be_leaderboard(sample: _Sample) -> bool:
+    if _is_json(sample):
+        return _is_dictionary(sample, "-0123456789")
+    separator = next((mark for mark in "\t," if mark in sample.head), None)
+    if sample.widths(separator) != {2} or _is_plain_bank(sample):
+        return False
+    rows = sample.columns(separator)
+    return _has_numbers(rows if _has_numbers(rows[:1], 1) else rows[1:], 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How a kind of file is known: by its lines; between several, by its header, then its name."""
+
+    fits: Callable[[_Sample], bool]
+    header: re.Pattern[str] = _NEVER
+    name: re.Pattern[str] = _NEVER
+
+
+KINDS: Mapping[str, _Kind] = {
+    "workbench": _Kind(_is_workbench),
+    "bank": _Kind(_is_bank),
+    "plain-bank": _Kind(_is_plain_bank),
+    "queries": _Kind(
+        _may_be_queries,
+        re.compile(r"(query_id|qid|topic_id)\t", re.IGNORECASE),
+        re.compile("quer|topic"),
+    ),
+    "passages": _Kind(
+        _may_be_passages,
+        re.compile(r"(passage_id|paragraph_id|pid|docno|docid)\t", re.IGNORECASE),
+        re.compile("passage|paragraph|corpus|collection|segment"),
+    ),
+    "run": _Kind(_is_run, name=re.compile(r"\.run$")),
+    "qrels": _Kind(_is_qrels, name=re.compile(r"qrels?$|^qrels?\b")),
+    "leaderboard": _Kind(
+        _may_be_leaderboard,
+        re.compile(r"(system|run|run_?id|method)\t|[^\t]*\t[^\t]*(rank|score)", re.IGNORECASE),
+        re.compile("leaderboard|rank"),
+    ),
+}
+
+
+def detect(path: str | Path) -> str:
+    """The kind of the file, a key of `KINDS`.
+
+    What the first lines may be decides; where that is more than one kind (two columns separated by
+    a tab are queries, passages or a leaderboard), the header and then the name of the file. A name
+    alone decides only where no line fits, so that the fault in the line can be told. InputError
+    where nothing decides.
+    """
+    sample = _sample(path)
+    kinds = [kind for kind, how in KINDS.items() if how.fits(sample)]
+    by_header = [kind for kind in kinds if KINDS[kind].header.match(sample.head)]
+    by_name = [kind for kind in kinds or KINDS if KINDS[kind].name.search(sample.name)]
+    for found in (kinds, by_header, by_name):
+        if len(found) == 1:
+            return found[0]
+    what = f"may hold {' or '.join(kinds)}" if kinds else "is of no kind that is known"
+    raise InputError(
+        f"the file {what}",
+        file=path,
+        mend=f"Name its kind, as in `--as {(kinds or ['run'])[0]}` (one of {', '.join(KINDS)})",
+    )

@@ -1,0 +1,156 @@
+"""Official leaderboards: a JSON dictionary of system to rank, or lines of system and rank."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Iterator, Mapping
+from itertools import groupby
+from pathlib import Path
+
+from exampp.errors import InputError
+from exampp.formats.fields import real, repeated, shown
+from exampp.formats.lines import (
+    OnError,
+    encode_text,
+    read_lines,
+    read_pairs,
+    refuse,
+    text_of,
+    writing,
+)
+
+_NO_NUMBERS = frozenset({"", "null", "none", "na", "n/a", "-"})
+"""Cells that stand where a number is missing; in the first line they do not make it a header."""
+
+
+def read(path: str | Path, on_error: OnError = refuse) -> dict[str, float]:
+    """The rank of every system, 1 being the best; ties and fractions are kept.
+
+    Lines may be separated by tabs, commas or other whitespace. A header whose second column is
+    not a rank (`score`, `nDCG@10` ...) says that higher is better: the scores are turned into
+    ranks, equal ones sharing the average. Without a header, and in JSON, numbers are ranks.
+    InputError for a system without a finite number, a rank below 1, and a system that occurs twice.
+    """
+    _, head = next(read_lines(path))
+    is_score = False
+    if head.lstrip().startswith(b"{"):
+        rows = _from_dictionary(path, on_error)
+    else:
+        header = _header(head, path)
+        is_score = header is not None and "rank" not in header[1].lower()
+        rows = _from_lines(path, on_error, header is not None)
+    values: dict[str, float] = {}
+    lines: dict[str, int] = {}
+    for number, system, value in rows:
+        if system in values:
+            what = f"system {shown(system)}"
+            on_error(repeated(what, lines[system], path, number, "system"))
+        elif value < 1 and not is_score:
+            on_error(_below_one(system, value, path, number))
+        else:
+            values[system], lines[system] = value, number
+    return ranks_of(values) if is_score else values
+
+
+def _below_one(system: str, value: float, path: str | Path, number: int) -> InputError:
+    return InputError(
+        f"the rank of system {shown(system)} is {value:g}, but ranks start at 1",
+        file=path,
+        line=number,
+        field="rank",
+        mend="If these are scores, give the file a header line with `score` in column 2",
+    )
+
+
+def ranks_of(scores: Mapping[str, float]) -> dict[str, float]:
+    """Ranks from 1 of the highest score on; equal scores share the average of their ranks."""
+    ranks: dict[str, float] = {}
+    ordered = sorted(scores, key=lambda system: -scores[system])
+    for _, group in groupby(ordered, key=lambda system: scores[system]):
+        tied = list(group)
+        ranks |= dict.fromkeys(tied, len(ranks) + (len(tied) + 1) / 2)
+    return {system: ranks[system] for system in scores}
+
+
+Rows = Iterator[tuple[int, str, float]]
+
+
+def _from_dictionary(path: str | Path, on_error: OnError) -> Rows:
+    for number, system, value in read_pairs(path):
+        try:
+            if not system.strip():
+                raise InputError("the name of a system is blank")
+            yield number, system, _number(value, system)
+        except InputError as error:
+            on_error(error.at(path, number))
+
+
+def _number(value: object, system: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError("the rank must be a number", field=system)
+    return real(str(value), system)
+
+
+def _splitter(head: str) -> Callable[[str], list[str]]:
+    """How to split the lines of a file that starts with `head`."""
+    if "\t" in head:
+        return lambda line: line.split("\t")
+    if "," in head:
+        return lambda line: next(csv.reader([line], strict=True, skipinitialspace=True))
+    return str.split
+
+
+def _columns(line: str, split: Callable[[str], list[str]]) -> list[str]:
+    try:
+        columns = [column.strip() for column in split(line)]
+    except csv.Error as error:
+        raise InputError(f"broken CSV ({error})") from None
+    if len(columns) != 2:
+        raise InputError(
+            f"{len(columns)} column{'s' * (len(columns) != 1)} instead of 2 (system, rank)"
+        )
+    return columns
+
+
+def _header(head: bytes, path: str | Path) -> list[str] | None:
+    """The names of the columns, if the first line gives them."""
+    text = text_of(head, path, 1)
+    try:
+        columns = _columns(text, _splitter(text))
+    except InputError:
+        return None
+    try:
+        float(columns[1])
+    except ValueError:
+        return None if columns[1].lower() in _NO_NUMBERS else columns
+    return None
+
+
+def _from_lines(path: str | Path, on_error: OnError, has_header: bool) -> Rows:
+    split: Callable[[str], list[str]] | None = None
+    for number, line in read_lines(path):
+        try:
+            text = text_of(line, path, number)
+            if split is None:
+                split = _splitter(text)
+                if has_header:
+                    continue
+            system, value = _columns(text, split)
+            if not system:
+                raise InputError("the name of a system is blank", field="column 1")
+            yield number, system, real(value, "column 2")
+        except InputError as error:
+            on_error(error.at(path, number))
+
+
+def write(path: str | Path, ranks: Mapping[str, float]) -> None:
+    """Write lines of system, tab, rank below a header; InputError for what would not read back."""
+    with writing(path) as stream:
+        stream.write(b"system\trank\n")
+        for system, rank in ranks.items():
+            if system != system.strip() or not system or system.splitlines() != [system]:
+                raise InputError(f"system {shown(system)} cannot be written", file=path)
+            if "\t" in system or not (math.isfinite(rank) and rank >= 1):
+                raise InputError(f"system {shown(system)} cannot be written", file=path)
+            stream.write(encode_text(f"{system}\t{float(rank)!r}\n", path))

@@ -1,0 +1,61 @@
+"""Objects of JSON-lines whose keys go by several names, as every collection has its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from exampp.errors import InputError
+
+Fields = dict[str, msgspec.Raw]
+OBJECT: msgspec.json.Decoder[Fields] = msgspec.json.Decoder(Fields)
+"""Decodes one object, its values still undecoded."""
+
+_STRING = msgspec.json.Decoder(str)
+_NULL = b"null"
+
+
+def key_of(fields: Fields, keys: Sequence[str]) -> str | None:
+    """The first of `keys` that the object has a value for."""
+    return next((key for key in keys if key in fields and bytes(fields[key]) != _NULL), None)
+
+
+def identifier(fields: Fields, keys: Sequence[str]) -> str:
+    """The id under the first of `keys`; a number is taken as it is written.
+
+    InputError where there is none, or where it is blank or anything but a string or a number.
+    """
+    key = key_of(fields, keys)
+    if key is None:
+        raise InputError(f"no id (any of {', '.join(keys)})", field=keys[0])
+    value = bytes(fields[key])
+    if value[:1] in b"-0123456789":
+        return value.decode()
+    text = _string(fields, key)
+    if not text.strip():
+        raise InputError("the id is blank", field=key)
+    return text
+
+
+def required_text(fields: Fields, keys: Sequence[str]) -> str:
+    """The text under the first of `keys`; InputError where there is none or it is no string."""
+    key = key_of(fields, keys)
+    if key is None:
+        raise InputError(f"no text (any of {', '.join(keys)})", field=keys[0])
+    return _string(fields, key)
+
+
+def optional_text(fields: Fields, keys: Sequence[str]) -> str:
+    """The text under the first of `keys`, or an empty one; InputError if it is no string."""
+    key = key_of(fields, keys)
+    return "" if key is None else _string(fields, key)
+
+
+def _string(fields: Fields, key: str) -> str:
+    try:
+        return _STRING.decode(fields[key])
+    except msgspec.ValidationError:
+        raise InputError("must be a string", field=key) from None
+    except msgspec.DecodeError as error:
+        raise InputError(f"broken JSON ({error})", field=key) from None

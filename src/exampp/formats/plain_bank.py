@@ -1,0 +1,128 @@
+"""Banks as a person writes them: a table (CSV or TSV) with a header, or YAML.
+
+A table has one row per item; its columns go by the names in `plain_rows.NAMES`. YAML maps query ids
+to lists of items, or to mappings with `query` (its text) and `items`; an item is the text of a
+question or a mapping with the names of the columns. Both give rows, and here rows become entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from exampp.errors import InputError
+from exampp.formats import plain_table, plain_yaml
+from exampp.formats.fields import repeated, shown
+from exampp.formats.lines import OnError, encode_text, plain_name, read_lines, refuse, writing
+from exampp.formats.plain_rows import Row, item_of
+from exampp.records import BankEntry, Item
+
+
+@dataclass(slots=True)
+class _Group:
+    line: int
+    query_text: str = ""
+    facet_text: str = ""
+    items: list[Item] = field(default_factory=list)
+
+
+def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
+    """Yield one entry per query, or per subtopic of one, in the order of their first items.
+
+    The name's ending chooses table or YAML; any other file is a table if its first line names the
+    columns. Items without an id get the one of their content. InputError, with the line, for an
+    item without text or query, unknown columns or keys, a weight that is negative or no number, an
+    id that occurs twice, and texts of one query that differ.
+    """
+    read_rows = plain_yaml.read_rows if _is_yaml(path) else plain_table.read_rows
+    first: dict[str, int] = {}
+    groups: dict[tuple[str, str | None], _Group] = {}
+    for row in read_rows(path, on_error):
+        try:
+            item = item_of(row)
+            if item.item_id in first:
+                what = f"item {shown(item.item_id)}"
+                raise repeated(what, first[item.item_id], path, row.line)
+            group = groups.setdefault((item.query_id, item.facet_id), _Group(row.line))
+            group.query_text = _same_text(group, group.query_text, row, "query_text")
+            group.facet_text = _same_text(group, group.facet_text, row, "facet_text")
+        except InputError as error:
+            on_error(error.at(path, row.line))
+            continue
+        first[item.item_id] = row.line
+        group.items.append(item)
+    for (query_id, facet_id), group in groups.items():
+        if group.items:
+            items = tuple(group.items)
+            yield BankEntry(query_id, items, group.query_text, facet_id, group.facet_text)
+
+
+def _is_yaml(path: str | Path) -> bool:
+    name = plain_name(path)
+    if name.endswith((".csv", ".tsv")):
+        return False
+    if name.endswith((".yaml", ".yml")):
+        return True
+    _, head = next(read_lines(path))
+    return not plain_table.is_table_header(head.decode(errors="replace"))
+
+
+def _same_text(group: _Group, known: str, row: Row, name: str) -> str:
+    text = row.cells.get(name, "")
+    if known and text and known != text:
+        raise InputError(
+            f"differs from the one on line {group.line}",
+            field=name,
+            mend="Give it once, or the same every time",
+        )
+    return known or text
+
+
+_TEXTS: Mapping[str, Callable[[list[BankEntry]], str]] = {
+    ".csv": lambda entries: plain_table.text_of(entries, ","),
+    ".tsv": lambda entries: plain_table.text_of(entries, "\t"),
+    ".yaml": plain_yaml.text_of,
+    ".yml": plain_yaml.text_of,
+}
+
+
+def write(path: str | Path, entries: Iterable[BankEntry]) -> None:
+    """Write a bank for people, as the name's ending says: .csv, .tsv, .yaml or .yml.
+
+    What a plain bank has no place for (the `extra` of entries and items) is left out. Otherwise
+    reading gives the same entries; InputError where it would not: for an entry without items or
+    there twice, an item id that occurs twice, an answer in a table with spaces around it ...
+    """
+    name = plain_name(path)
+    text_of = _TEXTS.get(name[name.rfind(".") :])
+    if text_of is None:
+        raise InputError(f"the name must end in {', '.join(_TEXTS)}", file=path)
+    try:
+        text = text_of(_bare(entries))
+    except InputError as error:
+        raise error.at(path) from None
+    with writing(path) as stream:
+        stream.write(encode_text(text, path))
+
+
+def _bare(entries: Iterable[BankEntry]) -> list[BankEntry]:
+    """The entries without their `extra`; InputError where they could not be read back."""
+    bare: dict[tuple[str, str | None], BankEntry] = {}
+    ids: set[str] = set()
+    for entry in entries:
+        who = f"query {shown(entry.query_id)}"
+        items = tuple(replace(item, extra={}) for item in entry.items)
+        own_ids = {item.item_id for item in items}
+        if not items:
+            raise InputError(f"{who} has no items, which a plain bank cannot say")
+        place = (entry.query_id, entry.facet_id)
+        if any((item.query_id, item.facet_id) != place for item in items):
+            raise InputError(f"{who} has items of another query or subtopic")
+        if place in bare:
+            raise InputError(f"{who} has two entries of the same subtopic")
+        if len(own_ids) < len(items) or not ids.isdisjoint(own_ids):
+            raise InputError(f"{who} has an item id that occurs twice")
+        ids |= own_ids
+        bare[place] = replace(entry, items=items, extra={})
+    return list(bare.values())

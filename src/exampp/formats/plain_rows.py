@@ -1,0 +1,95 @@
+"""Rows of plain banks: one item with everything that its file says of it, by column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from exampp.errors import InputError
+from exampp.formats.fields import real, shown
+from exampp.records import BankEntry, Item, item_id
+
+KINDS = ("question", "nugget")
+TEXTS = (*KINDS, "text")
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "query_id": ("query_id", "qid", "topic_id"),
+    "query_text": ("query_text", "query"),
+    "facet_id": ("subtopic_id", "facet_id", "subtopic", "facet"),
+    "facet_text": ("subtopic_text", "facet_text"),
+    "question": ("question",),
+    "nugget": ("nugget",),
+    "text": ("text",),
+    "kind": ("kind",),
+    "item_id": ("item_id", "id"),
+    "answers": ("answer", "answers"),
+    "weight": ("weight",),
+}
+"""What a column holds, and the names it may go by; the first is the one we write."""
+MEANINGS: Mapping[str, str] = {name: key for key, names in NAMES.items() for name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One item: `cells` by the keys of `NAMES`; `default_kind` is what it is if it does not say."""
+
+    line: int
+    cells: Mapping[str, str]
+    answers: tuple[str, ...] = ()
+    default_kind: str = ""
+
+
+def item_of(row: Row) -> Item:
+    """The item that the row describes; InputError with the field that is not what it must be."""
+    query_id = row.cells.get("query_id", "")
+    if not query_id.strip():
+        raise InputError("the item has no query id", field="query_id")
+    kind, text = _kind_and_text(row)
+    weight = real(row.cells.get("weight", "").strip() or "1", "weight")
+    if weight < 0:
+        raise InputError(f"the weight {weight:g} is negative", field="weight")
+    facet_id = row.cells.get("facet_id") or None
+    own_id = row.cells.get("item_id") or item_id(query_id, text, facet_id)
+    return Item(own_id, query_id, text, kind, facet_id, row.answers, weight)
+
+
+def _kind_and_text(row: Row) -> tuple[str, str]:
+    given = [name for name in TEXTS if row.cells.get(name, "").strip()]
+    if not given:
+        raise InputError("the item has no text", field=row.default_kind or KINDS[0])
+    if len(given) > 1:
+        raise InputError(f"the item has both a {given[0]} and a {given[1]}", field=given[1])
+    kind = row.cells.get("kind", "").strip().lower()
+    if given[0] in KINDS:
+        kind = kind or given[0]
+    kind = kind or row.default_kind
+    if kind not in KINDS or given[0] not in (kind, "text"):
+        raise InputError(
+            f"the kind of a {given[0]} cannot be {shown(kind)}",
+            field="kind",
+            mend="It is either question or nugget",
+        )
+    return kind, row.cells[given[0]]
+
+
+def cells_of(entry: BankEntry, item: Item) -> dict[str, str]:
+    """The cells of an item's row but its answers; blank where reading supplies what they say."""
+    own_id = item.item_id != item_id(item.query_id, item.text, item.facet_id)
+    return {
+        "query_id": item.query_id,
+        "query_text": entry.query_text,
+        "facet_id": item.facet_id or "",
+        "facet_text": entry.facet_text,
+        item.kind: item.text,
+        "item_id": item.item_id if own_id else "",
+        "weight": "" if item.weight == 1 else f"{item.weight!r}".removesuffix(".0"),
+    }
+
+
+def check(item: Item, row: Row) -> None:
+    """InputError if reading the row would not give the item."""
+    if item.kind not in KINDS or item_of(row) != item:
+        raise InputError(
+            f"item {shown(item.item_id)} of query {shown(item.query_id)} would not read back the "
+            "same from this kind of file",
+            mend="Write the bank as JSON-lines",
+        )

@@ -1,0 +1,145 @@
+"""Tables of bank items: CSV or TSV with a header, as people and their spreadsheets write them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from exampp.errors import InputError
+from exampp.formats.fields import shown
+from exampp.formats.lines import OnError, read_text
+from exampp.formats.plain_rows import MEANINGS, NAMES, TEXTS, Row, cells_of, check
+from exampp.records import BankEntry
+
+
+def is_table_header(line: str) -> bool:
+    """Whether the line names the columns of a bank: a query id and the text of an item."""
+    return _separator(line) is not None
+
+
+def _separator(line: str) -> str | None:
+    for separator in "\t,;":
+        names = [cell.strip().strip('"').lower() for cell in line.split(separator)]
+        meanings = {MEANINGS.get(name) for name in names}
+        if "query_id" in meanings and not meanings.isdisjoint(TEXTS):
+            return separator
+    return None
+
+
+def read_rows(path: str | Path, on_error: OnError) -> Iterator[Row]:
+    """Yield every row below the header that is not blank.
+
+    Ids come without the spaces around them. InputError for a header that is no bank's, an unknown
+    column, a row of another length than the header, and broken quoting.
+    """
+    text = read_text(path)
+    head = next(line for line in text.splitlines() if line.strip())
+    separator = _separator(head)
+    if separator is None:
+        raise InputError(
+            "the first line does not name a column query_id and a column question or nugget",
+            file=path,
+            line=1,
+        )
+    rows = _cells(text, separator, path)
+    number, names = next(rows)
+    header = _header(names, path, number)
+    for number, cells in rows:
+        if len(cells) != len(header):
+            on_error(_ragged(len(cells), len(header), path, number))
+            continue
+        values = dict(zip(header, cells, strict=True))
+        ids = {name: values[name].strip() for name in values if name.endswith("_id")}
+        yield Row(number, values | ids, _split_answers(values.get("answers", "")))
+
+
+def _cells(text: str, separator: str, path: str | Path) -> Iterator[tuple[int, list[str]]]:
+    """The rows that are not blank, with the line on which they start."""
+    table = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    number = 1
+    try:
+        for cells in table:
+            if any(cell.strip() for cell in cells):
+                yield number, cells
+            number = table.line_num + 1
+    except csv.Error as error:
+        raise InputError(
+            f"broken CSV ({error})",
+            file=path,
+            line=number,
+            mend="Put a cell with quotes or line breaks in quotes, and double the quotes inside",
+        ) from None
+
+
+def _ragged(found: int, wanted: int, path: str | Path, number: int) -> InputError:
+    return InputError(
+        f"{found} cell{'s' * (found != 1)}, but the header has {wanted}",
+        file=path,
+        line=number,
+        mend="Put a cell that holds a separator in double quotes, and leave no cell out",
+    )
+
+
+def _header(names: list[str], path: str | Path, number: int) -> list[str]:
+    header: list[str] = []
+    for name in names:
+        meaning = MEANINGS.get(name.strip().lower())
+        fault = "is unknown" if meaning is None else "is there twice" if meaning in header else ""
+        if meaning is None or fault:
+            known = ", ".join(names[0] for names in NAMES.values())
+            raise InputError(
+                f"the column {shown(name)} {fault}",
+                file=path,
+                line=number,
+                field=name,
+                mend=f"Known columns are {known}",
+            )
+        header.append(meaning)
+    if "text" in header and "kind" not in header:
+        raise InputError(
+            "the column text needs a column kind",
+            file=path,
+            line=number,
+            mend="Or call the column question or nugget",
+        )
+    return header
+
+
+def _split_answers(cell: str) -> tuple[str, ...]:
+    """The answers between the bars; a bar after a backslash is part of an answer."""
+    parts = (part.replace("\\|", "|").strip() for part in re.split(r"(?<!\\)\|", cell))
+    return tuple(part for part in parts if part)
+
+
+def _joined_answers(answers: Iterable[str]) -> str:
+    return " | ".join(answer.replace("|", "\\|") for answer in answers)
+
+
+def text_of(entries: Iterable[BankEntry], separator: str) -> str:
+    """The table of the entries' items, with the columns that any of them needs.
+
+    InputError for an item that would not read back the same.
+    """
+    rows = []
+    for entry in entries:
+        for item in entry.items:
+            cells = cells_of(entry, item) | {"answers": _joined_answers(item.answers)}
+            read_back = {key: cell.strip() if "_id" in key else cell for key, cell in cells.items()}
+            check(item, Row(0, read_back, _split_answers(cells["answers"])))
+            rows.append(cells)
+    used = [key for key in NAMES if any(row.get(key) for row in rows)]
+    lines = [[NAMES[key][0] for key in used]]
+    lines += [[row.get(key, "") for key in used] for row in rows]
+    return "".join(
+        separator.join(_quoted(cell, separator) for cell in cells) + "\n" for cells in lines
+    )
+
+
+def _quoted(cell: str, separator: str) -> str:
+    # The csv module leaves a lone carriage return bare, which ends the line for readers.
+    if any(mark in cell for mark in (separator, '"', "\n", "\r")):
+        return '"' + cell.replace('"', '""') + '"'
+    return cell

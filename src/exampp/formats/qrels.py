@@ -1,0 +1,91 @@
+"""TREC relevance judgments: lines of `query iteration passage relevance`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from exampp.errors import InputError
+from exampp.formats.fields import FirstLines, integer, repeated, shown
+from exampp.formats.lines import OnError, accept, encode_text, read_lines, refuse, writing
+from exampp.formats.trec import Words, columns, word
+from exampp.records import Judgment
+
+_COLUMNS = ("query", "iteration", "passage", "relevance")
+_SUBTOPIC_COLUMNS = ("query", "subtopic", "passage", "relevance")
+_HIGHEST = 2**15 - 1
+"""Judgments are held in 16 bits."""
+
+
+def read(
+    path: str | Path,
+    on_error: OnError = refuse,
+    check: Callable[[Judgment], None] = accept,
+    *,
+    subtopics: bool = False,
+) -> Iterator[Judgment]:
+    """Yield the judgments of a qrels file in file order.
+
+    The second column means nothing, unless `subtopics` says that it names the subtopic (TREC
+    diversity qrels): nothing in the file tells the two apart. A query id `q/subtopic` is left as
+    written. `check` may refuse a line by raising InputError. InputError for a wrong number of
+    columns, a relevance that is no integer (negative
+    ones are fine) and a passage judged twice, also where both lines agree.
+
+    Source: the qrels formats of trec_eval and ndeval.
+    """
+    words = Words()
+    first = FirstLines()
+    names = _SUBTOPIC_COLUMNS if subtopics else _COLUMNS
+    for number, line in read_lines(path):
+        try:
+            query, group, passage, relevance = columns(line, names, "qrels")
+            judgment = Judgment(
+                words.common(query, "query"),
+                words.rare(passage, "passage"),
+                integer(relevance, "relevance", _HIGHEST),
+                words.common(group, "subtopic") if subtopics else None,
+            )
+            check(judgment)
+        except InputError as error:
+            on_error(error.at(path, number))
+            continue
+        key = (judgment.query_id, judgment.facet_id, judgment.passage_id)
+        earlier = first.add(key, number)
+        if earlier:
+            on_error(_judged_twice(judgment, earlier, path, number))
+        else:
+            yield judgment
+
+
+def _judged_twice(judgment: Judgment, first: int, path: str | Path, number: int) -> InputError:
+    subtopic = f" and subtopic {shown(judgment.facet_id)}" if judgment.facet_id else ""
+    error = repeated(
+        f"the judgment of passage {shown(judgment.passage_id)} for query "
+        f"{shown(judgment.query_id)}{subtopic}",
+        first,
+        path,
+        number,
+        "passage",
+    )
+    if not judgment.facet_id:
+        error.mend += ", or read the file as subtopic qrels if column 2 names a subtopic"
+    return error
+
+
+def write(path: str | Path, judgments: Iterable[Judgment], iteration: str = "0") -> None:
+    """Write judgments as `query iteration passage relevance`, separated by one space.
+
+    The second column of a judgment with a facet is the facet. InputError for an id that cannot be
+    a column.
+    """
+    word(iteration, "iteration", path)
+    with writing(path) as stream:
+        for judgment in judgments:
+            query = word(judgment.query_id, "query", path)
+            passage = word(judgment.passage_id, "passage", path)
+            group = iteration
+            if judgment.facet_id is not None:
+                group = word(judgment.facet_id, "subtopic", path)
+            line = f"{query} {group} {passage} {judgment.relevance}\n"
+            stream.write(encode_text(line, path))

@@ -1,0 +1,167 @@
+"""Queries: a JSON dictionary of id to text, JSON-lines, or lines of id, tab, text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from exampp.errors import InputError
+from exampp.formats.fields import FirstLines, repeated, shown
+from exampp.formats.lines import (
+    OnError,
+    decode_json,
+    encode_json,
+    read_lines,
+    read_pairs,
+    refuse,
+    text_of,
+    writing,
+)
+from exampp.formats.objects import OBJECT, Fields, identifier, optional_text, required_text
+from exampp.records import Facet, Query
+
+ID_KEYS = ("query_id", "qid", "topic_id", "_id", "id")
+"""Where several are present, the first of these names the query."""
+TEXT_KEYS = ("text", "query", "query_text", "title")
+_FACET_ID_KEYS = ("subtopic_id", "facet_id", "id")
+_FACET_TEXT_KEYS = ("text", "title")
+_FACETS: msgspec.json.Decoder[list[Fields]] = msgspec.json.Decoder(list[Fields])
+_STARTS_A_QUERY = re.compile(
+    rb'\s*\{\s*"(?:%s)"\s*:' % b"|".join(key.encode() for key in ID_KEYS + TEXT_KEYS)
+)
+
+
+def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Query]:
+    """Yield the queries of a file in file order; the layout is told from the first line.
+
+    InputError for a query without id or text key, an id that occurs twice (twice in the
+    dictionary, too) and a line that does not have two columns. A text may be empty, where only the
+    id is known. A first line that names the columns (`query_id`, tab, `text`) is skipped.
+    """
+    start, head = next(read_lines(path))
+    if not head.lstrip().startswith(b"{"):
+        yield from _unique(path, on_error, _from_columns(path, on_error, start))
+    elif _is_a_query(head):
+        yield from _unique(path, on_error, _from_json_lines(path, on_error))
+    else:
+        yield from _unique(path, on_error, _from_dictionary(path, on_error))
+
+
+def _is_a_query(head: bytes) -> bool:
+    """Whether a line that starts an object is one query and not a dictionary of queries."""
+    try:
+        keys = OBJECT.decode(head).keys()
+    except (msgspec.DecodeError, RecursionError):
+        # A broken or cut line: the faults are better told line by line.
+        return _STARTS_A_QUERY.match(head) is not None
+    return not keys.isdisjoint(ID_KEYS + TEXT_KEYS)
+
+
+def _unique(
+    path: str | Path, on_error: OnError, found: Iterable[tuple[int, Query]]
+) -> Iterator[Query]:
+    first = FirstLines()
+    for number, query in found:
+        if earlier := first.add(query.query_id, number):
+            what = f"query {shown(query.query_id)}"
+            on_error(repeated(what, earlier, path, number, "query_id"))
+        else:
+            yield query
+
+
+def _from_dictionary(path: str | Path, on_error: OnError) -> Iterator[tuple[int, Query]]:
+    for number, key, value in read_pairs(path):
+        try:
+            yield number, _entry(key, value)
+        except InputError as error:
+            on_error(error.at(path, number))
+
+
+def _entry(key: str, value: object) -> Query:
+    if key in ID_KEYS:
+        raise InputError(
+            "a query is spread over several lines", field=key, mend="Write one query a line"
+        )
+    if not key.strip():
+        raise InputError("the id of a query is blank")
+    if not isinstance(value, str):
+        raise InputError("the text of a query must be a string", field=key)
+    return Query(key, value)
+
+
+def _from_json_lines(path: str | Path, on_error: OnError) -> Iterator[tuple[int, Query]]:
+    for number, line in read_lines(path):
+        try:
+            fields = decode_json(line, OBJECT, path, number)
+            yield number, _query(fields)
+        except InputError as error:
+            on_error(error.at(path, number))
+
+
+def _query(fields: Fields) -> Query:
+    query_id = identifier(fields, ID_KEYS)
+    text = required_text(fields, TEXT_KEYS)
+    return Query(query_id, text, _facets(fields.get("subtopics")))
+
+
+def _facets(raw: msgspec.Raw | None) -> tuple[Facet, ...]:
+    if raw is None:
+        return ()
+    try:
+        rows = _FACETS.decode(raw)
+    except msgspec.DecodeError:
+        raise InputError("must be a list of objects", field="subtopics") from None
+    facets: dict[str, Facet] = {}
+    for index, fields in enumerate(rows):
+        try:
+            facet = Facet(
+                identifier(fields, _FACET_ID_KEYS), optional_text(fields, _FACET_TEXT_KEYS)
+            )
+        except InputError as error:
+            error.field = f"subtopics[{index}].{error.field}"
+            raise
+        if facet.facet_id in facets:
+            raise InputError(
+                f"subtopic {shown(facet.facet_id)} occurs twice", field=f"subtopics[{index}]"
+            )
+        facets[facet.facet_id] = facet
+    return tuple(facets.values())
+
+
+def _from_columns(path: str | Path, on_error: OnError, start: int) -> Iterator[tuple[int, Query]]:
+    for number, line in read_lines(path):
+        try:
+            columns = text_of(line, path, number).split("\t")
+            if number == start and is_header(columns):
+                continue
+            if len(columns) != 2:
+                raise InputError(
+                    f"{len(columns)} column{'s' * (len(columns) != 1)} instead of 2 (id, text)",
+                    mend="Separate id and text by one tab",
+                )
+            if not columns[0].strip():
+                raise InputError("the id of a query is blank", field="column 1")
+            yield number, Query(columns[0].strip(), columns[1])
+        except InputError as error:
+            on_error(error.at(path, number))
+
+
+def is_header(columns: list[str]) -> bool:
+    """Whether the first line of a file of columns names them."""
+    names = [column.strip().lower() for column in columns]
+    return len(names) == 2 and names[0] in ID_KEYS and names[1] in TEXT_KEYS
+
+
+def write(path: str | Path, queries: Iterable[Query]) -> None:
+    """Write queries as JSON-lines with `query_id`, `text` and, where there are any, `subtopics`."""
+    with writing(path) as stream:
+        for query in queries:
+            row: dict[str, object] = {"query_id": query.query_id, "text": query.text}
+            if query.facets:
+                row["subtopics"] = [
+                    {"subtopic_id": facet.facet_id, "text": facet.text} for facet in query.facets
+                ]
+            stream.write(encode_json(row, path))

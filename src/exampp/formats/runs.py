@@ -1,0 +1,76 @@
+"""TREC runs: lines of `query Q0 passage rank score system`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from exampp.errors import InputError
+from exampp.formats.fields import FirstLines, integer, real, repeated, shown
+from exampp.formats.lines import OnError, accept, encode_text, read_lines, refuse, writing
+from exampp.formats.trec import Words, columns, word
+from exampp.records import Ranked
+
+_COLUMNS = ("query", "Q0", "passage", "rank", "score", "system")
+
+
+def _ranked(line: bytes, words: Words) -> Ranked:
+    query, _, passage, rank, score, system = columns(line, _COLUMNS, "a run")
+    return Ranked(
+        words.common(query, "query"),
+        words.rare(passage, "passage"),
+        integer(rank, "rank"),
+        real(score, "score"),
+        words.common(system, "system"),
+    )
+
+
+def read(
+    path: str | Path, on_error: OnError = refuse, check: Callable[[Ranked], None] = accept
+) -> Iterator[Ranked]:
+    """Yield the lines of a run in file order; the last column names the system.
+
+    `check` may refuse a line by raising InputError, which then says where the line is.
+    One file may hold several systems. InputError for a wrong number of columns, a rank that is no
+    integer, a score that is no finite number, a passage that a system returns twice for a query.
+
+    Source: the run format of trec_eval.
+    """
+    words = Words()
+    first = FirstLines()
+    for number, line in read_lines(path):
+        try:
+            ranked = _ranked(line, words)
+            check(ranked)
+        except InputError as error:
+            on_error(error.at(path, number))
+            continue
+        query, passage, system = ranked.query_id, ranked.passage_id, ranked.system
+        earlier = first.add((query, passage, system), number)
+        if earlier:
+            what = f"passage {shown(passage)} of query {shown(query)} and system {shown(system)}"
+            on_error(repeated(what, earlier, path, number, "passage"))
+        else:
+            yield ranked
+
+
+def write(path: str | Path, rankeds: Iterable[Ranked]) -> None:
+    """Write a run, columns separated by one space; scores read back exactly.
+
+    InputError for an id that cannot be a column, and for a score that is not finite.
+    """
+    with writing(path) as stream:
+        for ranked in rankeds:
+            if not math.isfinite(ranked.score):
+                raise InputError(
+                    f"passage {shown(ranked.passage_id)} of query {shown(ranked.query_id)} "
+                    f"has the score {ranked.score}",
+                    file=path,
+                    field="score",
+                )
+            query = word(ranked.query_id, "query", path)
+            passage = word(ranked.passage_id, "passage", path)
+            system = word(ranked.system, "system", path)
+            line = f"{query} Q0 {passage} {ranked.rank} {float(ranked.score)!r} {system}\n"
+            stream.write(encode_text(line, path))

@@ -1,0 +1,87 @@
+"""What every grader is: asks go in, raw replies come out.
+
+A grader neither parses nor stores. It pulls asks from an iterable as it has room for them and
+yields each with its reply, in any order, so that a backend may batch, sort by length or keep many
+requests in flight while the memory of a run stays bounded. When the iterable ends, a grader
+finishes what it has pulled and stops; when its generator is closed, it gives up at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One cell as a grader sees it.
+
+    `key` is opaque to graders and comes back with the reply. `item` is the text of the question,
+    nugget or query, `passage` the text of the passage; `user` and `system` are the filled prompt,
+    for graders that read prompts. Asks about one passage come one after another.
+    """
+
+    key: int
+    item: str
+    passage: str
+    user: str = ""
+    system: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a reply cost: tokens read (of which the server had some cached) and written."""
+
+    read: int = 0
+    cached: int = 0
+    written: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the model said, or why it said nothing.
+
+    `scores` maps labels to probabilities where the backend knows them (they sum to 1; the mass
+    outside the labels is in `detail["outside"]`). `fault` is the reason why there is no reply,
+    empty where there is one. `truncated` tells that the model was stopped before its end, `cut`
+    that the backend cut the passage to fit. `detail` is whatever else is worth keeping, JSON-able.
+    """
+
+    text: str
+    scores: Mapping[str, float] | None = None
+    fault: str = ""
+    truncated: bool = False
+    cut: bool = False
+    usage: Usage = Usage()
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Grader(Protocol):
+    """A backend. Every implementation passes the contract tests in `tests/llm`."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Everything that determines a reply, JSON-able: it becomes part of the identity."""
+        ...
+
+    def answer(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Reply]]:
+        """Yield every ask with its reply, once, in any order, with a bounded look-ahead."""
+        ...
+
+
+class Measured(Protocol):
+    """A grader that knows its own limit, so that prompts can be cut to fit it."""
+
+    @property
+    def limit(self) -> int | None:
+        """Tokens that a prompt may have at most, None where it is not known."""
+        ...
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """The (start, end) characters of each token of the text, without special tokens."""
+        ...
+
+    def length(self, user: str, system: str = "") -> int:
+        """Tokens of the prompt as the model gets it, special tokens and chat template included."""
+        ...

@@ -1,0 +1,23 @@
+"""Prompts as data: list and load them, fill them, read the replies. Sends nothing anywhere."""
+
+from exampp.prompts.catalogue import by_workbench_class, load, names, workbench_class
+from exampp.prompts.declaration import Prompt, content_hash
+from exampp.prompts.reading import answer_text, read
+from exampp.prompts.render import Filled, fill, fit
+from exampp.prompts.verification import Verified, verify
+
+__all__ = [
+    "Filled",
+    "Prompt",
+    "Verified",
+    "answer_text",
+    "by_workbench_class",
+    "content_hash",
+    "fill",
+    "fit",
+    "load",
+    "names",
+    "read",
+    "verify",
+    "workbench_class",
+]

@@ -1,0 +1,268 @@
+"""A prompt as declared in a TOML file, and everything that can be wrong with such a file.
+
+A prompt is data: text with `{slots}`, the scale of its replies, the name of the rules that read
+them, and the one slot that may be cut when the whole is too long. A template writes `{question}`
+where the slot goes and `{{question}}` for the braces themselves; all other braces, such as those
+of a JSON example, are text.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from exampp.errors import InputError
+from exampp.prompts.reading import read, reading_names
+from exampp.records.grading import State
+from exampp.records.ids import content_hash as hash_of
+
+GRADES = ("question", "nugget", "query", "answer")
+PLACEHOLDER = re.compile(r"\{\{([A-Za-z_]\w*)\}\}|\{([A-Za-z_]\w*)\}", re.ASCII)
+TEMPLATE_FREE = "thresholds"
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a grader is asked, and how its reply is meant.
+
+    `grades` are the kinds of item it can be asked about (question, nugget, query; `answer` for a
+    verification); `lowest` and `highest` bound its ratings, and a verdict is 0 or 1. `labels` are
+    the possible replies where they are few and of one token; `field` is the value that counts in
+    a JSON reply; `cut` is the slot that is shortened when the prompt is too long. A prompt
+    without `user` text sends nothing to a model. `workbench` holds `prompt_class` (a tuple, the
+    first is the one written) and the other fields of the reference's `prompt_info`.
+    """
+
+    name: str
+    title: str
+    source: str
+    grades: tuple[str, ...]
+    reading: str
+    lowest: int
+    highest: int
+    slots: tuple[str, ...] = ()
+    cut: str = ""
+    user: str = ""
+    system: str = ""
+    labels: tuple[str, ...] = ()
+    field: str = ""
+    workbench: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
+
+    @property
+    def is_verdict(self) -> bool:
+        """Whether its ratings are only 0 (no) and 1 (yes)."""
+        return (self.lowest, self.highest) == (0, 1)
+
+
+def content_hash(prompt: Prompt) -> str:
+    """SHA-256 (hexadecimal) over what determines a reply: texts, slot to cut, labels, JSON field.
+
+    Name, title, source and workbench names do not count, nor do scale and rules of reading: the
+    raw reply is kept and can be read again.
+    """
+    content = {
+        "system": prompt.system,
+        "user": prompt.user,
+        "cut": prompt.cut,
+        "labels": prompt.labels,
+        "field": prompt.field,
+    }
+    return hash_of(json.dumps(content, sort_keys=True, ensure_ascii=False))
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """`did you mean 'x'?` for the nearest known word, or an empty string."""
+    names = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.6)
+    return f"did you mean '{names[near[0]]}'?" if near else ""
+
+
+def placeholders(template: str) -> tuple[str, ...]:
+    """Names of the slots that a template uses, in order of appearance."""
+    return tuple(dict.fromkeys(m[2] for m in PLACEHOLDER.finditer(template) if m[2]))
+
+
+def _is_strings(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(part, str) for part in value)
+
+
+# key -> (test of the value, what the value must be, required)
+_KEYS: dict[str, tuple[Callable[[object], bool], str, bool]] = {
+    "name": (lambda v: isinstance(v, str) and bool(_NAME.fullmatch(v)), "a short name", True),
+    "title": (lambda v: isinstance(v, str), "a text", True),
+    "source": (lambda v: isinstance(v, str), "a text", False),
+    "grades": (lambda v: isinstance(v, str) or _is_strings(v), "a text or a list of texts", True),
+    "reading": (lambda v: isinstance(v, str), "a text", True),
+    "scale": (lambda v: isinstance(v, dict), "a table such as { lowest = 0, highest = 5 }", False),
+    "verdict": (lambda v: v is True, "true (otherwise leave it out and give a scale)", False),
+    "slots": (_is_strings, 'a list of texts such as ["question", "context"]', False),
+    "cut": (lambda v: isinstance(v, str), "the name of a slot", False),
+    "labels": (_is_strings, 'a list of texts such as ["0", "1"]', False),
+    "field": (lambda v: isinstance(v, str), "a text", False),
+    "user": (lambda v: isinstance(v, str) and v.strip() != "", "a text that is not empty", False),
+    "system": (lambda v: isinstance(v, str), "a text", False),
+    "workbench": (lambda v: isinstance(v, dict), "a table", False),
+}
+
+
+def parse(text: str, file: str | Path | None = None) -> Prompt:
+    """Read one declaration.
+
+    Raises InputError, with the place and the mend, for anything that is not as it must be.
+    """
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"\(at line (\d+)", str(error))
+        raise InputError(
+            f"not valid TOML: {error}",
+            file=file,
+            line=int(found[1]) if found else None,
+            mend="see the bundled prompts for examples (exampp prompts show NAME)",
+        ) from None
+    try:
+        return _build(data)
+    except InputError as error:
+        raise error.at(file) from None
+
+
+def _build(data: Mapping[str, Any]) -> Prompt:
+    _check_keys(data)
+    lowest, highest = _scale(data)
+    grades = data["grades"]
+    prompt = Prompt(
+        name=data["name"],
+        title=data["title"],
+        source=data.get("source", ""),
+        grades=(grades,) if isinstance(grades, str) else tuple(grades),
+        reading=data["reading"],
+        lowest=lowest,
+        highest=highest,
+        slots=tuple(data.get("slots", ())),
+        cut=data.get("cut", ""),
+        user=data.get("user", ""),
+        system=data.get("system", ""),
+        labels=tuple(data.get("labels", ())),
+        field=data.get("field", ""),
+        workbench=_workbench(data.get("workbench", {})),
+    )
+    _check_values(prompt)
+    _check_slots(prompt)
+    return prompt
+
+
+def _check_keys(data: Mapping[str, Any]) -> None:
+    for key, value in data.items():
+        if key not in _KEYS:
+            raise InputError(
+                f"unknown key '{key}'",
+                field=key,
+                mend=suggest(key, _KEYS) or f"known keys are {', '.join(_KEYS)}",
+            )
+        test, form, _ = _KEYS[key]
+        if not test(value):
+            raise InputError(
+                f"'{key}' is {json.dumps(value, default=str)}", field=key, mend=f"give {form}"
+            )
+    for key, (_, form, required) in _KEYS.items():
+        if required and key not in data:
+            raise InputError(f"'{key}' is missing", field=key, mend=f"give {form}")
+
+
+def _scale(data: Mapping[str, Any]) -> tuple[int, int]:
+    if ("scale" in data) == ("verdict" in data):
+        raise InputError(
+            "a prompt has either a scale or a verdict",
+            field="scale",
+            mend="give one of: scale = { lowest = 0, highest = 5 }, verdict = true",
+        )
+    if "verdict" in data:
+        return 0, 1
+    scale = data["scale"]
+    ends = (scale.get("lowest"), scale.get("highest"))
+    whole = all(type(end) is int and end >= 0 for end in ends)
+    if set(scale) != {"lowest", "highest"} or not whole or ends[0] >= ends[1]:
+        raise InputError(
+            f"the scale is {json.dumps(scale, default=str)}",
+            field="scale",
+            mend="give whole numbers, lowest below highest: scale = { lowest = 0, highest = 5 }",
+        )
+    return ends
+
+
+def _workbench(table: Mapping[str, Any]) -> dict[str, Any]:
+    names = table.get("prompt_class", [])
+    names = [names] if isinstance(names, str) else names
+    if not _is_strings(names):
+        raise InputError(
+            "'prompt_class' is not a list of texts",
+            field="workbench.prompt_class",
+            mend='write it as prompt_class = ["MyPrompt"]',
+        )
+    return {**table, "prompt_class": tuple(names)} if table else {}
+
+
+def _check_values(prompt: Prompt) -> None:
+    for kind in prompt.grades:
+        if kind not in GRADES:
+            raise InputError(
+                f"'{kind}' is nothing that can be graded",
+                field="grades",
+                mend=suggest(kind, GRADES) or f"give one of {', '.join(GRADES)}",
+            )
+    if prompt.reading not in reading_names():
+        raise InputError(
+            f"there are no rules of reading called '{prompt.reading}'",
+            field="reading",
+            mend=suggest(prompt.reading, reading_names())
+            or f"give one of {', '.join(reading_names())}",
+        )
+    for label in prompt.labels:
+        outcome = read(prompt.reading, label, lowest=prompt.lowest, highest=prompt.highest)
+        if outcome.state is not State.GRADED:
+            raise InputError(
+                f"the label '{label}' would not be read as a grade",
+                field="labels",
+                mend=f"give labels that '{prompt.reading}' reads on the scale "
+                f"{prompt.lowest} to {prompt.highest}, or leave labels out",
+            )
+
+
+def _check_slots(prompt: Prompt) -> None:
+    if not prompt.user and (prompt.reading != TEMPLATE_FREE or prompt.slots or prompt.system):
+        raise InputError(
+            "'user' is missing",
+            field="user",
+            mend="give the text that is sent to the model, with its slots in braces",
+        )
+    used = {name: key for key in ("user", "system") for name in placeholders(getattr(prompt, key))}
+    for name, key in used.items():
+        if name not in prompt.slots:
+            raise InputError(
+                f"the text uses {{{name}}}, which is not among the slots",
+                field=key,
+                mend=suggest(name, prompt.slots)
+                or f"add it to slots, or write {{{{{name}}}}} for the braces themselves",
+            )
+    for name in prompt.slots:
+        if name not in used:
+            raise InputError(
+                f"the slot '{name}' is declared and used nowhere",
+                field="slots",
+                mend=f"write {{{name}}} into the text, or take it out of slots",
+            )
+    if prompt.user and prompt.cut not in prompt.slots:
+        what = f"'{prompt.cut}' is not among the slots" if prompt.cut else "'cut' is missing"
+        raise InputError(
+            what,
+            field="cut",
+            mend="name the slot to shorten when the prompt is too long: "
+            f"one of {', '.join(prompt.slots) or '(declare slots first)'}",
+        )

@@ -1,0 +1,111 @@
+"""Replies that decline: expressions of unanswerability, ill-formed answers, refusals.
+
+Fuzzy comparison must not lose a negation: "it is possible to tell" is 0.87 similar to "it is not
+possible to tell". So a reply only matches an expression that has the same negations.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from exampp.prompts.words import drop_punctuation, fuzz_ratio, stem
+
+UNANSWERABLE = (
+    "unanswerable",
+    "no",
+    "no answer",
+    "not enough information",
+    "unknown",
+    "it is not possible to tell",
+    "it does not say",
+    "no relevant information",
+)
+_FUZZY = 80
+_LONGEST = 40
+
+_ILL_FORMED = re.compile(
+    r"""(?ix)
+    [a-d] | i{1,3} | iv                                    # an option letter or roman numeral
+  | [(\[{]?\s*(?:[a-h]|i{1,3}|iv|vi{0,3}|ix|x)\s*[)\]}.:]+ # the same with its marks
+  | [(\[{]\s*(?:[a-h]|i{1,3}|iv|vi{0,3}|ix|x)
+    """
+)
+_QUOTES = " \t\r\n\"'`*_\u201c\u201d\u2018\u2019"
+
+_SOURCE = r"passage|context|text|document|paragraph|article|excerpt|information|key\ fact|nugget"
+_AT_LENGTH = re.compile(
+    rf"""(?ix)^\W*
+    (?:(?:i['\u2019]?m\ |i\ am\ )?sorry,?\ (?:but\ )?|unfortunately,?\ )?
+    (?:(?:based\ on|according\ to|from)\ [^.!?,\n]{{0,40}},\s*)?(?:
+    (?:no|unanswerable|unknown|not\ enough\ information|no\ answer|no\ relevant\ information)
+        \s*[,.;:\n]\s*\D
+  | no,?\ the\ (?:question|{_SOURCE})\b
+  | (?:the\ )?(?:provided\ |given\ |available\ )?(?:{_SOURCE})\ [^.!?\n]{{0,20}}?
+        \b(?:does|do|did)(?:\ not|n['\u2019]t)\ (?:\w+\ )?
+        (?:say|mention|contain|provide|specify|state|address|answer|include|give|discuss|cover)\b
+  | (?:the\ |this\ )?question\ (?:can\ ?not|can['\u2019]t|could\ not|is\ not)\ (?:be\ )?answer
+  | (?:i\ |we\ |one\ )?(?:can\ ?not|can['\u2019]t)\ (?:be\ )?(?:answer|determine|tell)\w*\b
+  | i\ (?:can\ ?not|can['\u2019]t|could\ not|am\ unable\ to)
+        \ (?:find|determine|tell|see|locate|infer|answer)\b[^.!?\n]*\b(?:{_SOURCE})\b
+    )"""
+)
+
+_CANNOT = r"""i(?:\ (?:can\ ?not|can['\u2019]?t|will\ not|won['\u2019]?t|must\ decline|decline)
+    |(?:\ am|['\u2019]?m)\ (?:unable|not\ able|not\ comfortable|not\ going))\b"""
+_REFUSAL = re.compile(
+    rf"""(?ix)^\W*(?:
+    (?:i(?:['\u2019]?m|\ am)\ (?:\w+\ )?sorry|(?:\w+\ )?sorry|i\ apologi[sz]e|my\ apologies
+        |unfortunately)\b[^.!?\n]{{0,40}}?\b{_CANNOT}
+  | as\ an?\ (?:\w+\ )?(?:ai|artificial\ intelligence|language\ model)\b
+  | {_CANNOT}\ (?:to\ )?(?:help|assist|comply|fulfil|provide|rate|grade|evaluate|discuss|continue
+        |engage|participate|respond|process|do\ (?:that|this)|with)
+    )"""
+)
+
+
+_NEGATION = re.compile(r"\b(?:no|not|un)(?:\b|(?<=un))")
+
+
+def _bare(text: str) -> tuple[str, list[str]]:
+    words = " ".join(drop_punctuation(text.lower()).split())
+    return " ".join(map(stem, words.split())), _NEGATION.findall(words)
+
+
+@cache
+def _expressions() -> tuple[tuple[str, list[str]], ...]:
+    return tuple(_bare(expression) for expression in UNANSWERABLE)
+
+
+def is_unanswerable(reply: str) -> bool:
+    """Whether the whole reply is an expression of unanswerability or an ill-formed answer.
+
+    Case, outer punctuation and spaces do not count, and stemmed words may differ in a letter or
+    two (similarity above 0.8). An empty reply counts. Source: EXAM++, section 4.2.1.
+    """
+    text = reply.strip(_QUOTES)
+    if _ILL_FORMED.fullmatch(text):
+        return True
+    if len(text) > _LONGEST:
+        return False
+    stemmed, negations = _bare(text)
+    if not stemmed:
+        return True
+    return any(
+        stemmed == expression or (marks == negations and fuzz_ratio(stemmed, expression) > _FUZZY)
+        for expression, marks in _expressions()
+    )
+
+
+def says_unanswerable(reply: str) -> bool:
+    """Whether the reply says at length that the question has no answer in the passage.
+
+    For replies to a request to rate, where a sentence such as "The passage does not mention it"
+    is no answer; an extracted sentence may well read so.
+    """
+    return _AT_LENGTH.match(reply) is not None
+
+
+def is_refusal(reply: str) -> bool:
+    """Whether the model declined to do the work ("I'm sorry, but I can't ...", "As an AI ...")."""
+    return _REFUSAL.match(reply) is not None and not says_unanswerable(reply)

@@ -1,0 +1,77 @@
+"""Words: stems, stopwords, and the normal form in which answers are compared."""
+
+from __future__ import annotations
+
+import string
+import threading
+import unicodedata
+from functools import cache, lru_cache
+from importlib import resources
+
+_LOCAL = threading.local()
+_SHORTEST = 2
+_ASCII_PUNCTUATION = frozenset(string.punctuation)
+
+
+def stem(word: str) -> str:
+    """The stem of a lower-case word by Porter's original algorithm.
+
+    As in Porter's own program, words of one or two letters stay as they are.
+    """
+    if len(word) <= _SHORTEST:
+        return word
+    stemmer = getattr(_LOCAL, "stemmer", None)
+    if stemmer is None:
+        # One a thread: a stemmer object keeps a cache that is not safe to share.
+        import Stemmer
+
+        stemmer = _LOCAL.stemmer = Stemmer.Stemmer("porter")
+    return str(stemmer.stemWord(word))
+
+
+@cache
+def stopwords() -> frozenset[str]:
+    """The bundled English stopwords, lower case and without apostrophes."""
+    text = (resources.files(__package__) / "stopwords.txt").read_text(encoding="utf-8")
+    lines = (line for line in text.splitlines() if not line.startswith("#"))
+    return frozenset(word for line in lines for word in line.split())
+
+
+def drop_punctuation(text: str) -> str:
+    """The text without punctuation marks of any script."""
+    return "".join(
+        c
+        for c in text
+        if c not in _ASCII_PUNCTUATION and not unicodedata.category(c).startswith("P")
+    )
+
+
+@lru_cache(maxsize=8192)
+def normalise(text: str, dropped: frozenset[str] | None = None) -> str:
+    """The form in which two answers are compared.
+
+    Lower case, without punctuation and stopwords (`dropped`, by default the bundled ones), each
+    word stemmed, words joined by single spaces. Source: EXAM++, section 4.2.1.
+    """
+    stops = stopwords() if dropped is None else dropped
+    words = drop_punctuation(text.lower()).split()
+    return " ".join(stem(word) for word in words if word not in stops)
+
+
+def edit_distance(one: str, other: str) -> int:
+    """Levenshtein distance in characters."""
+    from rapidfuzz.distance import Levenshtein
+
+    return int(Levenshtein.distance(one, other))
+
+
+def fuzz_ratio(one: str, other: str) -> int:
+    """Similarity 0 to 100: twice the matching characters over all characters, rounded.
+
+    Equal to the `ratio` of fuzzywuzzy wherever that was compared; empty texts have none.
+    """
+    if not one or not other:
+        return 0
+    from rapidfuzz import fuzz
+
+    return round(fuzz.ratio(one, other))

@@ -1,0 +1,30 @@
+"""Frozen records of the field. Standard library only."""
+
+from exampp.records.bank import BankEntry, Item
+from exampp.records.grading import ITEM_KINDS, Grade, GraderIdentity, Outcome, State
+from exampp.records.ids import content_hash, facet_of, facet_of_item, item_id
+from exampp.records.pool import PooledPassage, QueryPool, Residue, Sheet
+from exampp.records.topics import Facet, Judgment, Passage, Query, Ranked
+
+__all__ = [
+    "ITEM_KINDS",
+    "BankEntry",
+    "Facet",
+    "Grade",
+    "GraderIdentity",
+    "Item",
+    "Judgment",
+    "Outcome",
+    "Passage",
+    "PooledPassage",
+    "Query",
+    "QueryPool",
+    "Ranked",
+    "Residue",
+    "Sheet",
+    "State",
+    "content_hash",
+    "facet_of",
+    "facet_of_item",
+    "item_id",
+]

@@ -1,0 +1,40 @@
+"""Items of an exam: questions and nuggets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One question or nugget of a bank.
+
+    `kind` is "question" or "nugget"; `answers` is its answer key (possibly empty);
+    `extra` keeps what else its file said of it, JSON-able.
+    """
+
+    item_id: str
+    query_id: str
+    text: str
+    kind: str = "question"
+    facet_id: str | None = None
+    answers: tuple[str, ...] = ()
+    weight: float = 1.0
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BankEntry:
+    """The items of one query, or of one subtopic of it, as one line of a bank file.
+
+    `extra` keeps the other keys of the line (test_collection, info, hash ...), JSON-able.
+    """
+
+    query_id: str
+    items: tuple[Item, ...]
+    query_text: str = ""
+    facet_id: str | None = None
+    facet_text: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)

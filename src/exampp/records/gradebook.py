@@ -1,0 +1,76 @@
+"""The read model: everything that evaluation and analysis need of one grader's grades.
+
+A gradebook is made from a collection or straight from a workbench file, and is plain arrays from
+then on. Facets are numbered from 1 within their query; 0 stands for the query as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.records.grading import GraderIdentity
+
+MISSING = int(np.iinfo(np.int16).min)
+"""Stands in `ratings` for a cell without a grade and in `judgments` for an unjudged passage."""
+
+Ratings = NDArray[np.int16]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What one system returned for a query (`facet` 0) or for one of its subtopics.
+
+    `passages` index into `QueryGrades.passage_ids`, in the order of the ranks (ties by score
+    descending, then passage id); `scores` are aligned with them (NaN where a run has none), and
+    so are `ranks`, the numbers that the run itself wrote (None: from 1 on). No passage occurs
+    twice.
+    """
+
+    system: str
+    facet: int
+    passages: NDArray[np.int32]
+    scores: NDArray[np.float64]
+    ranks: NDArray[np.int32] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryGrades:
+    """The exam of one query: its bank, its passages, their ratings, who returned them.
+
+    `ratings` is passages x items, MISSING where there is no grade; `weights` and `item_facets`
+    are per item; `judgments` is (facets + 1) x passages, row 0 for the query as a whole.
+    `passage_ids` holds the pool in file order, then whatever else was ranked or judged;
+    passages from `pool_size` on have no text and can have no grade.
+    """
+
+    query_id: str
+    facet_ids: tuple[str, ...]
+    item_ids: tuple[str, ...]
+    item_facets: NDArray[np.int32]
+    weights: NDArray[np.float64]
+    passage_ids: tuple[str, ...]
+    pool_size: int
+    ratings: Ratings
+    judgments: NDArray[np.int16]
+    rankings: tuple[Ranking, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Gradebook:
+    """All queries of a collection as one grader graded them.
+
+    `systems` lists every system in order of first appearance. `bank` names the bank;
+    `bank_is_graded_items` tells that no bank was at hand, so that it was taken to be the items
+    that occur among the grades. `pending` counts cells by the state that kept them from a grade.
+    """
+
+    grader: GraderIdentity
+    bank: str
+    queries: tuple[QueryGrades, ...]
+    systems: tuple[str, ...]
+    bank_is_graded_items: bool = False
+    pending: Mapping[str, int] = field(default_factory=dict)

@@ -1,0 +1,46 @@
+"""The pool of a query: its passages with everything that is known of each.
+
+Passages, judgments, rankings and grades come with their residue, what a file said of them beyond
+the record (see `formats.residue`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from exampp.records.grading import Grade, GraderIdentity
+from exampp.records.topics import Judgment, Ranked
+
+Residue = dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One grader's grades of one passage: an entry of `exam_grades`, or of `grades` where the
+    grader's kind is "query".
+    """
+
+    grader: GraderIdentity
+    grades: tuple[Grade, ...]
+    residue: Residue = None
+
+
+@dataclass(frozen=True, slots=True)
+class PooledPassage:
+    """A passage in the pool of one query, with all that the file says of it."""
+
+    passage_id: str
+    text: str
+    judgments: tuple[tuple[Judgment, Residue], ...] = ()
+    rankings: tuple[tuple[Ranked, Residue], ...] = ()
+    sheets: tuple[Sheet, ...] = ()
+    residue: Residue = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPool:
+    """One line of a workbench file."""
+
+    query_id: str
+    passages: tuple[PooledPassage, ...]

@@ -1,0 +1,58 @@
+"""Queries, passages, runs and judgments, as the field knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """A subtopic of a query."""
+
+    facet_id: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query (topic) and its subtopics; `text` is empty where only the id is known."""
+
+    query_id: str
+    text: str = ""
+    facets: tuple[Facet, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage of the judgment pool. `extra` keeps what else its file said of it, JSON-able."""
+
+    passage_id: str
+    text: str
+    title: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One line of a run: a system returned a passage for a query (or one of its subtopics).
+
+    `query_id` is as written in the run, `query` or `query/subtopic`.
+    """
+
+    query_id: str
+    passage_id: str
+    rank: int
+    score: float
+    system: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judgment:
+    """A human relevance judgment; `query_id` is as written in the file."""
+
+    query_id: str
+    passage_id: str
+    relevance: int
+    facet_id: str | None = None

@@ -1,0 +1,1 @@
+"""One table type and its renderers."""

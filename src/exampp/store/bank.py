@@ -1,0 +1,261 @@
+"""The exam's items in the store, and the log of their edits.
+
+`item_edit` is appended to and never changed; each row holds the state of its item after the edit,
+and `item` caches the last one. An import speaks only for what it changed since the last import:
+people's edits in between stand.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from exampp.records import BankEntry, Facet, Item, Query, facet_of_item
+from exampp.store.inputs import WHOLE_QUERY, put_facets, put_queries
+from exampp.store.interning import intern, to_json
+
+MAIN_BANK = "main"
+QUERY_BANK = ""
+"""The bank of direct relevance prompts: its items are the queries themselves."""
+
+
+class Edit(NamedTuple):
+    """Who changed a bank, why and when; `at` is ISO 8601 in UTC."""
+
+    author: str
+    reason: str
+    at: str
+
+
+def bank_key(connection: sqlite3.Connection, name: str) -> int:
+    """The key of a bank, made where there was none."""
+    return intern(connection, "bank", "name", [name])[name]
+
+
+def put_bank(
+    connection: sqlite3.Connection, name: str, entries: Iterable[BankEntry], edit: Edit
+) -> int:
+    """Import bank entries; returns how many items they held."""
+    bank = bank_key(connection, name)
+    count = 0
+    for entry in entries:
+        query, facets = _put_query(connection, entry)
+        _put_line(connection, bank, query, facets.get(entry.facet_id or "", WHOLE_QUERY), entry)
+        for item in entry.items:
+            facet = facets.get(item.facet_id or entry.facet_id or "", WHOLE_QUERY)
+            _import_item(connection, bank, query, facet, item, edit)
+        count += len(entry.items)
+    return count
+
+
+def _put_query(connection: sqlite3.Connection, entry: BankEntry) -> tuple[int, dict[str, int]]:
+    """The keys of an entry's query and of its subtopics, made known where they were not."""
+    query = intern(connection, "query", "query_id", [entry.query_id])[entry.query_id]
+    if entry.query_text and not entry.facet_id:
+        # a line of a subtopic carries the text of both together
+        known = connection.execute("SELECT text FROM query WHERE query = ?", (query,)).fetchone()
+        if not known[0]:
+            put_queries(connection, [Query(entry.query_id, entry.query_text)])
+    named = dict.fromkeys([entry.facet_id, *(item.facet_id for item in entry.items)])
+    facets = [Facet(f, entry.facet_text if f == entry.facet_id else "") for f in named if f]
+    return query, put_facets(connection, query, facets)
+
+
+def _put_line(
+    connection: sqlite3.Connection, bank: int, query: int, facet: int, entry: BankEntry
+) -> None:
+    extra = {**entry.extra, **({"query_text": entry.query_text} if entry.facet_id else {})}
+    connection.execute(
+        "INSERT INTO bank_line (bank, query, facet, extra) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT DO UPDATE SET extra = excluded.extra WHERE extra IS NOT excluded.extra",
+        (bank, query, facet, to_json(extra)),
+    )
+
+
+def _import_item(
+    connection: sqlite3.Connection, bank: int, query: int, facet: int, item: Item, edit: Edit
+) -> None:
+    row = _adopt(connection, bank, query, item.item_id)
+    if row is None:
+        row = _new_item(connection, bank, query, item.item_id, item.kind)
+    connection.execute(
+        "UPDATE item SET facet = :facet, kind = :kind, extra = :extra WHERE item = :item "
+        "AND (facet <> :facet OR kind <> :kind OR extra IS NOT :extra)",
+        {"item": row, "facet": facet, "kind": item.kind, "extra": to_json(item.extra)},
+    )
+    answers = json.dumps(list(item.answers), ensure_ascii=False)
+    version = put_version(connection, row, item.text)
+    last = connection.execute(
+        "SELECT version, weight, answers FROM item_edit WHERE item = ? AND operation = 'import' "
+        "ORDER BY edit DESC LIMIT 1",
+        (row,),
+    ).fetchone()
+    if last != (version, item.weight, answers):
+        append_edit(connection, row, "import", version, item.weight, answers, True, edit)
+
+
+def _adopt(connection: sqlite3.Connection, bank: int, query: int, item_id: str) -> int | None:
+    """The item of this id: of this bank, or one that grades brought along without a text."""
+    found = connection.execute(
+        "SELECT item, bank FROM item WHERE query = ? AND item_id = ? AND (bank = ? OR EXISTS ("
+        "SELECT 1 FROM item_version v WHERE v.item = item.item AND v.text IS NULL)) "
+        "ORDER BY bank <> ? LIMIT 1",
+        (query, item_id, bank, bank),
+    ).fetchone()
+    if found is None:
+        return None
+    if found[1] != bank:
+        connection.execute("UPDATE item SET bank = ? WHERE item = ?", (bank, found[0]))
+    return int(found[0])
+
+
+def _new_item(
+    connection: sqlite3.Connection, bank: int, query: int, item_id: str, kind: str
+) -> int:
+    row = connection.execute(
+        "INSERT INTO item (query, bank, item_id, kind) VALUES (?, ?, ?, ?) RETURNING item",
+        (query, bank, item_id, kind),
+    ).fetchone()
+    return int(row[0])
+
+
+def put_version(connection: sqlite3.Connection, item: int, text: str | None) -> int:
+    """The key of an item's text; the text of an item known by its id alone is filled in."""
+    rows = connection.execute(
+        "SELECT version, text FROM item_version WHERE item = ? AND (text = ? OR text IS NULL)",
+        (item, text),
+    ).fetchall()
+    for version, known in rows:
+        if known == text:
+            return int(version)
+    if rows and text is not None:
+        connection.execute("UPDATE item_version SET text = ? WHERE version = ?", (text, rows[0][0]))
+        return int(rows[0][0])
+    row = connection.execute(
+        "INSERT INTO item_version (item, text) VALUES (?, ?) RETURNING version", (item, text)
+    ).fetchone()
+    return int(row[0])
+
+
+def append_edit(
+    connection: sqlite3.Connection,
+    item: int,
+    operation: str,
+    version: int,
+    weight: float,
+    answers: str,
+    active: bool,
+    edit: Edit,
+) -> None:
+    """Append one edit and make its state the item's current one."""
+    connection.execute(
+        "INSERT INTO item_edit (item, operation, version, weight, answers, active, author, "
+        "reason, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (item, operation, version, weight, answers, int(active), *edit),
+    )
+    connection.execute(
+        "UPDATE item SET version = ?, weight = ?, answers = ?, active = ? WHERE item = ?",
+        (version, weight, answers, int(active), item),
+    )
+
+
+def graded_versions(
+    connection: sqlite3.Connection,
+    query: int,
+    query_id: str,
+    items: Sequence[tuple[str, str]],
+    edit: Edit,
+) -> dict[str, int]:
+    """The text version that imported grades of (item id, kind) belong to, by item id.
+
+    That is the text as last imported, whatever people edited since. Items that no bank holds yet
+    are made without a text, which the import of their bank fills in.
+    """
+    known = {
+        row[0]: row[1]
+        for row in connection.execute(
+            "SELECT item_id, coalesce((SELECT e.version FROM item_edit e WHERE e.item = item.item "
+            "AND e.operation = 'import' ORDER BY e.edit DESC LIMIT 1), item.version) "
+            "FROM item WHERE query = ? ORDER BY bank DESC",
+            (query,),
+        )
+    }
+    for item_id, kind in items:
+        if item_id not in known:
+            bank = bank_key(connection, QUERY_BANK if kind == "query" else MAIN_BANK)
+            item = _new_item(connection, bank, query, item_id, kind)
+            if facet_id := facet_of_item(query_id, item_id):
+                facet = put_facets(connection, query, [Facet(facet_id)])[facet_id]
+                connection.execute("UPDATE item SET facet = ? WHERE item = ?", (facet, item))
+            known[item_id] = put_version(connection, item, None)
+            append_edit(connection, item, "import", known[item_id], 1.0, "[]", True, edit)
+    return known
+
+
+def put_query_items(connection: sqlite3.Connection, edit: Edit) -> None:
+    """Make every query an item of direct relevance prompts, with the query's current text."""
+    bank = bank_key(connection, QUERY_BANK)
+    stale = connection.execute(
+        "SELECT q.query, q.query_id, q.text, i.item FROM query q "
+        "LEFT JOIN item i ON i.query = q.query AND i.bank = ? "
+        "LEFT JOIN item_version v ON v.version = i.version "
+        "WHERE q.text <> '' AND v.text IS NOT q.text",
+        (bank,),
+    ).fetchall()
+    for query, query_id, text, item in stale:
+        known = _new_item(connection, bank, query, query_id, "query") if item is None else item
+        version = put_version(connection, known, text)
+        append_edit(connection, known, "import", version, 1.0, "[]", True, edit)
+
+
+def bank_names(connection: sqlite3.Connection, kind: str) -> list[str]:
+    """The banks that hold active items of a kind."""
+    rows = connection.execute(
+        "SELECT name FROM bank WHERE bank IN (SELECT bank FROM item WHERE kind = ? AND active) "
+        "ORDER BY bank",
+        (kind,),
+    )
+    return [row[0] for row in rows]
+
+
+def read_bank(connection: sqlite3.Connection, name: str) -> Iterable[BankEntry]:
+    """The active items of a bank, one entry per query or (query, subtopic), in order."""
+    rows = connection.execute(
+        "SELECT q.query_id, q.text, f.facet_id, coalesce(f.text, ''), l.extra, i.item_id, v.text, "
+        "i.kind, i.answers, i.weight, i.extra FROM item i JOIN bank b USING (bank) "
+        "JOIN query q ON q.query = i.query LEFT JOIN facet f ON f.facet = i.facet "
+        "JOIN item_version v ON v.version = i.version LEFT JOIN bank_line l "
+        "ON l.bank = i.bank AND l.query = i.query AND l.facet = i.facet "
+        "WHERE b.name = ? AND i.active ORDER BY i.query, i.facet, i.item",
+        (name,),
+    )
+    group: list[Item] = []
+    head: tuple[str, str, str | None, str, str | None] | None = None
+    for *key, item_id, text, kind, answers, weight, extra in rows:
+        if head is not None and tuple(key) != head:
+            yield _entry(head, group)
+            group = []
+        head = (key[0], key[1], key[2], key[3], key[4])
+        group.append(
+            Item(
+                item_id,
+                head[0],
+                text or "",
+                kind,
+                head[2],
+                tuple(json.loads(answers)),
+                weight,
+                json.loads(extra or "{}"),
+            )
+        )
+    if head is not None:
+        yield _entry(head, group)
+
+
+def _entry(head: tuple[str, str, str | None, str, str | None], items: list[Item]) -> BankEntry:
+    query_id, query_text, facet_id, facet_text, line = head
+    extra = json.loads(line or "{}")
+    text = extra.pop("query_text", query_text) if facet_id else query_text
+    return BankEntry(query_id, tuple(items), text, facet_id, facet_text, extra)

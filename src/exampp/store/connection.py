@@ -1,0 +1,110 @@
+"""Opens collections: one SQLite file each, in WAL mode, with foreign keys on."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from exampp.errors import CollectionBusy, InputError
+from exampp.store.migrations import APPLICATION_ID, MIGRATIONS
+
+BUSY_SECONDS = 30.0
+_HEADER = b"SQLite format 3\x00"
+
+
+def is_collection(path: str | Path) -> bool:
+    """Whether the file is an SQLite file (checked by its first bytes)."""
+    path = Path(path)
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        return stream.read(len(_HEADER)) == _HEADER
+
+
+def connect(path: str | Path, *, create: bool = False) -> sqlite3.Connection:
+    """Open a collection, migrating it to the newest schema.
+
+    `create` makes the file where there is none. Raises InputError where the file is missing, no
+    collection, or from a newer exampp; CollectionBusy where another process keeps it locked.
+    """
+    path = Path(path)
+    fresh = not path.exists() or path.stat().st_size == 0
+    if fresh and not create:
+        raise InputError("no such collection", file=path, mend="Make one: exampp init")
+    if not fresh and not is_collection(path):
+        raise InputError("is not an exampp collection", file=path)
+    try:
+        connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    except sqlite3.OperationalError as error:
+        raise InputError(f"cannot be opened ({error})", file=path) from None
+    try:
+        _prepare(connection, path, fresh)
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        if "locked" in str(error):
+            raise _busy(path) from None
+        raise InputError(f"is not a readable collection ({error})", file=path) from None
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: Path, fresh: bool) -> None:
+    connection.execute("PRAGMA foreign_keys = ON")
+    if fresh:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    elif connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+        raise InputError("is an SQLite file, but not an exampp collection", file=path)
+    connection.execute("PRAGMA synchronous = FULL")
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version > len(MIGRATIONS):
+        raise InputError(
+            f"was made by a newer exampp (schema {version}, this one knows {len(MIGRATIONS)})",
+            file=path,
+            mend="Upgrade exampp",
+        )
+    if version < len(MIGRATIONS):
+        migrate(connection)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Run the steps that have not run yet, each in one transaction with its record."""
+    for number in range(len(MIGRATIONS)):
+        with transaction(connection):
+            # read inside the transaction: another process may have migrated meanwhile
+            if connection.execute("PRAGMA user_version").fetchone()[0] > number:
+                continue
+            for statement in MIGRATIONS[number].split(";"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {number + 1}")
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All or nothing: commits at the end, rolls back on any exception.
+
+    Raises CollectionBusy where another process holds the write lock for too long.
+    """
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as error:
+        raise _busy(_file_of(connection)) if "locked" in str(error) else error from None
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _file_of(connection: sqlite3.Connection) -> Path:
+    return Path(connection.execute("PRAGMA database_list").fetchone()[2])
+
+
+def _busy(path: Path) -> CollectionBusy:
+    return CollectionBusy(f"{path} is in use by another process; try again when it has finished")

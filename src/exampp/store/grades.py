@@ -1,0 +1,135 @@
+"""Graders, their grades, and what workbench files said beside them, in the store."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from exampp.records import Grade, GraderIdentity, State
+from exampp.store.interning import to_json
+
+GradeRow = tuple[int, int, int, int, int | None, str | None, str, float | None, str | None]
+"""grader, item_version, passage_version, state, rating, reply, rule, confidence, detail."""
+
+
+class StoredGrader(NamedTuple):
+    """A grader of the collection: its key and who it is."""
+
+    key: int
+    identity: GraderIdentity
+
+
+def find_grader(connection: sqlite3.Connection, identity: GraderIdentity) -> int | None:
+    """The key of a grader; None where it has not graded yet."""
+    found = connection.execute("SELECT grader FROM grader WHERE key = ?", (identity.key,))
+    row = found.fetchone()
+    return None if row is None else int(row[0])
+
+
+def put_grader(connection: sqlite3.Connection, identity: GraderIdentity) -> int:
+    """The key of a grader, made where there was none."""
+    if (known := find_grader(connection, identity)) is not None:
+        return known
+    row = connection.execute(
+        "INSERT INTO grader (key, model, prompt, kind, lowest, highest, settings) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING grader",
+        (
+            identity.key,
+            identity.model,
+            identity.prompt,
+            identity.kind,
+            identity.lowest,
+            identity.highest,
+            json.dumps(identity.settings, sort_keys=True, ensure_ascii=False),
+        ),
+    ).fetchone()
+    return int(row[0])
+
+
+def graders(connection: sqlite3.Connection) -> list[StoredGrader]:
+    """All graders, in order of first appearance."""
+    rows = connection.execute(
+        "SELECT grader, model, prompt, kind, lowest, highest, settings FROM grader ORDER BY grader"
+    )
+    return [
+        StoredGrader(key, GraderIdentity(model, prompt, kind, low, high, json.loads(settings)))
+        for key, model, prompt, kind, low, high, settings in rows
+    ]
+
+
+def grade_row(grader: int, item_version: int, passage_version: int, grade: Grade) -> GradeRow:
+    """A grade as a row of the table."""
+    return (
+        grader,
+        item_version,
+        passage_version,
+        int(grade.state),
+        grade.rating,
+        grade.reply,
+        grade.rule,
+        grade.confidence,
+        to_json(grade.detail),
+    )
+
+
+def put_grades(connection: sqlite3.Connection, rows: Iterable[GradeRow]) -> None:
+    """Add grades; a later grade replaces an earlier one, but never a rating by a failure."""
+    connection.executemany(
+        "INSERT INTO grade VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+        "state = excluded.state, rating = excluded.rating, reply = excluded.reply, "
+        "rule = excluded.rule, confidence = excluded.confidence, detail = excluded.detail "
+        "WHERE (excluded.state = 0 OR state <> 0) AND (state <> excluded.state OR "
+        "rating IS NOT excluded.rating OR reply IS NOT excluded.reply OR rule <> excluded.rule OR "
+        "confidence IS NOT excluded.confidence OR detail IS NOT excluded.detail)",
+        rows,
+    )
+
+
+def put_sheets(
+    connection: sqlite3.Connection, rows: Iterable[tuple[int, int, int, Sequence[int], Any]]
+) -> None:
+    """Keep what a workbench file said of a passage's grades.
+
+    A row is (query, passage, grader, item versions in the order of the file, residue).
+    """
+    connection.executemany(
+        "INSERT INTO sheet (query, passage, grader, items, extra) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT DO UPDATE SET items = excluded.items, extra = excluded.extra "
+        "WHERE excluded.items IS NOT items OR excluded.extra IS NOT extra",
+        (
+            (
+                *row[:3],
+                None if list(row[3]) == sorted(row[3]) else json.dumps(row[3]),
+                to_json(row[4]),
+            )
+            for row in rows
+        ),
+    )
+
+
+def append_decision(
+    connection: sqlite3.Connection,
+    item_version: int,
+    passage_version: int,
+    rating: int | None,
+    *,
+    author: str,
+    reason: str,
+    at: str,
+) -> None:
+    """Append a human decision on a cell; the automatic grade stays. None withdraws."""
+    connection.execute(
+        "INSERT INTO decision (item_version, passage_version, rating, author, reason, at) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        (item_version, passage_version, rating, author, reason, at),
+    )
+
+
+def state_counts(connection: sqlite3.Connection, grader: int) -> Mapping[str, int]:
+    """How many cells of a grader are in each state, by the state's name in lower case."""
+    rows = connection.execute(
+        "SELECT state, count(*) FROM grade WHERE grader = ? GROUP BY state", (grader,)
+    )
+    return {State(state).name.lower(): count for state, count in rows}

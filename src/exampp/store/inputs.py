@@ -1,0 +1,267 @@
+"""Queries, passages, rankings and judgments in the store.
+
+Every `put_` function takes what it is given as the newest word on it, leaves what is equal alone,
+and so changes nothing the second time. All of them run inside the caller's transaction.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from exampp.records import Facet, Judgment, Passage, Query, Ranked
+from exampp.store.interning import batches, from_json, intern, to_json
+
+WHOLE_QUERY = 0
+"""The facet of what concerns a query as a whole."""
+
+
+def put_queries(connection: sqlite3.Connection, queries: Iterable[Query]) -> None:
+    """Add queries and subtopics; a text that is given replaces the one known."""
+    for batch in batches(queries):
+        known = intern(connection, "query", "query_id", [query.query_id for query in batch])
+        connection.executemany(
+            "UPDATE query SET text = :text WHERE query = :query AND text <> :text",
+            [{"query": known[q.query_id], "text": q.text} for q in batch if q.text],
+        )
+        for query in batch:
+            put_facets(connection, known[query.query_id], query.facets)
+
+
+def put_facets(
+    connection: sqlite3.Connection, query: int, facets: Sequence[Facet]
+) -> dict[str, int]:
+    """Add subtopics of one query; returns the key of each of its subtopics by id."""
+    connection.executemany(
+        "INSERT INTO facet (query, facet_id, text) VALUES (?, ?, ?) "
+        "ON CONFLICT DO UPDATE SET text = excluded.text "
+        "WHERE excluded.text NOT IN ('', text)",
+        [(query, facet.facet_id, facet.text) for facet in facets],
+    )
+    rows = connection.execute("SELECT facet_id, facet FROM facet WHERE query = ?", (query,))
+    return dict(rows.fetchall())
+
+
+def text_hash(title: str, text: str) -> bytes:
+    """The content hash of a passage (16 bytes of SHA-256): what a grader reads of it."""
+    return hashlib.sha256(f"{title}\x00{text}".encode(errors="surrogatepass")).digest()[:16]
+
+
+def put_passages(
+    connection: sqlite3.Connection, passages: Iterable[Passage]
+) -> dict[str, tuple[int, int]]:
+    """Add passages; a new text becomes the passage's current one, old texts and grades stay.
+
+    Returns (passage key, version key) of each passage by id.
+    """
+    versions: dict[str, tuple[int, int]] = {}
+    for batch in batches(passages):
+        known = intern(connection, "passage", "passage_id", [p.passage_id for p in batch])
+        rows = [(known[p.passage_id], p.title, p.text, text_hash(p.title, p.text)) for p in batch]
+        connection.executemany(
+            "INSERT INTO passage_version (passage, title, text, hash) VALUES (?, ?, ?, ?) "
+            "ON CONFLICT DO NOTHING",
+            rows,
+        )
+        connection.executemany(
+            "UPDATE passage SET version = v.version FROM passage_version v "
+            "WHERE passage.passage = ? AND v.passage = passage.passage AND v.hash = ? "
+            "AND passage.version IS NOT v.version",
+            [(passage, digest) for passage, _, _, digest in rows],
+        )
+        connection.executemany(
+            "UPDATE passage SET extra = :extra WHERE passage = :passage AND extra IS NOT :extra",
+            [{"passage": known[p.passage_id], "extra": to_json(p.extra)} for p in batch if p.extra],
+        )
+        current = connection.execute(
+            "SELECT passage_id, passage, version FROM passage "
+            "WHERE passage IN (SELECT value FROM json_each(?))",
+            (str(list(known.values())),),
+        )
+        versions.update({row[0]: (row[1], row[2]) for row in current})
+    return versions
+
+
+def put_pool(connection: sqlite3.Connection, query: int, rows: Sequence[tuple[int, Any]]) -> None:
+    """Put passages, as (passage key, residue), into the pool of a query."""
+    connection.executemany(
+        "INSERT INTO pool (query, passage, extra) VALUES (?, ?, ?) "
+        "ON CONFLICT DO UPDATE SET extra = excluded.extra WHERE excluded.extra IS NOT extra",
+        [(query, passage, to_json(residue)) for passage, residue in rows],
+    )
+
+
+def put_judgments(
+    connection: sqlite3.Connection, rows: Iterable[tuple[int, int, int, int, Any]]
+) -> None:
+    """Add judgments: (query, facet, passage, relevance, residue), all but the last two keys."""
+    connection.executemany(
+        "INSERT INTO judgment (query, facet, passage, relevance, extra) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT DO UPDATE SET relevance = excluded.relevance, extra = excluded.extra "
+        "WHERE relevance <> excluded.relevance OR extra IS NOT excluded.extra",
+        ((*row[:4], to_json(row[4])) for row in rows),
+    )
+
+
+RankingRow = tuple[int, int, int, int, int, float, Any]
+"""(query, facet, system, passage, rank, score, residue); the first four are keys."""
+
+
+def stage_rankings(connection: sqlite3.Connection, rows: Iterable[RankingRow]) -> None:
+    """Set rankings aside; `apply_rankings` makes them the rankings of their systems."""
+    connection.execute(
+        "CREATE TEMP TABLE IF NOT EXISTS incoming (query INTEGER, facet INTEGER, system INTEGER, "
+        "passage INTEGER, rank INTEGER, score REAL, extra TEXT, "
+        "PRIMARY KEY (query, facet, system, passage))"
+    )
+    connection.executemany(
+        "INSERT INTO incoming VALUES (?, ?, ?, ?, ?, ?, ?)",
+        ((*row[:6], to_json(row[6])) for row in rows),
+    )
+
+
+def apply_rankings(connection: sqlite3.Connection) -> int:
+    """Replace, for every (query, system) staged, what the store held of it.
+
+    Returns how many rankings were staged.
+    """
+    staged = "SELECT 1 FROM temp.sqlite_master WHERE name = 'incoming'"
+    if connection.execute(staged).fetchone() is None:
+        return 0
+    count = connection.execute("SELECT count(*) FROM incoming").fetchone()[0]
+    connection.execute(
+        "DELETE FROM ranking WHERE (query, system) IN (SELECT DISTINCT query, system FROM incoming)"
+        " AND NOT EXISTS (SELECT 1 FROM incoming i WHERE i.query = ranking.query AND "
+        "i.facet = ranking.facet AND i.system = ranking.system AND i.passage = ranking.passage)"
+    )
+    connection.execute(
+        "INSERT INTO ranking (query, facet, system, passage, rank, score, extra) "
+        "SELECT * FROM incoming WHERE true ORDER BY rowid "
+        "ON CONFLICT DO UPDATE SET rank = excluded.rank, score = excluded.score, "
+        "extra = excluded.extra WHERE rank <> excluded.rank OR score <> excluded.score "
+        "OR extra IS NOT excluded.extra"
+    )
+    connection.execute("DROP TABLE incoming")
+    return int(count)
+
+
+def put_source(connection: sqlite3.Connection, name: str, kind: str, digest: str, at: str) -> None:
+    """Record that a file was imported."""
+    connection.execute(
+        "INSERT INTO source (name, kind, hash, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (name, kind, digest, at),
+    )
+
+
+class Member(NamedTuple):
+    """A passage that belongs to a query: pooled, ranked or judged for it.
+
+    `version`, `title` and `text` are None, empty and None where only its id is known.
+    """
+
+    passage: int
+    passage_id: str
+    version: int | None
+    title: str
+    text: str | None
+    residue: dict[str, Any] | None
+
+
+_MEMBERS = """
+WITH member AS (
+    SELECT passage, 0 AS source, pool AS position, extra FROM pool WHERE query = :query
+    UNION ALL SELECT passage, 1, min(ranking), NULL FROM ranking WHERE query = :query
+    GROUP BY passage
+    UNION ALL SELECT passage, 2, min(judgment), NULL FROM judgment WHERE query = :query
+    GROUP BY passage
+)
+SELECT p.passage, p.passage_id, p.version, coalesce(v.title, ''), v.text, residue FROM (
+    SELECT passage, min(source * (1 << 48) + position) AS place, max(extra) AS residue
+    FROM member GROUP BY passage
+) JOIN passage p USING (passage) LEFT JOIN passage_version v ON v.version = p.version
+ORDER BY p.version IS NULL, place
+"""
+
+
+def members(connection: sqlite3.Connection, query: int) -> list[Member]:
+    """The passages of a query: its pool in file order, then what was ranked, then judged.
+
+    Passages of which only the id is known come last.
+    """
+    rows = connection.execute(_MEMBERS, {"query": query})
+    return [Member._make((*row[:5], from_json(row[5]))) for row in rows]
+
+
+def query_keys(connection: sqlite3.Connection) -> dict[str, int]:
+    """The key of every query by id."""
+    return dict(connection.execute("SELECT query_id, query FROM query").fetchall())
+
+
+def has_text(connection: sqlite3.Connection, passage_id: str) -> bool:
+    """Whether the collection holds the text of a passage."""
+    found = connection.execute(
+        "SELECT 1 FROM passage WHERE passage_id = ? AND version IS NOT NULL", (passage_id,)
+    )
+    return found.fetchone() is not None
+
+
+def counts(connection: sqlite3.Connection) -> Mapping[str, int]:
+    """How many of each thing the collection holds."""
+    tables = {
+        "queries": "query",
+        "subtopics": "facet",
+        "passages": "passage WHERE version IS NOT NULL",
+        "systems": "system",
+        "rankings": "(SELECT DISTINCT query, system FROM ranking)",
+        "judgments": "judgment",
+        "items": "item WHERE active AND kind <> 'query'",
+        "grades": "grade WHERE state = 0",
+    }
+    return {
+        name: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+        for name, table in tables.items()
+    }
+
+
+def read_queries(connection: sqlite3.Connection) -> Iterator[Query]:
+    """All queries with their subtopics, in order."""
+    rows = connection.execute("SELECT query, query_id, text FROM query ORDER BY query").fetchall()
+    for query, query_id, text in rows:
+        facets = connection.execute(
+            "SELECT facet_id, text FROM facet WHERE query = ? ORDER BY facet", (query,)
+        )
+        yield Query(query_id, text, tuple(Facet(*facet) for facet in facets))
+
+
+def read_passages(connection: sqlite3.Connection) -> Iterator[Passage]:
+    """All passages whose text is known, with their current texts."""
+    for passage_id, text, title, extra in connection.execute(
+        "SELECT p.passage_id, v.text, v.title, p.extra FROM passage p "
+        "JOIN passage_version v USING (version) ORDER BY p.passage"
+    ):
+        yield Passage(passage_id, text, title, from_json(extra) or {})
+
+
+_WRITTEN = "q.query_id || coalesce('/' || f.facet_id, '')"
+
+
+def read_runs(connection: sqlite3.Connection) -> Iterator[Ranked]:
+    """The lines of all runs, system by system."""
+    for row in connection.execute(
+        f"SELECT {_WRITTEN}, p.passage_id, r.rank, r.score, s.name FROM ranking r "
+        "JOIN query q USING (query) LEFT JOIN facet f ON f.facet = r.facet "
+        "JOIN passage p USING (passage) JOIN system s USING (system) "
+        "ORDER BY r.system, r.query, r.facet, r.rank, r.score DESC, p.passage_id"
+    ):
+        yield Ranked(*row)
+
+
+def read_judgments(connection: sqlite3.Connection) -> Iterator[Judgment]:
+    """All human judgments, their query ids as `query` or `query/subtopic`."""
+    for row in connection.execute(
+        f"SELECT {_WRITTEN}, p.passage_id, j.relevance FROM judgment j JOIN query q USING (query) "
+        "LEFT JOIN facet f ON f.facet = j.facet JOIN passage p USING (passage) ORDER BY j.judgment"
+    ):
+        yield Judgment(*row)

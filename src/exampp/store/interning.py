@@ -1,0 +1,59 @@
+"""Ids of the outside world to integer keys of the store, many at a time."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+BATCH = 1000
+"""Rows or ids per statement batch: enough to amortise a statement, little memory."""
+
+
+def batches(things: Iterable[T], size: int = BATCH) -> Iterator[list[T]]:
+    """The things in lists of at most `size`."""
+    iterator = iter(things)
+    while batch := list(islice(iterator, size)):
+        yield batch
+
+
+def keys(
+    connection: sqlite3.Connection, table: str, column: str, ids: Collection[str]
+) -> dict[str, int]:
+    """The key of each id that the table holds already."""
+    found = connection.execute(
+        f"SELECT {column}, {table} FROM {table} WHERE {column} IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(ids)),),
+    )
+    return dict(found.fetchall())
+
+
+def intern(
+    connection: sqlite3.Connection, table: str, column: str, ids: Iterable[str]
+) -> dict[str, int]:
+    """The key of each id, in a row made for it where there was none."""
+    wanted = list(dict.fromkeys(ids))
+    known = keys(connection, table, column, wanted)
+    if len(known) < len(wanted):
+        connection.executemany(
+            f"INSERT INTO {table} ({column}) VALUES (?)",
+            [(identifier,) for identifier in wanted if identifier not in known],
+        )
+        known = keys(connection, table, column, wanted)
+    return known
+
+
+def to_json(value: Any) -> str | None:
+    """JSON text for an `extra` column; None for nothing."""
+    if not value:
+        return None
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+def from_json(text: str | None) -> Any:
+    """The value of an `extra` column; None for nothing."""
+    return None if text is None else json.loads(text)

@@ -1,0 +1,181 @@
+"""The schema, as numbered steps that are never edited once released.
+
+Step n turns version n into n + 1, in one transaction with the record that it ran
+(`PRAGMA user_version`).
+
+What the tables hold:
+- inputs: query, facet, passage and its texts, pool, system, ranking, judgment, source;
+- the exam: bank, bank_line, item and its texts, item_edit (append-only; `item` caches the last);
+- grading: grader, grade, sheet (what else a workbench file said of a passage's grades, and their
+  order where it is not that of the items), decision (append-only).
+
+A passage or an item keeps one row per text it ever had, and a grade belongs to two such texts: a
+changed text makes exactly its cells due, and a restored one finds its grades again.
+In ranking, judgment and item, facet 0 stands for the query as a whole.
+`extra` columns hold JSON: what a file said beyond what the columns hold.
+"""
+
+from __future__ import annotations
+
+APPLICATION_ID = 0x4558414D  # "EXAM"
+
+MIGRATIONS: tuple[str, ...] = (
+    """
+    CREATE TABLE query (
+        query INTEGER PRIMARY KEY,
+        query_id TEXT NOT NULL UNIQUE,
+        text TEXT NOT NULL DEFAULT ''
+    ) STRICT;
+    CREATE TABLE facet (
+        facet INTEGER PRIMARY KEY,
+        query INTEGER NOT NULL REFERENCES query,
+        facet_id TEXT NOT NULL,
+        text TEXT NOT NULL DEFAULT '',
+        UNIQUE (query, facet_id)
+    ) STRICT;
+
+    CREATE TABLE passage (
+        passage INTEGER PRIMARY KEY,
+        passage_id TEXT NOT NULL UNIQUE,
+        version INTEGER REFERENCES passage_version,
+        extra TEXT
+    ) STRICT;
+    CREATE TABLE passage_version (
+        version INTEGER PRIMARY KEY,
+        passage INTEGER NOT NULL REFERENCES passage,
+        title TEXT NOT NULL DEFAULT '',
+        text TEXT NOT NULL,
+        hash BLOB NOT NULL,
+        UNIQUE (passage, hash)
+    ) STRICT;
+    CREATE INDEX passage_version_by_hash ON passage_version (hash);
+    CREATE TABLE pool (
+        pool INTEGER PRIMARY KEY,
+        query INTEGER NOT NULL REFERENCES query,
+        passage INTEGER NOT NULL REFERENCES passage,
+        extra TEXT,
+        UNIQUE (query, passage)
+    ) STRICT;
+    CREATE TABLE system (
+        system INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE
+    ) STRICT;
+    CREATE TABLE ranking (
+        ranking INTEGER PRIMARY KEY,
+        query INTEGER NOT NULL REFERENCES query,
+        facet INTEGER NOT NULL DEFAULT 0,
+        system INTEGER NOT NULL REFERENCES system,
+        passage INTEGER NOT NULL REFERENCES passage,
+        rank INTEGER NOT NULL,
+        score REAL NOT NULL,
+        extra TEXT,
+        UNIQUE (query, facet, system, passage)
+    ) STRICT;
+    CREATE TABLE judgment (
+        judgment INTEGER PRIMARY KEY,
+        query INTEGER NOT NULL REFERENCES query,
+        facet INTEGER NOT NULL DEFAULT 0,
+        passage INTEGER NOT NULL REFERENCES passage,
+        relevance INTEGER NOT NULL,
+        extra TEXT,
+        UNIQUE (query, facet, passage)
+    ) STRICT;
+
+    CREATE TABLE bank (
+        bank INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE
+    ) STRICT;
+    CREATE TABLE bank_line (
+        bank INTEGER NOT NULL REFERENCES bank,
+        query INTEGER NOT NULL REFERENCES query,
+        facet INTEGER NOT NULL DEFAULT 0,
+        extra TEXT,
+        PRIMARY KEY (bank, query, facet)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE item (
+        item INTEGER PRIMARY KEY,
+        query INTEGER NOT NULL REFERENCES query,
+        bank INTEGER NOT NULL REFERENCES bank,
+        facet INTEGER NOT NULL DEFAULT 0,
+        item_id TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        version INTEGER REFERENCES item_version,
+        weight REAL NOT NULL DEFAULT 1,
+        answers TEXT NOT NULL DEFAULT '[]',
+        active INTEGER NOT NULL DEFAULT 1,
+        extra TEXT,
+        UNIQUE (query, bank, item_id)
+    ) STRICT;
+    CREATE TABLE item_version (
+        version INTEGER PRIMARY KEY,
+        item INTEGER NOT NULL REFERENCES item,
+        text TEXT,
+        UNIQUE (item, text)
+    ) STRICT;
+    CREATE INDEX item_version_by_text ON item_version (text);
+    CREATE TABLE item_edit (
+        edit INTEGER PRIMARY KEY,
+        item INTEGER NOT NULL REFERENCES item,
+        operation TEXT NOT NULL,
+        version INTEGER NOT NULL REFERENCES item_version,
+        weight REAL NOT NULL,
+        answers TEXT NOT NULL,
+        active INTEGER NOT NULL,
+        author TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        at TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX item_edit_of_item ON item_edit (item);
+
+    CREATE TABLE grader (
+        grader INTEGER PRIMARY KEY,
+        key TEXT NOT NULL UNIQUE,
+        model TEXT NOT NULL,
+        prompt TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        lowest INTEGER NOT NULL,
+        highest INTEGER NOT NULL,
+        settings TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE grade (
+        grader INTEGER NOT NULL REFERENCES grader,
+        item_version INTEGER NOT NULL REFERENCES item_version,
+        passage_version INTEGER NOT NULL REFERENCES passage_version,
+        state INTEGER NOT NULL,
+        rating INTEGER,
+        reply TEXT,
+        rule TEXT NOT NULL DEFAULT '',
+        confidence REAL,
+        detail TEXT,
+        PRIMARY KEY (grader, item_version, passage_version),
+        CHECK ((rating IS NULL) = (state <> 0))
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE sheet (
+        sheet INTEGER PRIMARY KEY,
+        query INTEGER NOT NULL REFERENCES query,
+        passage INTEGER NOT NULL REFERENCES passage,
+        grader INTEGER NOT NULL REFERENCES grader,
+        items TEXT,
+        extra TEXT,
+        UNIQUE (query, passage, grader)
+    ) STRICT;
+    CREATE TABLE decision (
+        decision INTEGER PRIMARY KEY,
+        item_version INTEGER NOT NULL REFERENCES item_version,
+        passage_version INTEGER NOT NULL REFERENCES passage_version,
+        rating INTEGER,
+        author TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        at TEXT NOT NULL
+    ) STRICT;
+
+    CREATE TABLE source (
+        source INTEGER PRIMARY KEY,
+        name TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        hash TEXT NOT NULL,
+        at TEXT NOT NULL,
+        UNIQUE (name, kind, hash)
+    ) STRICT;
+    """,
+)

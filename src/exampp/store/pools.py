@@ -1,0 +1,247 @@
+"""Pools in and out of the store: passages with their judgments, rankings and grades."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from exampp.errors import InputError
+from exampp.records import (
+    Facet,
+    Grade,
+    Judgment,
+    Passage,
+    PooledPassage,
+    QueryPool,
+    Ranked,
+    Residue,
+    Sheet,
+    State,
+    facet_of,
+)
+from exampp.store.bank import Edit, graded_versions
+from exampp.store.grades import grade_row, graders, put_grader, put_grades, put_sheets
+from exampp.store.inputs import (
+    WHOLE_QUERY,
+    members,
+    put_facets,
+    put_judgments,
+    put_passages,
+    put_pool,
+    stage_rankings,
+    text_hash,
+)
+from exampp.store.interning import from_json, intern
+
+
+def put_pools(connection: sqlite3.Connection, pools: Iterable[QueryPool], edit: Edit) -> int:
+    """Add pools, such as those of a workbench file; returns how many passages they held.
+
+    The rankings are staged only; `apply_rankings` takes them over. Raises InputError where the
+    same passage has different texts in two pools.
+    """
+    known: dict[str, bytes] = {}
+    count = 0
+    for pool in pools:
+        for index, passage in enumerate(pool.passages):
+            digest = text_hash("", passage.text)
+            if known.setdefault(passage.passage_id, digest) != digest:
+                raise InputError(
+                    f"passage {passage.passage_id!r} has two different texts in this file, "
+                    f"one of them for query {pool.query_id!r}",
+                    field=f"[1][{index}].text",
+                    mend="Give different texts different ids",
+                )
+        _put_pool(connection, pool, edit)
+        count += len(pool.passages)
+    return count
+
+
+def _put_pool(connection: sqlite3.Connection, pool: QueryPool, edit: Edit) -> None:
+    query_id, passages = pool.query_id, pool.passages
+    query = intern(connection, "query", "query_id", [query_id])[query_id]
+    versions = put_passages(connection, (Passage(p.passage_id, p.text) for p in passages))
+    put_pool(connection, query, [(versions[p.passage_id][0], p.residue) for p in passages])
+    facets = _facets(connection, query, pool)
+    systems = intern(
+        connection, "system", "name", (r.system for p in passages for r, _ in p.rankings)
+    )
+    stage_rankings(
+        connection,
+        (
+            (
+                query,
+                facets[facet_of(query_id, ranked.query_id)],
+                systems[ranked.system],
+                versions[p.passage_id][0],
+                ranked.rank,
+                ranked.score,
+                residue,
+            )
+            for p in passages
+            for ranked, residue in p.rankings
+        ),
+    )
+    put_judgments(
+        connection,
+        (
+            (query, facets[j.facet_id], versions[p.passage_id][0], j.relevance, residue)
+            for p in passages
+            for j, residue in p.judgments
+        ),
+    )
+    _put_sheets(connection, query, pool, versions, edit)
+
+
+def _facets(
+    connection: sqlite3.Connection, query: int, pool: QueryPool
+) -> Mapping[str | None, int]:
+    named = {facet_of(pool.query_id, r.query_id) for p in pool.passages for r, _ in p.rankings}
+    named |= {judgment.facet_id for p in pool.passages for judgment, _ in p.judgments}
+    facets = put_facets(connection, query, [Facet(f) for f in sorted(filter(None, named))])
+    whole: dict[str | None, int] = {None: WHOLE_QUERY}
+    return whole | facets
+
+
+def _put_sheets(
+    connection: sqlite3.Connection,
+    query: int,
+    pool: QueryPool,
+    versions: Mapping[str, tuple[int, int]],
+    edit: Edit,
+) -> None:
+    sheets = [(versions[p.passage_id], sheet) for p in pool.passages for sheet in p.sheets]
+    identities = {sheet.grader.key: sheet.grader for _, sheet in sheets}
+    keys = {key: put_grader(connection, identity) for key, identity in identities.items()}
+    kinds = {grade.item_id: s.grader.kind for _, s in sheets for grade in s.grades}
+    items = graded_versions(connection, query, pool.query_id, list(kinds.items()), edit)
+    put_grades(
+        connection,
+        (
+            grade_row(keys[sheet.grader.key], items[grade.item_id], version, grade)
+            for (_, version), sheet in sheets
+            for grade in sheet.grades
+        ),
+    )
+    put_sheets(
+        connection,
+        (
+            (query, passage, keys[s.grader.key], [items[g.item_id] for g in s.grades], s.residue)
+            for (passage, _), s in sheets
+        ),
+    )
+
+
+# ---- and out again -------------------------------------------------------------------------------
+
+
+def read_pools(connection: sqlite3.Connection) -> Iterator[QueryPool]:
+    """The collection as pools, query by query, each as it was put in, with what came since.
+
+    Grades are those of the current texts of passages.
+    """
+    names = dict(graders(connection))
+    rows = connection.execute("SELECT query, query_id FROM query ORDER BY query").fetchall()
+    for query, query_id in rows:
+        judgments = _judgments(connection, query, query_id)
+        rankings = _rankings(connection, query, query_id)
+        sheets = _read_sheets(connection, query)
+        yield QueryPool(
+            query_id,
+            tuple(
+                PooledPassage(
+                    member.passage_id,
+                    member.text,
+                    tuple(judgments[member.passage]),
+                    tuple(rankings[member.passage]),
+                    tuple(
+                        Sheet(names[grader], tuple(rows), residue)
+                        for grader, (rows, residue) in sheets[member.passage].items()
+                    ),
+                    _with_title(member.residue, member.title),
+                )
+                for member in members(connection, query)
+                if member.text is not None
+            ),
+        )
+
+
+def _with_title(residue: Residue, title: str) -> Residue:
+    if not title:
+        return residue
+    known = residue or {}
+    return {**known, "set": {"title": title, **known.get("set", {})}}
+
+
+def _judgments(
+    connection: sqlite3.Connection, query: int, query_id: str
+) -> defaultdict[int, list[tuple[Judgment, Residue]]]:
+    found: defaultdict[int, list[tuple[Judgment, Residue]]] = defaultdict(list)
+    for passage, passage_id, relevance, facet_id, extra in connection.execute(
+        "SELECT j.passage, p.passage_id, j.relevance, f.facet_id, j.extra FROM judgment j "
+        "JOIN passage p USING (passage) LEFT JOIN facet f ON f.facet = j.facet "
+        "WHERE j.query = ? ORDER BY j.judgment",
+        (query,),
+    ):
+        judgment = Judgment(query_id, passage_id, relevance, facet_id)
+        found[passage].append((judgment, from_json(extra)))
+    return found
+
+
+def _rankings(
+    connection: sqlite3.Connection, query: int, query_id: str
+) -> defaultdict[int, list[tuple[Ranked, Residue]]]:
+    found: defaultdict[int, list[tuple[Ranked, Residue]]] = defaultdict(list)
+    for passage, facet_id, passage_id, rank, score, system, extra in connection.execute(
+        "SELECT r.passage, f.facet_id, p.passage_id, r.rank, r.score, s.name, r.extra "
+        "FROM ranking r JOIN system s USING (system) JOIN passage p USING (passage) "
+        "LEFT JOIN facet f ON f.facet = r.facet WHERE r.query = ? ORDER BY r.ranking",
+        (query,),
+    ):
+        at = f"{query_id}/{facet_id}" if facet_id else query_id
+        ranked = Ranked(at, passage_id, rank, score, system)
+        found[passage].append((ranked, from_json(extra)))
+    return found
+
+
+class _Filed(NamedTuple):
+    """The grades of one passage by one grader, by item version: a sheet in the making."""
+
+    grades: dict[int, Grade]
+    order: list[int] | None
+    residue: Residue
+
+
+_Sheets = dict[int, tuple[list[Grade], Residue]]
+
+
+def _read_sheets(connection: sqlite3.Connection, query: int) -> defaultdict[int, _Sheets]:
+    filed: defaultdict[int, dict[int, _Filed]] = defaultdict(dict)
+    for passage, grader, items, extra in connection.execute(
+        "SELECT passage, grader, items, extra FROM sheet WHERE query = ? ORDER BY sheet", (query,)
+    ):
+        filed[passage][grader] = _Filed({}, from_json(items), from_json(extra))
+    for passage, grader, version, *grade in connection.execute(
+        "SELECT p.passage, g.grader, g.item_version, i.item_id, g.state, g.rating, g.reply, g.rule,"
+        " g.confidence, g.detail FROM item i JOIN item_version v ON v.item = i.item "
+        "JOIN grade g ON g.item_version = v.version "
+        "JOIN passage p ON p.version = g.passage_version "
+        "WHERE i.query = ? ORDER BY g.grader, g.item_version",
+        (query,),
+    ):
+        sheet = filed[passage].setdefault(grader, _Filed({}, None, None))
+        sheet.grades[version] = _grade(grade)
+    sheets: defaultdict[int, _Sheets] = defaultdict(dict)
+    for passage, by_grader in filed.items():
+        for grader, sheet in by_grader.items():
+            order = dict.fromkeys([*(sheet.order or ()), *sheet.grades])
+            grades = [sheet.grades[version] for version in order if version in sheet.grades]
+            sheets[passage][grader] = (grades, sheet.residue)
+    return sheets
+
+
+def _grade(row: list[Any]) -> Grade:
+    item_id, state, rating, reply, rule, confidence, detail = row
+    return Grade(item_id, State(state), rating, reply, rule, confidence, from_json(detail))

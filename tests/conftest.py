@@ -1,0 +1,17 @@
+"""Fixtures that several test folders share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real data beside the project; the test is skipped where there is none."""
+    for folder in Path(__file__).resolve().parents:
+        found = folder.parent / "shared" / "data"
+        if (found / "dl19").is_dir():
+            return found
+    pytest.skip("no real data beside the project (../shared/data)")

@@ -1,0 +1,347 @@
+"""Workbench files: everything in them is read, and written back as it was."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exampp.errors import InputError
+from exampp.formats import workbench
+from exampp.formats.lines import Skipped
+from exampp.formats.workbench_gradebook import read_grades
+from exampp.records import GraderIdentity, State
+from exampp.records.gradebook import MISSING
+
+RATED = {
+    "prompt_class": "QuestionSelfRatedUnanswerablePromptWithChoices",
+    "prompt_style": "Can the question be answered based on the available context? choose one:",
+    "context_first": False,
+    "check_unanswerable": True,
+    "check_answer_key": False,
+    "is_self_rated": True,
+}
+
+
+def exam_grade(**more: Any) -> dict[str, Any]:
+    entry = {
+        "correctAnswered": ["q/a"],
+        "wrongAnswered": ["q/b"],
+        "answers": [["q/a", "4"], ["q/b", "0"]],
+        "llm": "google/flan-t5-large",
+        "llm_options": {"prompt_template": "x"},
+        "exam_ratio": 0.5,
+        "prompt_info": RATED,
+        "self_ratings": [
+            {"question_id": "q/a", "self_rating": 4},
+            {"question_id": "q/b", "self_rating": 0},
+        ],
+    }
+    return {key: value for key, value in {**entry, **more}.items() if value != "absent"}
+
+
+def passage(**more: Any) -> dict[str, Any]:
+    entry = {
+        "paragraph_id": "p1",
+        "text": "Some text.",
+        "paragraph": {},
+        "paragraph_data": {
+            "judgments": [{"paragraphId": "p1", "query": "q", "relevance": 2, "titleQuery": "q"}],
+            "rankings": [
+                {"method": "s", "paragraphId": "p1", "queryId": "q", "rank": 0, "score": 1.5}
+            ],
+        },
+        "exam_grades": [exam_grade()],
+    }
+    return {key: value for key, value in {**entry, **more}.items() if value != "absent"}
+
+
+def file_of(path: Path, *lines: Any) -> Path:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def written_back(path: Path, tmp_path: Path) -> list[Any]:
+    out = tmp_path / "out.jsonl"
+    workbench.write(out, workbench.read(path))
+    return [json.loads(line) for line in out.read_bytes().splitlines()]
+
+
+VARIANTS = {
+    "as published": passage(),
+    "without paragraph": passage(paragraph="absent"),
+    "paragraph is text": passage(paragraph=""),
+    "paragraph with markup": passage(paragraph={"para_body": [{"text": "x"}], "para_id": "p1"}),
+    "no data": passage(paragraph_data="absent"),
+    "no exam grades": passage(exam_grades="absent"),
+    "null exam grades": passage(exam_grades=None),
+    "unknown keys": passage(surprise={"deep": [1, None]}, exam_grades=[exam_grade(took=1.5)]),
+    "no prompt info": passage(
+        exam_grades=[exam_grade(prompt_info="absent", self_ratings="absent")]
+    ),
+    "null prompt info": passage(exam_grades=[exam_grade(prompt_info=None)]),
+    "verdicts only": passage(exam_grades=[exam_grade(self_ratings="absent")]),
+    "other order of answers": passage(
+        exam_grades=[exam_grade(answers=[["q/b", "0"], ["q/a", "4"]])]
+    ),
+    "other ratio": passage(exam_grades=[exam_grade(exam_ratio=0.25)]),
+    "errors": passage(
+        exam_grades=[
+            exam_grade(
+                answers=[["q/a", "4"]],
+                wrongAnswered=[],
+                self_ratings=[{"question_id": "q/a", "self_rating": 4}],
+                llm_response_errors={"q/b": "timeout"},
+                relevance_label=4,
+                prompt_type="question",
+            )
+        ]
+    ),
+    "nuggets": passage(
+        exam_grades=[
+            exam_grade(
+                prompt_info={**RATED, "prompt_class": "NuggetSelfRatedPrompt"},
+                self_ratings=[
+                    {"nugget_id": "q/a", "self_rating": 4},
+                    {"nugget_id": "q/b", "self_rating": 0},
+                ],
+            )
+        ]
+    ),
+    "several graders": passage(exam_grades=[exam_grade(), exam_grade(llm="other")]),
+    "graded twice": passage(exam_grades=[exam_grade(), exam_grade()]),
+    "direct": passage(
+        grades=[
+            {
+                "correctAnswered": True,
+                "answer": "Yes",
+                "llm": "m",
+                "llm_options": {},
+                "prompt_info": {"prompt_class": "FagB"},
+            },
+            {
+                "correctAnswered": True,
+                "answer": "2",
+                "llm": "m",
+                "llm_options": {},
+                "prompt_info": {"prompt_class": "Thomas"},
+                "self_ratings": 2,
+                "relevance_label": 2,
+                "prompt_type": "direct_grading",
+            },
+            {"correctAnswered": False, "answer": "", "llm": "n", "llm_response_error": "cut off"},
+        ]
+    ),
+    "subtopics": passage(
+        paragraph_data={
+            "judgments": [
+                {"paragraphId": "p1", "query": "q/f1", "relevance": 1, "titleQuery": "q"},
+                {"paragraphId": "p1", "query": "q/f2", "relevance": 0, "titleQuery": "q"},
+            ],
+            "rankings": [
+                {"method": "s", "paragraphId": "p1", "queryId": "q/f1", "rank": 1, "score": 1},
+                {"method": "s", "paragraphId": "p1", "queryId": "q/f2", "rank": 3, "score": -1e-9},
+            ],
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_variant_is_written_back_as_it_was(name: str, tmp_path: Path) -> None:
+    line = ["q", [VARIANTS[name], passage(paragraph_id="p2")]]
+    assert written_back(file_of(tmp_path / "in.jsonl", line), tmp_path) == [line]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=4,
+)
+
+
+@st.composite
+def passages(draw: st.DrawFn) -> list[dict[str, Any]]:
+    names = draw(st.lists(st.text(min_size=1, max_size=5), min_size=1, max_size=3, unique=True))
+    found = []
+    for name in names:
+        # subtopics are those of query "q" alone
+        entry = dict(draw(st.sampled_from([v for n, v in VARIANTS.items() if n != "subtopics"])))
+        entry |= draw(st.dictionaries(st.text("xyz", min_size=1, max_size=2), JSON, max_size=2))
+        found.append({**entry, "paragraph_id": name, "text": draw(st.text(max_size=20))})
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(st.text(min_size=1, max_size=4), passages(), min_size=1, max_size=3))
+def test_round_trip(tmp_path_factory: pytest.TempPathFactory, pools: dict[str, Any]) -> None:
+    folder = tmp_path_factory.mktemp("trip")
+    lines = [[query, entries] for query, entries in pools.items()]
+    assert written_back(file_of(folder / "in.jsonl", *lines), folder) == lines
+
+
+def test_grades_of_a_passage(tmp_path: Path) -> None:
+    line = ["q", [VARIANTS["errors"]]]
+    (pool,) = workbench.read(file_of(tmp_path / "in.jsonl", line))
+    (sheet,) = pool.passages[0].sheets
+    assert sheet.grader.prompt == "question-self-rating"
+    assert (sheet.grader.kind, sheet.grader.lowest, sheet.grader.highest) == ("question", 0, 5)
+    assert [(g.item_id, g.state, g.rating, g.reply) for g in sheet.grades] == [
+        ("q/a", State.GRADED, 4, "4"),
+        ("q/b", State.FAILED, None, None),
+    ]
+
+
+def test_an_item_neither_right_nor_wrong_is_no_low_grade(tmp_path: Path) -> None:
+    entry = exam_grade(self_ratings="absent", wrongAnswered=[])
+    (pool,) = workbench.read(file_of(tmp_path / "in.jsonl", ["q", [passage(exam_grades=[entry])]]))
+    states = [grade.state for grade in pool.passages[0].sheets[0].grades]
+    assert states == [State.GRADED, State.UNPARSED]
+
+
+def test_repeated_grading_stays_apart(tmp_path: Path) -> None:
+    path = file_of(tmp_path / "in.jsonl", ["q", [VARIANTS["graded twice"]]])
+    assert [grader.name for grader in read_grades(path).graders] == [
+        "google/flan-t5-large:question-self-rating",
+        "google/flan-t5-large:question-self-rating#2",
+    ]
+
+
+def test_our_own_graders_come_back_as_themselves(tmp_path: Path) -> None:
+    grader = GraderIdentity("draft", "draft", "nugget", 0, 5, {"revision": "1"})
+    (pool,) = workbench.read(file_of(tmp_path / "in.jsonl", ["q", [passage()]]))
+    sheet = pool.passages[0].sheets[0]
+    bare = workbench.Sheet(grader, sheet.grades)
+    entry = workbench.sheet_json(bare)
+    path = file_of(tmp_path / "own.jsonl", ["q", [passage(exam_grades=[entry])]])
+    (again,) = workbench.read(path)
+    assert again.passages[0].sheets[0].grader == grader
+    assert [g.rating for g in again.passages[0].sheets[0].grades] == [4, 0]
+
+
+def test_gradebook_of_a_file(tmp_path: Path) -> None:
+    second = passage(
+        paragraph_id="p2",
+        exam_grades=[
+            exam_grade(
+                correctAnswered=[],
+                wrongAnswered=["q/c"],
+                self_ratings=[{"question_id": "q/c", "self_rating": 0}],
+            )
+        ],
+        paragraph_data={
+            "judgments": [],
+            "rankings": [
+                {"method": "s", "paragraphId": "p2", "queryId": "q", "rank": 0, "score": 2.0},
+                {"method": "t", "paragraphId": "p2", "queryId": "q", "rank": 1, "score": 0.0},
+            ],
+        },
+    )
+    path = file_of(tmp_path / "in.jsonl", ["q", [passage(), second]])
+    grades = read_grades(path)
+    book = grades.gradebook(grades.graders[0])
+    (query,) = book.queries
+    assert query.item_ids == ("q/a", "q/b", "q/c")
+    assert query.ratings.tolist() == [[4, 0, MISSING], [MISSING, MISSING, 0]]
+    assert query.judgments.tolist() == [[2, MISSING]]
+    assert book.systems == ("s", "t")
+    # both at rank 0: the higher score first
+    assert {r.system: r.passages.tolist() for r in query.rankings} == {"s": [1, 0], "t": [1]}
+    assert book.bank_is_graded_items
+
+
+BAD = {
+    "no list": ({"a": 1}, "", "Expected `array`, got `object`"),
+    "no text": (["q", [{"paragraph_id": "p"}]], "[1][0]", "missing required field `text`"),
+    "null query": ([None, []], "[0]", "got `null`"),
+    "wrong type deep inside": (
+        ["q", [passage(exam_grades=[exam_grade(self_ratings=[{"self_rating": "4"}])])]],
+        "[1][0].exam_grades[0].self_ratings[0].self_rating",
+        "Expected `int`, got `str`",
+    ),
+    "rating of 9": (
+        [
+            "q",
+            [
+                passage(),
+                passage(
+                    paragraph_id="p2",
+                    exam_grades=[
+                        exam_grade(self_ratings=[{"question_id": "q/a", "self_rating": 9}])
+                    ],
+                ),
+            ],
+        ],
+        "[1][1].exam_grades[0].self_ratings[0].self_rating",
+        "rating 9 is off the scale 0..5",
+    ),
+    "rating without id": (
+        ["q", [passage(exam_grades=[exam_grade(self_ratings=[{"self_rating": 3}])])]],
+        "[1][0].exam_grades[0].self_ratings[0]",
+        "neither question_id nor nugget_id",
+    ),
+    "passage twice": (["q", [passage(), passage()]], "[1][1].paragraph_id", "occurs twice"),
+    "judged twice": (
+        [
+            "q",
+            [
+                passage(
+                    paragraph_data={
+                        "judgments": [{"query": "q", "relevance": 1}, {"relevance": 2}],
+                        "rankings": [],
+                    }
+                )
+            ],
+        ],
+        "[1][0].paragraph_data.judgments[1]",
+        "judged twice",
+    ),
+    "fractional judgment": (
+        ["q", [passage(paragraph_data={"judgments": [{"relevance": 1.9}]})]],
+        "[1][0].paragraph_data.judgments[0].relevance",
+        "Expected `int`",
+    ),
+}
+
+
+UNREAD = ("no text", "judged twice")
+"""What evaluation does not look at."""
+READERS = [("read", name) for name in BAD] + [
+    ("read_grades", name) for name in BAD if name not in UNREAD
+]
+
+
+@pytest.mark.parametrize(("reader", "name"), READERS)
+def test_bad_lines_say_where(reader: str, name: str, tmp_path: Path) -> None:
+    line, field, what = BAD[name]
+    path = file_of(tmp_path / "in.jsonl", ["fine", [passage()]], line)
+    with pytest.raises(InputError) as caught:
+        list(workbench.read(path)) if reader == "read" else read_grades(path)
+    assert (caught.value.file, caught.value.line) == (str(path), 2)
+    assert caught.value.field == field
+    assert what in str(caught.value)
+
+
+def test_a_query_twice_names_both_lines(tmp_path: Path) -> None:
+    path = file_of(tmp_path / "in.jsonl", ["q", [passage()]], ["q", [passage()]])
+    with pytest.raises(InputError, match=r"in.jsonl:2, \[0\]: query 'q' occurs twice, .*line 1"):
+        list(workbench.read(path))
+
+
+def test_skipping_leaves_out_bad_lines_alone(tmp_path: Path) -> None:
+    path = file_of(tmp_path / "in.jsonl", ["a", [passage()]], ["b"], ["c", [passage()]])
+    skipped = Skipped()
+    assert [pool.query_id for pool in workbench.read(path, skipped)] == ["a", "c"]
+    assert (skipped.count, skipped.first[0].line) == (1, 2)
+
+
+def test_published_files_round_trip(shared_data: Path, tmp_path: Path) -> None:
+    path = shared_data / "dl19" / "graded.jsonl.gz"
+    with gzip.open(path, "rt", encoding="utf-8") as stream:
+        first = [json.loads(next(stream)) for _ in range(3)]
+    assert written_back(file_of(tmp_path / "in.jsonl", *first), tmp_path) == first

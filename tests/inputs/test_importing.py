@@ -1,0 +1,199 @@
+"""Importing: all or nothing, twice is once, and a changed text makes exactly its cells due."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import exams
+import pytest
+
+import exampp
+from exampp.store.cells import Exam, due
+
+
+def cells(collection: exampp.Collection) -> set[tuple[str, str]]:
+    """(question, passage text) of everything due for nobody in particular."""
+    return {
+        (one.item, one.passage)
+        for one in due(collection._connection, None, Exam("question", "main"))
+    }
+
+
+def test_everything_arrives_in_any_order_of_files(tmp_path: Path) -> None:
+    files = exams.write_files(tmp_path / "files")
+    for seed in range(4):
+        random.Random(seed).shuffle(files)
+        with exampp.Collection.create(tmp_path / f"{seed}.exam") as collection:
+            report = collection.import_files(*files)
+        assert report.after == {
+            "queries": 2,
+            "subtopics": 0,
+            "passages": 4,
+            "systems": 2,
+            "rankings": 4,
+            "judgments": 4,
+            "items": 3,
+            "grades": 0,
+        }
+
+
+def test_importing_again_changes_nothing(tmp_path: Path) -> None:
+    files = exams.write_files(tmp_path / "files")
+    with exams.make(tmp_path) as collection:
+        before = exams.tables(collection.path)
+        assert collection.import_files(*files).changes == 0
+        assert collection.import_files(*reversed(files)).changes == 0
+        assert exams.tables(collection.path) == before
+
+
+def test_what_is_due_is_the_pool_times_the_bank(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        texts = exams.PASSAGES
+        assert cells(collection) == {
+            ("What does air scatter?", texts["p1"]),
+            ("What does air scatter?", texts["p2"]),
+            ("What does air scatter?", texts["p4"]),
+            ("Why are sunsets red?", texts["p1"]),
+            ("Why are sunsets red?", texts["p2"]),
+            ("Why are sunsets red?", texts["p4"]),
+            ("What makes a magnet?", texts["p3"]),
+            ("What makes a magnet?", texts["p4"]),
+        }
+
+
+def test_a_changed_run_replaces_its_system(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        run = tmp_path / "new.run"
+        run.write_text("q1 Q0 p4 1 5 alpha\nq1 Q0 p1 2 4 alpha\n")
+        collection.import_files(run)
+        out = tmp_path / "out.run"
+        collection.export(out, "runs")
+        assert out.read_text().splitlines() == [
+            "q1 Q0 p4 1 5.0 alpha",
+            "q1 Q0 p1 2 4.0 alpha",
+            "q2 Q0 p3 1 2.0 alpha",  # a query that the new file does not speak of
+            "q1 Q0 p4 1 1.0 beta",
+            "q2 Q0 p4 1 1.5 beta",
+        ]
+
+
+def test_people_s_edits_outlast_the_import_of_the_same_bank(tmp_path: Path) -> None:
+    from exampp.store.bank import Edit, append_edit, put_version
+    from exampp.store.connection import transaction
+
+    with exams.make(tmp_path) as collection:
+        connection = collection._connection
+        (item,) = connection.execute("SELECT min(item) FROM item").fetchone()
+        with transaction(connection):
+            version = put_version(connection, item, "What colour does air scatter most?")
+            edit = Edit("ann", "clearer", "2026-01-01")
+            append_edit(connection, item, "reword", version, 1.0, "[]", True, edit)
+        bank = tmp_path / "files" / "questions.tsv"
+        assert collection.import_files(bank).changes == 0
+        assert "What colour does air scatter most?" in {item for item, _ in cells(collection)}
+        bank.write_text(bank.read_text().replace("Why are", "Why, then, are"))
+        collection.import_files(bank)
+        assert {item for item, _ in cells(collection)} >= {
+            "What colour does air scatter most?",
+            "Why, then, are sunsets red?",
+        }
+
+
+def test_ids_known_from_grades_get_their_text_from_the_bank(tmp_path: Path) -> None:
+    """A graded file names questions by id alone; its grades stay valid when the bank comes."""
+    from exampp.records import item_id
+
+    text = "What does air scatter?"
+    grade = {
+        "correctAnswered": [item_id("q1", text)],
+        "wrongAnswered": [],
+        "answers": [[item_id("q1", text), "5"]],
+        "llm": "m",
+        "llm_options": {},
+        "exam_ratio": 1.0,
+        "self_ratings": [{"question_id": item_id("q1", text), "self_rating": 5}],
+    }
+    graded = tmp_path / "graded.jsonl"
+    entry = {
+        "paragraph_id": "p1",
+        "text": exams.PASSAGES["p1"],
+        "paragraph_data": {"judgments": [], "rankings": []},
+        "exam_grades": [grade],
+    }
+    graded.write_text(json.dumps(["q1", [entry]]))
+    with exampp.Collection.create(tmp_path / "my.exam") as collection:
+        collection.import_files(graded)
+        assert cells(collection) == set()
+        bank = tmp_path / "bank.tsv"
+        bank.write_text(f"query_id\tquestion\nq1\t{text}\nq1\tWhy are sunsets red?\n")
+        collection.import_files(bank)
+        key = collection._connection.execute("SELECT grader FROM grader").fetchone()[0]
+        left = [one.item for one in due(collection._connection, key, Exam("question", "main"))]
+        assert left == ["Why are sunsets red?"]
+        book = collection.gradebook()
+        assert book.queries[0].ratings.tolist() == [[5, -32768]]
+
+
+@pytest.mark.parametrize(
+    ("run", "what"),
+    [
+        ("q9 Q0 p1 1 1 s\n", r"query 'q9' is not in the collection"),
+        ("q1 Q0 p9 1 1 s\n", r"passage 'p9' is not in the collection"),
+        ("q1 Q0 p1 1 1 s\nq1 Q0 p2 2\n", r"bad.run:2: 4 columns instead of the 6"),
+        ("q1 Q0 p1 1 1 s\nq1 Q0 p1 2 0.5 s\n", r"bad.run:2, passage: .* was on line 1 already"),
+    ],
+)
+def test_a_bad_file_leaves_the_collection_as_it_was(run: str, what: str, tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        before = exams.tables(collection.path)
+        bad, good = tmp_path / "bad.run", tmp_path / "passages.jsonl"
+        bad.write_text(run)
+        good.write_text('{"id": "p5", "text": "New."}\n')
+        with pytest.raises(exampp.InputError, match=what):
+            collection.import_files(good, bad, kind=None)
+        assert exams.tables(collection.path) == before
+        # the connection is fit for use after the error
+        assert collection.import_files(good).changes > 0
+
+
+def test_skipped_lines_are_counted(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        run = tmp_path / "some.run"
+        run.write_text("q1 Q0 p1 1 1 s\nq9 Q0 p1 1 1 s\nq1 Q0 p9 2 0.5 s\nq1 Q0 p2 3 nan s\n")
+        report = collection.import_files(run, on_error="skip")
+        assert (report.skipped, [error.line for error in report.skipped_first]) == (3, [2, 3, 4])
+        assert report.after["rankings"] - report.before["rankings"] == 1
+
+
+def test_unknown_passages_may_be_kept_as_ungraded(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        run = tmp_path / "some.run"
+        run.write_text("q1 Q0 p9 1 2 s\nq1 Q0 p1 2 1 s\n")
+        collection.import_files(run, unknown_passages="keep")
+        collection.grade("draft")
+        board = collection.evaluate(["Cover@20"], min_rating=1)
+        shares = {row.system: row.ungraded for row in board.rows}
+        assert shares["s"] == 0.5
+
+
+def test_subtopics_of_runs_and_qrels(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        (tmp_path / "sub.run").write_text("q1/light Q0 p1 1 1 s\nq1/dusk Q0 p2 1 1 s\n")
+        (tmp_path / "sub.qrels").write_text("q1/light 0 p1 2\n")
+        collection.import_files(tmp_path / "sub.run", tmp_path / "sub.qrels")
+        query = collection_gradebook_of_nobody(collection)
+        assert query.facet_ids == ("dusk", "light") or query.facet_ids == ("light", "dusk")
+        facets = {r.facet: query.passage_ids[r.passages[0]] for r in query.rankings if r.facet}
+        named = {query.facet_ids[facet - 1]: passage for facet, passage in facets.items()}
+        assert named == {"light": "p1", "dusk": "p2"}
+
+
+def collection_gradebook_of_nobody(collection: exampp.Collection) -> exams.QueryGrades:
+    from exampp.records import GraderIdentity
+    from exampp.store.gradebook import read_gradebook
+    from exampp.store.grades import StoredGrader
+
+    nobody = StoredGrader(0, GraderIdentity("nobody", "none", "question"))
+    return read_gradebook(collection._connection, nobody, "main").queries[0]

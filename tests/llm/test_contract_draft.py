@@ -1,0 +1,16 @@
+"""The draft grader keeps the contract of graders."""
+
+from __future__ import annotations
+
+import pytest
+from contract import GraderContract, Make
+
+from exampp.llm.draft import LOOK_AHEAD, DraftGrader
+
+
+class TestDraft(GraderContract):
+    look_ahead = (LOOK_AHEAD + 1) * 10 + 1
+
+    @pytest.fixture
+    def make(self) -> Make:
+        return lambda: DraftGrader(threads=1)

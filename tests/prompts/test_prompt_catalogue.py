@@ -1,0 +1,266 @@
+"""The bundled prompts, and what is said of a file that is not as it must be."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import FrozenInstanceError, replace
+from pathlib import Path
+
+import pytest
+
+from exampp.errors import InputError
+from exampp.prompts import (
+    Prompt,
+    by_workbench_class,
+    content_hash,
+    fill,
+    load,
+    names,
+    read,
+    workbench_class,
+)
+from exampp.prompts.declaration import parse, placeholders
+from exampp.records.grading import State
+
+GOLDEN = Path(__file__).parent / "golden"
+SLOTS = {
+    "question": "How do {braces} and {{doubled}} ones fare?",
+    "nugget": "braces are text",
+    "query": "how are braces read",
+    "context": 'A passage.\nIt has lines, {context}, {question}, {} and {"json": {"a": 1}}.',
+    "correct_answer": "as text",
+    "answer": "literally",
+}
+FILLED = [name for name in names() if load(name).user]
+
+
+def test_the_catalogue_is_complete() -> None:
+    assert names() == (
+        "answer-verification",
+        "draft",
+        "faggioli-b",
+        "faggioli-b-few",
+        "helm",
+        "nugget-extraction",
+        "nugget-self-rating",
+        "question-answering",
+        "question-self-rating",
+        "sun",
+        "sun-few",
+        "thomas",
+    )
+
+
+@pytest.mark.parametrize("name", FILLED)
+def test_every_prompt_is_sent_as_its_golden_file_says(name: str) -> None:
+    golden = GOLDEN / f"{name}.txt"
+    assert fill(load(name), SLOTS).user == golden.read_text(encoding="utf-8")
+
+
+def test_there_is_no_golden_file_too_many() -> None:
+    assert sorted(path.stem for path in GOLDEN.iterdir()) == sorted(FILLED)
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_label_is_read_as_a_grade_on_the_scale(name: str) -> None:
+    prompt = load(name)
+    for label in prompt.labels:
+        outcome = read(prompt.reading, label, lowest=prompt.lowest, highest=prompt.highest)
+        assert outcome.state is State.GRADED
+        assert outcome.rating in range(prompt.lowest, prompt.highest + 1)
+    if prompt.labels:
+        assert len(prompt.labels) == prompt.highest - prompt.lowest + 1
+
+
+@pytest.mark.parametrize(
+    ("prompt_class", "name"),
+    [
+        ("QuestionSelfRatedUnanswerablePromptWithChoices", "question-self-rating"),
+        ("NuggetSelfRatedPrompt", "nugget-self-rating"),
+        ("QuestionCompleteConciseUnanswerablePromptWithChoices", "question-answering"),
+        ("QuestionCompleteConcisePromptWithAnswerKey2", "question-answering"),
+        ("QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2", "answer-verification"),
+        ("NuggetExtractionPrompt", "nugget-extraction"),
+        ("FagB", "faggioli-b"),
+        ("FagB_few", "faggioli-b-few"),
+        ("HELM", "helm"),
+        ("Sun", "sun"),
+        ("Sun_few", "sun-few"),
+        ("Thomas", "thomas"),
+        ("MyOwnPrompt", None),
+    ],
+)
+def test_prompt_classes_of_the_workbench(prompt_class: str, name: str | None) -> None:
+    assert by_workbench_class(prompt_class) == name
+
+
+def test_the_class_that_is_written_leads_back_to_the_prompt() -> None:
+    for name in names():
+        written = workbench_class(name)
+        assert written is None if name == "draft" else by_workbench_class(str(written)) == name
+    assert workbench_class("no such prompt") is None
+
+
+def test_verdicts_are_the_prompts_with_only_two_grades() -> None:
+    rated = {"draft", "nugget-self-rating", "question-self-rating", "thomas"}
+    assert {name for name in names() if not load(name).is_verdict} == rated
+
+
+def test_a_prompt_is_a_value() -> None:
+    prompt = load("thomas")
+    assert prompt == load("thomas")
+    assert hash(prompt) == hash(load("thomas"))
+    with pytest.raises(FrozenInstanceError):
+        prompt.name = "other"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        ({"name": "x", "title": "x", "source": "x", "workbench": {}}, True),
+        ({"reading": "self-rating", "highest": 3, "grades": ("question",)}, True),
+        ({"user": "other {query} {context}"}, False),
+        ({"system": "You are a rater."}, False),
+        ({"cut": "query"}, False),
+        ({"labels": ("0", "1")}, False),
+        ({"field": "score"}, False),
+    ],
+)
+def test_the_hash_covers_what_determines_a_reply(change: dict[str, object], same: bool) -> None:
+    prompt = load("thomas")
+    changed: Prompt = replace(prompt, **change)  # type: ignore[arg-type]
+    assert (content_hash(changed) == content_hash(prompt)) is same
+
+
+def test_hashes_stay_as_they_are() -> None:
+    """Grades are kept under these hashes: a change makes every cell due again."""
+    lines = (Path(__file__).parent / "hashes.txt").read_text(encoding="utf-8").splitlines()
+    assert [f"{name} {content_hash(load(name))[:12]}" for name in names()] == lines
+
+
+GOOD = """
+name = "mine"
+title = "Mine"
+grades = "question"
+reading = "self-rating"
+scale = { lowest = 0, highest = 3 }
+slots = ["question", "context"]
+cut = "context"
+user = 'Rate {question} by {context}, reply as {"grade": 2} or {{grade}}.'
+"""
+
+
+def test_a_prompt_of_ones_own(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(GOOD, encoding="utf-8")
+    prompt = load(file)
+    assert (prompt.name, prompt.lowest, prompt.highest) == ("mine", 0, 3)
+    assert prompt == load(str(file))
+    assert fill(prompt, {"question": "Q", "context": "C"}).user == (
+        'Rate Q by C, reply as {"grade": 2} or {grade}.'
+    )
+
+
+def test_windows_line_ends(tmp_path: Path) -> None:
+    file = tmp_path / "copy.toml"
+    file.write_bytes(GOOD.replace("\n", "\r\n").encode())
+    assert load(file).name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('reading = "self-rating"', 'reding = "x"', "unknown key 'reding'. did you mean 'reading'"),
+        ('title = "Mine"', "foo = 1", "unknown key 'foo'. known keys are name, title"),
+        ('name = "mine"', "", "name: 'name' is missing. give a short name"),
+        ('name = "mine"', 'name = "My Prompt"', "'name' is \"My Prompt\". give a short name"),
+        ('grades = "question"', 'grades = "nuget"', "did you mean 'nugget'"),
+        ('grades = "question"', 'grades = "xyz"', "one of question, nugget, query, answer"),
+        ('"self-rating"', '"self-ratng"', "'self-ratng'. did you mean 'self-rating'"),
+        ('"self-rating"', '"zzz"', "give one of self-rating, rating, yes-no"),
+        ("lowest = 0, highest = 3", "lowest = 3, highest = 3", "lowest below highest"),
+        ("lowest = 0, highest = 3", "lowest = 0, highest = 2.5", "give whole numbers"),
+        ("lowest = 0, highest = 3", "low = 0, high = 3", "give whole numbers"),
+        ("scale =", "verdict = true\nscale =", "either a scale or a verdict"),
+        ("scale = { lowest = 0, highest = 3 }", "", "either a scale or a verdict"),
+        ("scale = { lowest = 0, highest = 3 }", "verdict = false", "give true"),
+        ('["question", "context"]', '["question"]', "uses {context}, which is not among the slots"),
+        ("{question} by", "{quesion} by", "did you mean 'question'"),
+        ("by {context}", "by it", "the slot 'context' is declared and used nowhere"),
+        ('cut = "context"', "", "'cut' is missing. name the slot to shorten"),
+        ('cut = "context"', 'cut = "passage"', "'passage' is not among the slots"),
+        ("slots =", "labels = ['0', '9']\nslots =", "'9' would not be read as a grade"),
+        ('slots = ["question", "context"]', 'slots = "question"', "give a list of texts"),
+        ('title = "Mine"', "title = 'Mine", "not valid TOML"),
+        ("user =", "usr =", "unknown key 'usr'. did you mean 'user'"),
+        ('name = "mine"', 'name = "thomas"', "the name of a bundled prompt with another text"),
+    ],
+)
+def test_a_bad_file_is_told_with_place_and_mend(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    assert old in GOOD
+    file = tmp_path / "bad.toml"
+    file.write_text(GOOD.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        load(file)
+    assert said in str(caught.value)
+    assert caught.value.file == str(file)
+    assert caught.value.mend
+
+
+def test_a_toml_fault_has_its_line() -> None:
+    with pytest.raises(InputError) as caught:
+        parse('name = "a"\ntitle = ?\n', "p.toml")
+    assert (caught.value.file, caught.value.line) == ("p.toml", 2)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("", "'user' is missing"),
+        ("workbench = { prompt_class = 3 }", "write it as prompt_class"),
+    ],
+)
+def test_further_faults(more: str, said: str) -> None:
+    head = 'name = "a"\ntitle = "A"\ngrades = "query"\nreading = "yes-no"\nverdict = true\n'
+    with pytest.raises(InputError, match=said):
+        parse(head + more)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("thoms", "did you mean 'thomas'?"),
+        ("Thomas", "did you mean 'thomas'?"),
+        ("FagB_few", "did you mean 'faggioli-b-few'?"),
+        ("qqqq", "give a name (answer-verification, draft"),
+        ("no/such/file.toml", "cannot be read: No such file"),
+        ("missing.toml", "cannot be read: No such file"),
+    ],
+)
+def test_a_prompt_that_is_not_there(name: str, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load(name)
+    assert said in str(caught.value)
+
+
+def test_a_file_in_another_encoding(tmp_path: Path) -> None:
+    file = tmp_path / "latin.toml"
+    file.write_bytes(b'name = "caf\xe9"')
+    with pytest.raises(InputError, match="not UTF-8"):
+        load(file)
+
+
+def test_placeholders_are_found_and_other_braces_are_text() -> None:
+    assert placeholders('{a} {{b}} {"c": {"d": 1}} {a} {} {e}') == ("a", "e")
+
+
+def test_the_import_is_light() -> None:
+    code = (
+        "import sys, exampp.prompts; "
+        "print([m for m in ('json_repair', 'Stemmer', 'rapidfuzz', 'numpy') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
