@@ -134,10 +134,10 @@ def text_of(entries: Iterable[BankEntry]) -> str:
 def _subtopic_lines(group: list[BankEntry], query_text: str) -> list[str]:
     lines: list[str] = []
     for entry in group:
-        texts = {"text": entry.facet_text, "query": entry.query_text}
-        if entry.query_text == query_text:
-            del texts["query"]
-        if entry.facet_id is not None and ("query" in texts or entry.facet_text):
+        texts = {"text": entry.facet_text} if entry.facet_text else {}
+        if entry.query_text != query_text:
+            texts["query"] = entry.query_text
+        if entry.facet_id is not None and texts:
             lines.append(f"    {quoted_key(entry.facet_id)}:")
             lines += [f"      {key}: {quoted(text)}" for key, text in texts.items()]
         elif entry.facet_text:

@@ -126,7 +126,7 @@ def _mapping(node: yaml.Node, line: int, on_error: Callable[[InputError], None])
     return Mapping(line, nodes)
 
 
-_PLAIN = re.compile(r"[A-Za-z][\w ,.?'()/!$%&+=;-]*", re.ASCII)
+_PLAIN = re.compile(r"[A-Za-z](?:[\w ,.?'()/!$%&+=;-]|:(?=\w))*", re.ASCII)
 _NOT_TEXT = frozenset(("yes", "no", "on", "off", "true", "false", "null", "y", "n"))
 _UNPRINTABLE = re.compile(
     "[^\\x20-\\x7e\\xa0-\\u2027\\u202a-\\ufefe\\uff00-\\ufffd\\U00010000-\\U0010ffff]"

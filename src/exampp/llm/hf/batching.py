@@ -1,0 +1,154 @@
+"""From asks to batches and back, without knowing any model.
+
+Asks are pulled in windows. Within a window, equal rows are computed once, and rows are sorted by
+their length, so that a batch of `budget` tokens holds next to no padding (on TREC DL passages,
+batches in the order of the file are one fifth padding). A batch that does not fit into memory is
+tried again in halves. None of this changes a reply: a model names the results that rounding could
+have tipped (`doubtful`), and those are computed again, alone and without padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Generic, Protocol, TypeVar
+
+from exampp.llm.base import Ask, Reply
+
+Row = TypeVar("Row")
+Result = TypeVar("Result")
+_OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
+
+
+class Model(Protocol[Row, Result]):
+    """What a batcher needs of a model; rows are hashable, and equal rows have equal results."""
+
+    def encode(self, asks: Sequence[Ask]) -> Sequence[tuple[Row, ...] | str]:
+        """The rows of each ask (at least one), or the fault that keeps it from being asked."""
+        ...
+
+    def size(self, row: Row) -> int:
+        """Tokens of a row."""
+        ...
+
+    def run(self, rows: Sequence[Row]) -> Sequence[Result]:
+        """The result of each row, computed in one batch."""
+        ...
+
+    def doubtful(self, result: Result) -> bool:
+        """Whether a difference as small as rounding could have changed this result."""
+        ...
+
+    def reply(self, rows: Sequence[Row], results: Sequence[Result]) -> Reply:
+        """The reply to an ask from the results of its rows."""
+        ...
+
+    def free(self) -> None:
+        """Give memory that is held but not used back to the device."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A row that has no result, and why."""
+
+    reason: str
+
+
+@dataclass(slots=True)
+class _Job(Generic[Row]):
+    """An ask that waits for its rows."""
+
+    ask: Ask
+    rows: tuple[Row, ...]
+    missing: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.missing = len(set(self.rows))
+
+
+class Batcher(Generic[Row, Result]):
+    """Answers asks with a model, in batches of at most `budget` padded tokens.
+
+    `budget` shrinks when memory runs out and stays small then. `look_ahead` asks are pulled at
+    most before their replies are yielded.
+    """
+
+    def __init__(self, model: Model[Row, Result], *, budget: int, look_ahead: int) -> None:
+        self.model = model
+        self.budget = budget
+        self.look_ahead = look_ahead
+
+    def answer(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Reply]]:
+        """Yield every ask with its reply, once, longest prompts of a window first."""
+        stream = iter(asks)
+        while window := list(islice(stream, self.look_ahead)):
+            yield from self._window(window)
+
+    def _window(self, asks: Sequence[Ask]) -> Iterator[tuple[Ask, Reply]]:
+        waiting: dict[Row, list[_Job[Row]]] = {}
+        for ask, encoded in zip(asks, self.model.encode(asks), strict=True):
+            if isinstance(encoded, str):
+                yield ask, Reply("", fault=encoded)
+                continue
+            job = _Job(ask, encoded)
+            for row in set(encoded):
+                waiting.setdefault(row, []).append(job)
+        results: dict[Row, Result | Failed] = {}
+        for row, result in self._results(sorted(waiting, key=self.model.size, reverse=True)):
+            results[row] = result
+            for job in waiting[row]:
+                job.missing -= 1
+                if not job.missing:
+                    yield job.ask, self._reply(job.rows, [results[r] for r in job.rows])
+
+    def _reply(self, rows: Sequence[Row], results: Sequence[Result | Failed]) -> Reply:
+        good: list[Result] = []
+        for result in results:
+            if isinstance(result, Failed):
+                return Reply("", fault=result.reason)
+            good.append(result)
+        return self.model.reply(rows, good)
+
+    def _results(self, rows: Sequence[Row]) -> Iterator[tuple[Row, Result | Failed]]:
+        """Compute rows that are sorted from long to short."""
+        start = 0
+        while start < len(rows):
+            size = self.model.size(rows[start])
+            batch = rows[start : start + max(1, self.budget // max(1, size))]
+            results = self._attempt(batch)
+            if results is None and len(batch) > 1:
+                self.budget = len(batch) * size // 2
+                continue
+            start += len(batch)
+            if results is None:
+                yield batch[0], Failed(f"out of memory: {size} tokens do not fit, even alone")
+                continue
+            padded = len(batch) > 1
+            for row, result in zip(batch, results, strict=True):
+                yield row, self._sure(row, result) if padded else result
+
+    def _attempt(self, batch: Sequence[Row]) -> Sequence[Result] | None:
+        """The results of a batch; None if memory ran out."""
+        try:
+            return self.model.run(batch)
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+        # outside of `except`: the exception holds the tensors of the frames that it went through
+        self.model.free()
+        return None
+
+    def _sure(self, row: Row, result: Result) -> Result:
+        if not self.model.doubtful(result):
+            return result
+        alone = self._attempt([row])
+        return result if alone is None else alone[0]
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an exception says that memory ran out: torch has several ways to say it."""
+    named = type(error).__name__ == "OutOfMemoryError" or isinstance(error, MemoryError)
+    text = str(error).lower()
+    return named or any(sign in text for sign in _OUT_OF_MEMORY)

@@ -1,0 +1,154 @@
+"""From the text of a prompt to the tokens that a model reads.
+
+Passages are data. A passage that spells out a special token (`</s>`, `<|im_end|>`) must not end the
+prompt or open a turn of the assistant, so special tokens within texts are read as plain characters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from exampp.errors import InputError
+
+HUGE = 1_000_000
+"""A limit above this is how tokenizers say that they do not know one."""
+
+
+def clean(text: str) -> str:
+    """The text with a question mark for each lone surrogate, which tokenizers refuse."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+class PlainTexts:
+    """Prompts as plain text: a system text goes before the user text, on lines of its own."""
+
+    format = "text"
+
+    def __init__(self, tokenizer: Any, *, strip_end: bool = False) -> None:
+        if not tokenizer.is_fast:
+            raise InputError(
+                f"the tokenizer of this model ({type(tokenizer).__name__}) tells no offsets",
+                mend="Use a model with a tokenizer.json",
+            )
+        self.tokenizer = tokenizer
+        self._strip_end = strip_end
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """The (start, end) characters of each token of a text, without special tokens."""
+        encoded = self.tokenizer(
+            clean(text),
+            add_special_tokens=False,
+            split_special_tokens=True,
+            return_offsets_mapping=True,
+            verbose=False,
+        )
+        return [(start, end) for start, end in encoded["offset_mapping"]]
+
+    def ids(self, prompts: Sequence[tuple[str, str]]) -> list[tuple[int, ...]]:
+        """The tokens of (user, system) prompts, special tokens included."""
+        if not prompts:
+            return []
+        texts = [self._text(clean(user), clean(system)) for user, system in prompts]
+        encoded = self.tokenizer(texts, split_special_tokens=True, verbose=False)
+        return [tuple(ids) for ids in encoded["input_ids"]]
+
+    def reply_tokens(self, label: str) -> Sequence[int]:
+        """The tokens of a label where it is a text of its own: the reply of a T5 decoder."""
+        ids: list[int] = self.tokenizer(label, add_special_tokens=False)["input_ids"]
+        return ids
+
+    def _text(self, user: str, system: str) -> str:
+        text = f"{system}\n{user}" if system else user
+        # " 5" is one token after "Answer:", but none goes on after "Answer: "
+        return text.rstrip() if self._strip_end else text
+
+
+class ContinuedTexts(PlainTexts):
+    """Prompts that a causal model without a chat template goes on writing."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        super().__init__(tokenizer, strip_end=True)
+
+    def reply_tokens(self, label: str) -> Sequence[int]:
+        """The tokens that a label adds to a prompt, behind a space."""
+        return _added(self.tokenizer, "Answer:", f"Answer: {label}")
+
+
+class ChatTexts(PlainTexts):
+    """Prompts as the turn of a user, in the tokenizer's own chat template.
+
+    A template that refuses system turns gets the system text at the start of the user's.
+    `options` are handed to the template.
+    """
+
+    format = "chat"
+
+    def __init__(self, tokenizer: Any, options: Mapping[str, Any]) -> None:
+        super().__init__(tokenizer)
+        self._options = dict(options)
+        added = tokenizer.added_tokens_decoder.values()
+        special = {str(t) for t in added if t.special} | set(tokenizer.all_special_tokens)
+        # between the first character and the rest, so that the token is gone
+        self._special = re.compile("|".join(f"(?<={re.escape(t[0])}){re.escape(t[1:])}"
+                                            for t in sorted(special) if len(t) > 1) or r"(?!)")
+        self._has_system = self._accepts_system()
+
+    def ids(self, prompts: Sequence[tuple[str, str]]) -> list[tuple[int, ...]]:
+        """The tokens of (user, system) prompts, up to where the assistant's reply starts."""
+        if not prompts:
+            return []
+        texts = [self._render(clean(user), clean(system)) for user, system in prompts]
+        encoded = self.tokenizer(texts, add_special_tokens=False, verbose=False)
+        return [tuple(ids) for ids in encoded["input_ids"]]
+
+    def reply_tokens(self, label: str) -> Sequence[int]:
+        """The tokens that a label adds after the generation prompt."""
+        start = self._render("x", "")
+        return _added(self.tokenizer, start, start + label, add_special_tokens=False)
+
+    def _render(self, user: str, system: str) -> str:
+        user, system = self._special.sub(r" \g<0>", user), self._special.sub(r" \g<0>", system)
+        if system and not self._has_system:
+            user, system = f"{system}\n{user}", ""
+        turns = [{"role": "user", "content": user}]
+        if system:
+            turns.insert(0, {"role": "system", "content": system})
+        text: str = self.tokenizer.apply_chat_template(
+            turns, tokenize=False, add_generation_prompt=True, **self._options
+        )
+        return text
+
+    def _accepts_system(self) -> bool:
+        from jinja2 import TemplateError
+
+        self._has_system = True
+        try:
+            return "qv7" in self._render("x", "qv7")
+        except TemplateError:
+            return False
+
+
+def _added(tokenizer: Any, start: str, whole: str, **options: Any) -> Sequence[int]:
+    """The tokens by which a text is longer than its start; none if the start reads differently."""
+    before: list[int] = tokenizer(start, **options)["input_ids"]
+    after: list[int] = tokenizer(whole, **options)["input_ids"]
+    return after[len(before) :] if after[: len(before)] == before else []
+
+
+def known_limit(tokenizer: Any, config: Any) -> int | None:
+    """Tokens that a model reads at most, by its tokenizer and its config; None if neither tells.
+
+    T5 has relative positions and no hard limit; it was trained on 512 tokens, and 512 is what its
+    tokenizers say unless they say nothing.
+    """
+    said = [
+        tokenizer.model_max_length,
+        getattr(config, "max_position_embeddings", None),
+        getattr(config, "n_positions", None),
+    ]
+    known = [int(limit) for limit in said if limit is not None and 0 < limit < HUGE]
+    if known:
+        return min(known)
+    return 512 if config.model_type in ("t5", "mt5", "umt5") else None

@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import os
+import random
+from pathlib import Path
+
+import msgspec
+import pytest
+import zstandard
+from samples import COMPRESSIONS, fault, file
+
+from exampp.errors import InputError
+from exampp.formats.fields import FirstLines, integer, real, shown
+from exampp.formats.lines import (
+    Skipped,
+    decode_json,
+    encode_json,
+    plain_name,
+    read_lines,
+    read_pairs,
+    read_text,
+    text_of,
+    writing,
+)
+
+CONTENT = b"one\n\n  \ntwo \r\nthree"
+LINES = [(1, b"one"), (4, b"two "), (5, b"three")]
+
+
+@pytest.mark.parametrize("ending", ["", *COMPRESSIONS])
+def test_lines_keep_their_numbers_whatever_the_compression(tmp_path: Path, ending: str) -> None:
+    compress = COMPRESSIONS.get(ending, bytes)
+    path = file(tmp_path, compress(CONTENT), "lines.txt" + ending)
+    assert list(read_lines(path)) == LINES
+    assert read_text(path) == CONTENT.decode()
+
+
+@pytest.mark.parametrize("ending", COMPRESSIONS)
+def test_compression_is_told_from_the_content_and_not_from_the_name(
+    tmp_path: Path, ending: str
+) -> None:
+    assert list(read_lines(file(tmp_path, COMPRESSIONS[ending](CONTENT), "plain.txt"))) == LINES
+    assert list(read_lines(file(tmp_path, CONTENT, "plain.txt" + ending))) == LINES
+
+
+@pytest.mark.parametrize("ending", COMPRESSIONS)
+def test_parts_compressed_one_by_one_are_all_read(tmp_path: Path, ending: str) -> None:
+    path = file(tmp_path, b"".join(COMPRESSIONS[ending](b"%d\n" % n) for n in range(3)))
+    assert [line for _, line in read_lines(path)] == [b"0", b"1", b"2"]
+
+
+@pytest.mark.parametrize("ending", COMPRESSIONS)
+@pytest.mark.parametrize("keep", [0.99, 0.5])
+def test_a_compressed_file_that_is_cut_off_is_refused(
+    tmp_path: Path, ending: str, keep: float
+) -> None:
+    rows = b"".join(b"%d %d\n" % (n, random.Random(n).getrandbits(64)) for n in range(20_000))
+    whole = COMPRESSIONS[ending](rows)
+    path = file(tmp_path, whole[: int(keep * len(whole))])
+    error = fault(read_lines, path)
+    assert error.what.startswith("the compressed file is cut off after line ")
+    with pytest.raises(InputError, match="cut off"):
+        read_text(path)
+
+
+@pytest.mark.parametrize("ending", COMPRESSIONS)
+def test_a_damaged_file_is_refused(tmp_path: Path, ending: str) -> None:
+    whole = bytearray(COMPRESSIONS[ending](CONTENT * 1000))
+    whole[len(whole) // 2] ^= 0xFF
+    whole[len(whole) // 2 + 1] ^= 0xFF
+    assert "the file cannot be read" in fault(read_lines, file(tmp_path, bytes(whole))).what
+
+
+def test_zstd_inside_a_stream_of_unknown_size(tmp_path: Path) -> None:
+    target = io.BytesIO()
+    with zstandard.ZstdCompressor().stream_writer(target, closefd=False) as stream:
+        stream.write(b"x" * 3_000_000 + b"\nend\n")
+    path = file(tmp_path, target.getvalue())
+    assert [(number, len(line)) for number, line in read_lines(path)] == [(1, 3_000_000), (2, 3)]
+
+
+def test_a_byte_order_mark_is_dropped_at_the_start_only(tmp_path: Path) -> None:
+    path = file(tmp_path, "\ufeffone\r\n\ufefftwo\r\n")
+    assert list(read_lines(path)) == [(1, b"one"), (2, "\ufefftwo".encode())]
+    assert read_text(path) == "one\r\n\ufefftwo\r\n"
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\n \r\n\t\n", b"\xef\xbb\xbf\n", gzip.compress(b""), lzma.compress(b" \n")]
+)
+def test_a_file_without_anything_in_it_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = file(tmp_path, content)
+    assert fault(read_lines, path).what == "the file is empty"
+    with pytest.raises(InputError, match="the file is empty"):
+        read_text(path)
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    assert fault(read_lines, tmp_path / "absent").what == "no such file"
+    assert fault(read_lines, tmp_path).what == "is a folder, not a file"
+    os.mkfifo(tmp_path / "pipe")
+    assert fault(read_lines, tmp_path / "pipe").what == "is no regular file"
+
+
+def test_text_that_is_not_utf_8_says_where(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        text_of(b"caf\xe9", "f", 3)
+    assert str(caught.value) == (
+        "f:3: not UTF-8 text (byte 4 of the line). Convert the file to UTF-8"
+    )
+    with pytest.raises(InputError) as caught:
+        read_text(file(tmp_path, b"ab\nc\xff\n"))
+    assert (caught.value.line, caught.value.what) == (2, "not UTF-8 text (byte 2 of the line)")
+
+
+def test_json_faults_name_the_field() -> None:
+    decoder = msgspec.json.Decoder(dict[str, list[int]])
+    assert decode_json(b'{"a": [1]}', decoder, "f", 1) == {"a": [1]}
+    with pytest.raises(InputError) as caught:
+        decode_json(b'{"a": [1, "x"]}', decoder, "f", 7)
+    assert str(caught.value) == "f:7, [...][1]: Expected `int`, got `str`"
+    for broken in (b'{"a": [1', b"[" * 100_000):
+        with pytest.raises(InputError, match="broken JSON"):
+            decode_json(broken, msgspec.json.Decoder(), "f", 7)
+
+
+def test_json_text_that_utf_8_cannot_hold_is_refused() -> None:
+    assert encode_json({"a": "ü"}, "f") == b'{"a":"\xc3\xbc"}\n'
+    with pytest.raises(InputError, match="surrogate"):
+        encode_json({"a": "\ud800"}, "f")
+
+
+def test_pairs_of_an_object_come_with_their_lines_and_recur(tmp_path: Path) -> None:
+    path = file(tmp_path, '{"a": 1,\n\n "b" : {"c": [2]},"a"\n:null }\n')
+    assert list(read_pairs(path)) == [(1, "a", 1), (3, "b", {"c": [2]}), (3, "a", None)]
+    assert list(read_pairs(file(tmp_path, " { } "))) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "what"),
+    [
+        ('{"a": 1,\n "b": }', 2, "broken JSON (Expecting value)"),
+        ('{"a": 1,\n}', 2, "broken JSON (Expecting value)"),
+        ('{"a": 1\n "b": 2}', 2, "broken JSON (expected '}')"),
+        ('{"a"\n1}', 2, "broken JSON (expected ':')"),
+        ('{"a": 1', 1, "broken JSON (expected '}')"),
+        ('{"a": 1}\n{"b": 1}', 2, "broken JSON (more text after the object)"),
+        ("{1: 1}", 1, "broken JSON (a key must be a string)"),
+        ("[1]", 1, "broken JSON (expected '{')"),
+        ('{"a": "x\ny"}', 1, "broken JSON (Invalid control character at)"),
+        ('{"a": "\\ud800"}', 1, "a text holds half of a surrogate pair, which is no UTF-8"),
+        ('{"a":' + "[" * 100_000, 1, "broken JSON (nested too deeply, or a number too long)"),
+        ('{"a":' + "9" * 5000 + "}", 1, "broken JSON (nested too deeply, or a number too long)"),
+    ],
+)
+def test_a_file_that_is_no_object_is_refused(
+    tmp_path: Path, content: str, line: int, what: str
+) -> None:
+    error = fault(read_pairs, file(tmp_path, content))
+    assert (error.what, error.line or 1) == (what, line)
+
+
+@pytest.mark.parametrize("ending", ["", *COMPRESSIONS])
+def test_a_written_file_appears_whole_or_not_at_all(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"out.txt{ending}"
+    with writing(path) as stream:
+        stream.write(b"one\n")
+        assert not path.exists()
+    assert list(read_lines(path)) == [(1, b"one")]
+    with pytest.raises(RuntimeError), writing(path) as stream:
+        stream.write(b"two\n")
+        raise RuntimeError
+    assert list(read_lines(path)) == [(1, b"one")]
+    with writing(path) as stream:
+        for _, line in read_lines(path):
+            stream.write(line * 2 + b"\n")
+    assert list(read_lines(path)) == [(1, b"oneone")]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    for path, what in (
+        (tmp_path, "is a folder"),
+        (tmp_path / "no" / "file", "cannot be written"),
+    ):
+        with pytest.raises(InputError, match=what), writing(path):
+            pass
+
+
+def test_skipped_counts_all_and_keeps_the_first() -> None:
+    skipped = Skipped(keep=2)
+    errors = [InputError(str(n)) for n in range(3)]
+    for error in errors:
+        skipped(error)
+    assert (skipped.count, skipped.first) == (3, errors[:2])
+
+
+def test_names_lose_the_ending_of_their_compression() -> None:
+    assert plain_name("/a/Bank.JSONL.gz") == "bank.jsonl"
+    assert plain_name("bank.tsv") == "bank.tsv"
+
+
+def test_first_lines_agree_with_a_dictionary() -> None:
+    first, expected = FirstLines(), dict[str, int]()
+    keys = [f"key {random.Random(7 * n).randrange(4000)}" for n in range(10_000)]
+    for line, key in enumerate(keys, start=1):
+        assert first.add(key, line) == expected.get(key, 0)
+        expected.setdefault(key, line)
+    assert len(expected) > 3000
+
+
+def test_the_hash_that_marks_an_empty_slot_is_a_key_too() -> None:
+    first = FirstLines()
+    assert hash(0) == 0
+    assert [first.add(0, 5), first.add(0, 6), first.add(2, 7)] == [0, 5, 0]
+
+
+@pytest.mark.parametrize("text", [b"1_000", b"1.0", b"", b"x", b"9" * 5000, b"0x1", b"\xff"])
+def test_what_is_no_integer_is_refused(text: bytes) -> None:
+    with pytest.raises(InputError, match="is not an integer") as caught:
+        integer(text, "rank")
+    assert caught.value.field == "rank"
+    assert len(str(caught.value)) < 200
+
+
+def test_integers_have_a_limit() -> None:
+    assert [integer(b"+7", "n"), integer(b"-3", "n", 3)] == [7, -3]
+    with pytest.raises(InputError, match=r"'4' is beyond \+-3"):
+        integer(b"4", "n", 3)
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "-Infinity", "1e999", "1_0", "", "one", "1,5"])
+def test_what_is_no_finite_number_is_refused(text: str) -> None:
+    for data in (text, text.encode()):
+        with pytest.raises(InputError, match="is not a finite number"):
+            real(data, "score")
+
+
+def test_a_long_value_is_cut_in_messages() -> None:
+    assert shown("a\nb") == r"'a\nb'"
+    assert shown("x" * 100) == repr("x" * 57 + "...")
