@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from commands import Commands
 
 
 @pytest.fixture(scope="session")
@@ -15,3 +16,9 @@ def shared_data() -> Path:
         if (found / "dl19").is_dir():
             return found
     pytest.skip("no real data beside the project (../shared/data)")
+
+
+@pytest.fixture
+def exampp_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Commands:
+    """The command line, run in this process."""
+    return Commands(capsys, monkeypatch)

@@ -10,10 +10,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from exampp.collection import Collection, Workbench, open_grades
+    from exampp.collection import Collection, open_grades
     from exampp.errors import AmbiguousGrader, CollectionBusy, ExamError, InputError, Unfinished
     from exampp.evaluate.leaderboard import Leaderboard
     from exampp.evaluate.qrels import Labelling
+    from exampp.graded import Workbench
     from exampp.llm.base import Ask, Grader, Reply
 
 __version__ = "0.1.0"
@@ -30,7 +31,7 @@ _HOMES = {
     "Leaderboard": "exampp.evaluate.leaderboard",
     "Reply": "exampp.llm.base",
     "Unfinished": "exampp.errors",
-    "Workbench": "exampp.collection",
+    "Workbench": "exampp.graded",
     "open_grades": "exampp.collection",
 }
 

@@ -16,25 +16,15 @@ from types import TracebackType
 from typing import Self
 
 from exampp.errors import InputError
-from exampp.evaluate.cover import Missing
-from exampp.evaluate.exams import FacetChoice
-from exampp.evaluate.external import with_runs
-from exampp.evaluate.leaderboard import Leaderboard, evaluate
-from exampp.evaluate.policy import POLICIES
-from exampp.evaluate.qrels import Labelling, qrels
-from exampp.formats import bank as bank_format
-from exampp.formats import plain_bank
-from exampp.formats import qrels as qrels_format
-from exampp.formats import runs as runs_format
 from exampp.formats.detect import detect
 from exampp.formats.lines import Skipped, existing_file, refuse
-from exampp.formats.workbench_gradebook import WorkbenchGrades, read_grades
 from exampp.grade.graders import make_grading
 from exampp.grade.run import GradingRun, Progress
 from exampp.grade.status import grading_status
+from exampp.graded import Graded, Workbench, with_run_files
 from exampp.inputs.exporting import EXPORTS, export
 from exampp.inputs.importing import UNKNOWN_PASSAGES, Importer, ImportReport, import_files
-from exampp.records import BankEntry, GraderIdentity, Judgment
+from exampp.records import GraderIdentity
 from exampp.records.choosing import choose_grader, label
 from exampp.records.gradebook import Gradebook
 from exampp.report.table import Table, Value
@@ -45,11 +35,8 @@ from exampp.store.gradebook import read_gradebook
 from exampp.store.grades import graders
 from exampp.store.inputs import counts
 
-DEFAULT_MEASURES = ("Cover@20", "nCover@20", "nDCG@20")
-DEFAULT_MIN_RATING = 4
 
-
-class Collection:
+class Collection(Graded):
     """One exam: inputs, bank, grades and decisions in one SQLite file.
 
     Opens an existing collection; `Collection.create` makes one. Use it as a context manager, or
@@ -138,13 +125,10 @@ class Collection:
     ) -> GradingRun:
         """A grading run that is planned but not started: iterate over its `steps`."""
         grading = make_grading(grader, kind)
+        found = grading.identity.kind
+        exam = Exam(found, self._bank(bank, found), depth)
         return GradingRun(
-            connection=self._connection,
-            grader=grading.grader,
-            identity=grading.identity,
-            read=grading.read,
-            exam=Exam(kind, self._bank(bank, kind), depth),
-            only_failed=only_failed,
+            self._connection, grading, exam, select="failed" if only_failed else "due"
         )
 
     def grade(
@@ -186,6 +170,7 @@ class Collection:
         prompt: str | None = None,
         kind: str | None = None,
         bank: str | None = None,
+        runs: Sequence[str | Path] = (),
     ) -> Gradebook:
         """The grades of the one grader that fits, as arrays."""
         stored = graders(self._connection)
@@ -193,41 +178,8 @@ class Collection:
             [s.identity for s in stored], grader=grader, prompt=prompt, kind=kind
         )
         key = next(s for s in stored if s.identity == chosen)
-        return read_gradebook(self._connection, key, self._bank(bank, chosen.kind))
-
-    def evaluate(
-        self,
-        measures: Sequence[str] = DEFAULT_MEASURES,
-        *,
-        min_rating: int | Sequence[int] | None = None,
-        grader: str | None = None,
-        prompt: str | None = None,
-        kind: str | None = None,
-        bank: str | None = None,
-        runs: Sequence[str | Path] = (),
-        facets: FacetChoice = "auto",
-        missing: Missing = "zero",
-        labelling: Labelling | None = None,
-        compat: str = "exam",
-    ) -> Leaderboard:
-        """The leaderboard of all systems under some measures at one or several thresholds.
-
-        `measures` are Cover, nCover and whatever ir_measures knows. `min_rating` is the lowest
-        rating that counts as an answer: by default 4, or the highest of a shorter scale. `runs`
-        are run files to be evaluated in place of the collection's own. The other options are
-        those of `exampp.evaluate.leaderboard.evaluate`.
-        """
-        book = self.gradebook(grader=grader, prompt=prompt, kind=kind, bank=bank)
-        return evaluate_gradebook(
-            book,
-            measures,
-            min_rating,
-            runs=runs,
-            facets=facets,
-            missing=missing,
-            labelling=labelling,
-            compat=compat,
-        )
+        book = read_gradebook(self._connection, key, self._bank(bank, chosen.kind))
+        return with_run_files(book, runs)
 
     def _bank(self, name: str | None, kind: str) -> str:
         """The bank meant: the one named, or the only one that has items of this kind."""
@@ -251,39 +203,6 @@ class Collection:
         )
 
 
-class Workbench:
-    """A file of graded passages, read in place of a collection; nothing is written.
-
-    `bank` is a bank file to evaluate on; without one the bank is what was graded.
-    """
-
-    def __init__(self, path: str | Path, on_error: str = "refuse") -> None:
-        self.path = existing_file(path)
-        self.skipped = Skipped()
-        self._grades: WorkbenchGrades = read_grades(
-            self.path, self.skipped if on_error == "skip" else refuse
-        )
-
-    @property
-    def graders(self) -> tuple[GraderIdentity, ...]:
-        """Everyone who graded, in order of first appearance."""
-        return self._grades.graders
-
-    def gradebook(
-        self,
-        *,
-        grader: str | None = None,
-        prompt: str | None = None,
-        kind: str | None = None,
-        bank: str | None = None,
-    ) -> Gradebook:
-        """The grades of the one grader that fits, as arrays."""
-        chosen = choose_grader(self.graders, grader=grader, prompt=prompt, kind=kind)
-        if bank is None:
-            return self._grades.gradebook(chosen)
-        return self._grades.gradebook(chosen, read_bank_file(bank), Path(bank).name)
-
-
 def open_grades(path: str | Path, on_error: str = "refuse") -> Collection | Workbench:
     """A collection or a workbench file, whichever the path holds: what reading commands take."""
     if is_collection(path):
@@ -291,79 +210,6 @@ def open_grades(path: str | Path, on_error: str = "refuse") -> Collection | Work
     if detect(existing_file(path)) != "workbench":
         raise InputError("is neither a collection nor a file of graded passages", file=path)
     return Workbench(path, on_error)
-
-
-def evaluate_gradebook(
-    book: Gradebook,
-    measures: Sequence[str] = DEFAULT_MEASURES,
-    min_rating: int | Sequence[int] | None = None,
-    *,
-    runs: Sequence[str | Path] = (),
-    facets: FacetChoice = "auto",
-    missing: Missing = "zero",
-    labelling: Labelling | None = None,
-    compat: str = "exam",
-) -> Leaderboard:
-    """The leaderboard of a gradebook, on its own rankings or on run files."""
-    if compat not in POLICIES:
-        raise InputError(f"no compatibility mode {compat!r}", mend=f"Known: {', '.join(POLICIES)}")
-    if runs:
-        book = with_runs(book, read_run_files(runs)).gradebook
-    if min_rating is None:
-        min_rating = min(DEFAULT_MIN_RATING, book.grader.highest)
-    thresholds = [min_rating] if isinstance(min_rating, int) else list(min_rating)
-    return evaluate(
-        book,
-        measures,
-        thresholds,
-        facets=facets,
-        missing=missing,
-        labelling=labelling,
-        policy=POLICIES[compat],
-    )
-
-
-def write_qrels(
-    book: Gradebook,
-    path: str | Path,
-    labelling: Labelling | None = None,
-    min_rating: int | None = None,
-    *,
-    by_subtopic: bool = False,
-) -> int:
-    """Write EXAM-Qrels, `query 0 passage label`, of all graded passages; returns how many.
-
-    Labels that depend on a threshold take `min_rating`. In qrels from draft grades the second
-    column, which no tool reads, says `draft`.
-    """
-    labelling = labelling or Labelling()
-    if min_rating is None:
-        min_rating = min(DEFAULT_MIN_RATING, book.grader.highest)
-    rows = [
-        Judgment(row.query_id, row.passage_id, row.label)
-        for row in qrels(book, labelling, min_rating, by_subtopic=by_subtopic)
-    ]
-    qrels_format.write(path, rows, iteration="draft" if book.grader.is_draft else "0")
-    return len(rows)
-
-
-def read_run_files(paths: Sequence[str | Path]) -> dict[str, dict[str, list[tuple[str, float]]]]:
-    """Run files as system -> query -> (passage, score)."""
-    found: dict[str, dict[str, list[tuple[str, float]]]] = {}
-    for path in paths:
-        for ranked in runs_format.read(path):
-            run = found.setdefault(ranked.system, {})
-            run.setdefault(ranked.query_id, []).append((ranked.passage_id, ranked.score))
-    return found
-
-
-def read_bank_file(path: str | Path) -> list[BankEntry]:
-    """The entries of a bank file, workbench or written by hand."""
-    readers = {"bank": bank_format.read, "plain-bank": plain_bank.read}
-    kind = detect(existing_file(path))
-    if kind not in readers:
-        raise InputError(f"is no bank but {kind}", file=path)
-    return list(readers[kind](path))
 
 
 def _user() -> str:

@@ -18,7 +18,7 @@ from exampp.errors import InputError
 COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,
     ".xz": lzma.compress,
-    ".zst": zstandard.ZstdCompressor().compress,
+    ".zst": zstandard.ZstdCompressor(write_checksum=True).compress,
 }
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -123,19 +123,22 @@ def evaluate(
 
     COLLECTION may be a file of graded passages; --bank then names a bank file.
     """
-    from exampp.collection import DEFAULT_MEASURES, evaluate_gradebook, open_grades
     from exampp.evaluate import tables
+    from exampp.graded import DEFAULT_MEASURES, evaluate_gradebook
 
-    opened = open_grades(collection, on_error.value)
+    opened = exampp.open_grades(collection, on_error.value)
     book = opened.gradebook(
-        grader=grader, prompt=prompt, kind=kind.value if kind else None, bank=bank
+        grader=grader,
+        prompt=prompt,
+        kind=kind.value if kind else None,
+        bank=bank,
+        runs=run or (),
     )
     labelling = exampp.Labelling(label.value, at_least, gains.value)
     board = evaluate_gradebook(
         book,
         measure or DEFAULT_MEASURES,
         min_rating,
-        runs=run or (),
         facets=facets.value,
         missing=missing.value,
         labelling=labelling,
@@ -165,7 +168,7 @@ def _correlate(board: exampp.Leaderboard, official: Path, style: Style) -> None:
 def _write_qrels(
     book: Gradebook, labelling: exampp.Labelling, threshold: int | None, by_subtopic: bool, to: Path
 ) -> None:
-    from exampp.collection import write_qrels
+    from exampp.graded import write_qrels
 
     count = write_qrels(book, to, labelling, threshold, by_subtopic=by_subtopic)
     remark(f"{to}: {count} labels")

@@ -62,6 +62,8 @@ def summary(progress: Progress) -> str:
     text = f"{progress.done} of {progress.total} cells done"
     if progress.copied:
         text += f", {progress.copied} copied from equal texts"
+    if progress.elsewhere:
+        text += f", {progress.elsewhere} by another process"
     failed = sum(count for state, count in progress.states.items() if state)
     return text + (f", {failed} without a grade (they stay due)" if failed else "")
 

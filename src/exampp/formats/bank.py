@@ -224,7 +224,10 @@ def _line(entry: BankEntry, test_collection: str, path: str | Path) -> Json:
     bare = replace(entry, items=(), extra=_without(entry.extra, (FORM,)))
     line = _as_read(_written_head(bare, test_collection), form.get("line"), _head, bare)
     for item in entry.items:
-        if item.kind not in _KINDS or item.query_id != entry.query_id:
+        is_here = item.query_id == entry.query_id and not (
+            item.facet_id and entry.facet_id and item.facet_id != entry.facet_id
+        )
+        if item.kind not in _KINDS or not is_here:
             raise InputError(
                 f"item {shown(item.item_id)} ({item.kind} of query {shown(item.query_id)}) cannot "
                 f"stand in the bank line of query {shown(entry.query_id)}",

@@ -34,7 +34,7 @@ def read(path: str | Path, on_error: OnError = refuse) -> dict[str, float]:
     """
     _, head = next(read_lines(path))
     is_score = False
-    if head.lstrip().startswith(b"{"):
+    if head.lstrip().startswith((b"{", b"[")):
         rows = _from_dictionary(path, on_error)
     else:
         header = _header(head, path)

@@ -292,8 +292,9 @@ def _pairs(text: str) -> Iterator[tuple[int, str, Any]]:
         mark = text[place : place + 1]
         if mark == ",":
             place = _skip(text, place + 1)
-    if _expect(text, place, "}") != len(text):
-        raise json.JSONDecodeError("more text after the object", text, place + 1)
+    place = _expect(text, place, "}")
+    if place != len(text):
+        raise json.JSONDecodeError("more text after the object", text, place)
 
 
 def _skip(text: str, place: int) -> int:
@@ -348,7 +349,7 @@ def _compressed(raw: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
     elif suffix == ".zst":
         import zstandard
 
-        with zstandard.ZstdCompressor().stream_writer(raw, closefd=False) as zst:
+        with zstandard.ZstdCompressor(write_checksum=True).stream_writer(raw, closefd=False) as zst:
             yield zst
     else:
         yield raw

@@ -45,7 +45,7 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Passage]:
     blank one, and for an id that occurs twice.
     """
     start, head = next(read_lines(path))
-    parse = _from_object if head.lstrip().startswith(b"{") else _from_columns
+    parse = _from_object if head.lstrip().startswith((b"{", b"[")) else _from_columns
     skips_header = parse is _from_columns and is_header(head.decode(errors="replace").split("\t"))
     first = FirstLines()
     for number, line in read_lines(path):

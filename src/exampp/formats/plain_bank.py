@@ -113,6 +113,7 @@ def _bare(entries: Iterable[BankEntry]) -> list[BankEntry]:
     for entry in entries:
         who = f"query {shown(entry.query_id)}"
         items = tuple(replace(item, extra={}) for item in entry.items)
+        encode_text("".join((entry.query_id, *(item.text for item in items))), "")
         own_ids = {item.item_id for item in items}
         if not items:
             raise InputError(f"{who} has no items, which a plain bank cannot say")

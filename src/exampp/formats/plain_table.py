@@ -11,8 +11,11 @@ from pathlib import Path
 from exampp.errors import InputError
 from exampp.formats.fields import shown
 from exampp.formats.lines import OnError, read_text
-from exampp.formats.plain_rows import MEANINGS, NAMES, TEXTS, Row, cells_of, check
+from exampp.formats.plain_rows import MEANINGS, NAMES, Row, cells_of, check
 from exampp.records import BankEntry
+
+_TEXTS = ({"question"}, {"nugget"}, {"text", "kind"})
+"""Any of these sets of columns says what the items are."""
 
 
 def is_table_header(line: str) -> bool:
@@ -24,7 +27,7 @@ def _separator(line: str) -> str | None:
     for separator in "\t,;":
         names = [cell.strip().strip('"').lower() for cell in line.split(separator)]
         meanings = {MEANINGS.get(name) for name in names}
-        if "query_id" in meanings and not meanings.isdisjoint(TEXTS):
+        if "query_id" in meanings and any(texts <= meanings for texts in _TEXTS):
             return separator
     return None
 
@@ -40,7 +43,7 @@ def read_rows(path: str | Path, on_error: OnError) -> Iterator[Row]:
     separator = _separator(head)
     if separator is None:
         raise InputError(
-            "the first line does not name a column query_id and a column question or nugget",
+            "the first line does not name the columns query_id and question or nugget",
             file=path,
             line=1,
         )
@@ -98,13 +101,6 @@ def _header(names: list[str], path: str | Path, number: int) -> list[str]:
                 mend=f"Known columns are {known}",
             )
         header.append(meaning)
-    if "text" in header and "kind" not in header:
-        raise InputError(
-            "the column text needs a column kind",
-            file=path,
-            line=number,
-            mend="Or call the column question or nugget",
-        )
     return header
 
 

@@ -43,7 +43,7 @@ def _rows_of_query(query_id: str, node: Node, on_error: OnError) -> Iterator[Row
         if key in parts:
             of_query["query_text"] = _text(parts.pop(key), key)
     subtopics = _subtopics(parts.pop("subtopics", None))
-    lists = {name: parts.pop(name) for name in _ITEM_LISTS if name in parts}
+    lists = {name: parts.pop(name) for name in node.nodes if name in _ITEM_LISTS}
     if parts or not lists:
         fault = f"unknown key {shown(next(iter(parts)))}" if parts else "no `items`"
         raise InputError(fault, line=node.line, field=query_id)
@@ -151,7 +151,8 @@ def _lines(entry: BankEntry, item: Item) -> list[str]:
     keys = [key for key in cells if cells[key] and key not in _OF_QUERY]
     if keys == ["question"] and not item.answers:
         return [f"  - {quoted(item.text)}"]
-    lines = [f"    {NAMES[key][0]}: {quoted(cells[key])}" for key in keys]
+    values = {key: cells[key] if key == "weight" else quoted(cells[key]) for key in keys}
+    lines = [f"    {NAMES[key][0]}: {value}" for key, value in values.items()]
     if item.answers:
         lines.append("    answers:")
         lines += [f"    - {quoted(answer)}" for answer in item.answers]

@@ -42,7 +42,7 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Query]:
     id is known. A first line that names the columns (`query_id`, tab, `text`) is skipped.
     """
     start, head = next(read_lines(path))
-    if not head.lstrip().startswith(b"{"):
+    if not head.lstrip().startswith((b"{", b"[")):
         yield from _unique(path, on_error, _from_columns(path, on_error, start))
     elif _is_a_query(head):
         yield from _unique(path, on_error, _from_json_lines(path, on_error))

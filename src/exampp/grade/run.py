@@ -1,26 +1,50 @@
 """The grading run: plan, ask, read, commit, in batches, so that an interrupt loses next to nothing.
 
-Nothing here knows a backend: a grader pulls asks and yields raw replies, `Reader` turns a reply
-into an outcome, and the store keeps both.
+Nothing here knows a backend: a grader pulls asks and yields raw replies, a reader turns a reply
+into a grade, and the store keeps both. Memory is bounded by one query's cells and the grader's
+look-ahead, whatever the number of cells.
+
+Processes that grade the same collection share the work query by query: each takes a lease on a
+query before it asks anything about it, and a lease that is not renewed falls free.
 """
 
 from __future__ import annotations
 
+import os
+import socket
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import NamedTuple
 
+from exampp.errors import InputError, Unfinished
+from exampp.grade.asking import Asker
+from exampp.grade.reading import Reader, Reading
 from exampp.llm.base import Ask, Grader, Reply
 from exampp.records import Grade, GraderIdentity, Outcome, State
-from exampp.store.cells import Cell, Due, Exam, copy_grade, due
+from exampp.store.cells import Cell, Due, Exam, copy_grade, due, due_of_query, query_order
 from exampp.store.connection import transaction
 from exampp.store.grades import GradeRow, find_grader, grade_row, put_grader, put_grades
+from exampp.store.runs import Spent, claim, holders, release, renew, start_run, update_run
 
-Reader = Callable[[Reply], Outcome]
 COMMIT_SECONDS = 1.0
 COMMIT_CELLS = 2000
+MAX_FAILURES = 20
+"""Failures in a row after which a run stops: something is wrong with the model or the server."""
+POLL_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Grading:
+    """Everything that turns due cells into grades: who is asked, how, and how replies are read."""
+
+    grader: Grader
+    identity: GraderIdentity
+    ask: Asker
+    read: Reader
 
 
 class Planned(NamedTuple):
@@ -32,96 +56,243 @@ class Planned(NamedTuple):
 
 @dataclass(slots=True)
 class Progress:
-    """Where a run stands; cells count, not asks."""
+    """Where a run stands: cells due at its start, settled by it (some of them copied from equal
+    texts), and settled by other processes.
+    """
 
     total: int
     done: int = 0
     copied: int = 0
+    elsewhere: int = 0
     asked: int = 0
-    states: dict[State, int] = field(default_factory=dict)
+    states: Counter[State] = field(default_factory=Counter)
+    spent: Spent = Spent()
 
 
-@dataclass(slots=True)
+class _Waiting(NamedTuple):
+    """An ask in flight."""
+
+    query: int
+    due: Due
+    kept: int | None
+
+
 class GradingRun:
     """One run of one grader over what is due for it.
 
-    `start` plans; iterating over `steps` does the work and yields after every commit; `stop` ends
-    it cleanly: what is in flight is finished and kept, nothing new is asked.
+    Iterate over `steps` to do the work; it yields the progress after every commit. `stop` ends it
+    cleanly: what is in flight is finished and kept, and nothing new is asked.
+
+    `select` is one of `store.cells.SELECTIONS`. A run that meets `max_failures` failures in a row
+    raises Unfinished with the last reason; what was committed stays.
     """
 
-    connection: sqlite3.Connection
-    grader: Grader
-    identity: GraderIdentity
-    read: Reader
-    exam: Exam
-    only_failed: bool = False
-    stopped: bool = False
-    _waiting: dict[int, Due] = field(default_factory=dict)
-    _rows: list[GradeRow] = field(default_factory=list)
-    _copies: list[tuple[Cell, tuple[Cell, ...]]] = field(default_factory=list)
-
-    def steps(self) -> Iterator[Progress]:
-        """Grade everything that is due; yields the progress after each commit."""
-        with transaction(self.connection):
-            key = put_grader(self.connection, self.identity)
-        progress = Progress(sum(len(one.cells) for one in self._due(key)))
-        yield progress
-        committed = time.monotonic()
-        try:
-            for ask, reply in self.grader.answer(self._asks(key, progress)):
-                self._settle(key, ask, reply, progress)
-                late = time.monotonic() - committed > COMMIT_SECONDS
-                if late or len(self._rows) >= COMMIT_CELLS:
-                    self._commit(key)
-                    committed = time.monotonic()
-                    yield progress
-        finally:
-            # also on an interrupt: what was answered is kept
-            self._commit(key)
-        yield progress
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        grading: Grading,
+        exam: Exam,
+        *,
+        select: str = "due",
+        max_failures: int = MAX_FAILURES,
+    ) -> None:
+        self.connection = connection
+        self.grading = grading
+        self.exam = exam
+        self.select = select
+        self.max_failures = max_failures
+        self.stopped = False
+        self._owner = f"{socket.gethostname()}:{os.getpid()}:{id(self)}"
+        self._waiting: dict[int, _Waiting] = {}
+        self._open: Counter[int] = Counter()
+        self._rows: list[GradeRow] = []
+        self._copies: list[tuple[Cell, tuple[Cell, ...]]] = []
+        self._failures = 0
+        self._asks = 0
 
     def count_due(self) -> Planned:
-        """How many cells are due, and how many asks settle them."""
-        key = find_grader(self.connection, self.identity)
+        """How many cells are due, and how many asks settle them; asks nobody."""
         cells = asks = 0
-        for one in due(self.connection, key, self.exam, only_failed=self.only_failed):
+        for one in self.due():
             cells += len(one.cells)
             asks += one.twin is None
         return Planned(cells, asks)
+
+    def due(self) -> Iterator[Due]:
+        """What is due now."""
+        key = find_grader(self.connection, self.grading.identity)
+        return due(self.connection, key, self.exam, self.select)
 
     def stop(self) -> None:
         """Ask nothing new; `steps` ends when the replies in flight are committed."""
         self.stopped = True
 
-    def _due(self, key: int) -> Iterator[Due]:
-        return due(self.connection, key, self.exam, only_failed=self.only_failed)
+    def steps(self) -> Iterator[Progress]:
+        """Grade everything that is due; yields the progress after each commit."""
+        progress = Progress(self.count_due().cells)
+        yield progress
+        if not progress.total:
+            return
+        with transaction(self.connection):
+            key = put_grader(self.connection, self.grading.identity)
+            run = start_run(self.connection, key, datetime.now(UTC).isoformat(), None)
+        started = time.monotonic()
+        queries, select = query_order(self.connection), self.select
+        while queries and not self.stopped:
+            held: list[int] = []
+            for _ in self._pass(key, queries, select, held, progress):
+                progress.spent = progress.spent._replace(seconds=time.monotonic() - started)
+                with transaction(self.connection):
+                    update_run(self.connection, run, progress.spent)
+                yield progress
+            # what another process failed at is its business: here only what nobody tried
+            queries, select = self._wait_for(key, held), "new"
+        if not self.stopped:
+            progress.elsewhere = progress.total - progress.done
+            yield progress
 
-    def _asks(self, key: int, progress: Progress) -> Iterator[Ask]:
-        for number, one in enumerate(self._due(key)):
+    def _wait_for(self, key: int, held: list[int]) -> list[int]:
+        """The queries that other processes held, as soon as one of them is free."""
+        while held and not self.stopped:
+            with transaction(self.connection):
+                taken = {
+                    query
+                    for owner, queries in holders(self.connection, key).items()
+                    if not self._is_dead(owner)
+                    for query in queries
+                }
+            if set(held) - taken:
+                return held
+            time.sleep(POLL_SECONDS)
+        return []
+
+    def _is_dead(self, owner: str) -> bool:
+        """Whether a process of this machine is gone; of others only their lease can tell."""
+        host, pid, _ = owner.rsplit(":", 2)
+        if host != socket.gethostname() or int(pid) == os.getpid():
+            return False
+        try:
+            os.kill(int(pid), 0)
+        except ProcessLookupError:
+            return True
+        except PermissionError:
+            return False
+        return False
+
+    def _pass(
+        self, key: int, queries: list[int], select: str, held: list[int], progress: Progress
+    ) -> Iterator[None]:
+        """Grade what is due of some queries; those that other processes hold go to `held`."""
+        committed = time.monotonic()
+        asks = self._asks_of(key, queries, select, held, progress)
+        try:
+            for ask, reply in self.grading.grader.answer(asks):
+                self._settle(key, ask, reply, progress)
+                late = time.monotonic() - committed > COMMIT_SECONDS
+                if late or len(self._rows) >= COMMIT_CELLS:
+                    self._commit(key)
+                    committed = time.monotonic()
+                    yield
+                if self._failures >= self.max_failures:
+                    reason = reply.fault
+                    raise Unfinished(
+                        f"{self._failures} failures in a row, the last: {reason}. Everything "
+                        "graded so far is kept; the same command continues"
+                    )
+        finally:
+            # also on an interrupt: what was answered is kept, and what is held is given back
+            self._commit(key)
+            with transaction(self.connection):
+                mine = holders(self.connection, key).get(self._owner, [])
+                release(self.connection, key, self._owner, mine)
+            self._waiting.clear()
+            self._open.clear()
+        yield
+
+    def _asks_of(
+        self, key: int, queries: list[int], select: str, held: list[int], progress: Progress
+    ) -> Iterator[Ask]:
+        for query in queries:
             if self.stopped:
                 return
-            if one.twin is not None:
-                self._copies.append((one.twin, one.cells))
-                progress.done += len(one.cells)
-                progress.copied += len(one.cells)
+            if not self._claim(key, query):
+                held.append(query)
                 continue
-            self._waiting[number] = one
-            yield Ask(number, one.item, one.passage)
+            self._open[query] += 1
+            for one in due_of_query(self.connection, query, key, self.exam, select):
+                if self.stopped:
+                    return
+                if one.twin is not None:
+                    self._copies.append((one.twin, one.cells))
+                    progress.done += len(one.cells)
+                    progress.copied += len(one.cells)
+                    continue
+                ask = self._ask(key, query, one, progress)
+                if ask is not None:
+                    yield ask
+            self._close(query)
+
+    def _claim(self, key: int, query: int) -> bool:
+        with transaction(self.connection):
+            for owner, queries in holders(self.connection, key).items():
+                if query in queries and self._is_dead(owner):
+                    release(self.connection, key, owner, [query])
+            return claim(self.connection, key, query, self._owner)
+
+    def _ask(self, key: int, query: int, one: Due, progress: Progress) -> Ask | None:
+        self._asks += 1
+        try:
+            asked = self.grading.ask(self._asks, one)
+        except InputError as error:
+            # this item's prompt does not fit the model: a fault of the cell, not of the run
+            outcome = Outcome(State.FAILED)
+            self._keep(key, one, None, Reading(outcome, None, {"reason": str(error)}), progress)
+            return None
+        self._waiting[self._asks] = _Waiting(query, one, asked.kept)
+        self._open[query] += 1
+        return asked.ask
 
     def _settle(self, key: int, ask: Ask, reply: Reply, progress: Progress) -> None:
-        outcome = self.read(reply)
-        detail = {"reason": reply.fault} if reply.fault else {"cut": True} if reply.cut else None
-        for item_version, passage_version in self._waiting.pop(ask.key).cells:
-            grade = Grade("", outcome.state, outcome.rating, reply.text, outcome.rule, None, detail)
-            self._rows.append(grade_row(key, item_version, passage_version, grade))
-            progress.done += 1
-            progress.states[outcome.state] = progress.states.get(outcome.state, 0) + 1
+        query, one, kept = self._waiting.pop(ask.key)
+        reading = self.grading.read(one, reply)
+        if kept is not None:
+            detail = {**(reading.detail or {}), "cut": True, "kept": kept}
+            reading = Reading(reading.outcome, reading.confidence, detail)
+        self._keep(key, one, None if reply.fault else reply.text, reading, progress)
+        self._failures = self._failures + 1 if reply.fault else 0
+        spent, usage = progress.spent, reply.usage
         progress.asked += 1
+        progress.spent = Spent(
+            spent.seconds,
+            spent.asked + 1,
+            spent.cells + len(one.cells),
+            spent.tokens_read + usage.read,
+            spent.tokens_cached + usage.cached,
+            spent.tokens_written + usage.written,
+        )
+        self._close(query)
+
+    def _keep(
+        self, key: int, one: Due, reply: str | None, reading: Reading, progress: Progress
+    ) -> None:
+        state, rating, rule = reading.outcome.state, reading.outcome.rating, reading.outcome.rule
+        grade = Grade("", state, rating, reply, rule, reading.confidence, reading.detail)
+        self._rows += [grade_row(key, item, passage, grade) for item, passage in one.cells]
+        progress.done += len(one.cells)
+        progress.states[state] += len(one.cells)
+
+    def _close(self, query: int) -> None:
+        self._open[query] -= 1
 
     def _commit(self, key: int) -> None:
+        finished = [query for query, count in self._open.items() if not count]
         with transaction(self.connection):
             put_grades(self.connection, self._rows)
             for twin, cells in self._copies:
                 copy_grade(self.connection, key, twin, cells)
+            renew(self.connection, key, self._owner)
+            release(self.connection, key, self._owner, finished)
         self._rows.clear()
         self._copies.clear()
+        for query in finished:
+            del self._open[query]

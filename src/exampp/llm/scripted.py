@@ -59,7 +59,8 @@ class ScriptedGrader:
         if look_ahead < 1:
             raise InputError(f"a look-ahead of {look_ahead}", mend="Give 1 or more")
         self.calls: list[Ask] = []
-        self._faults: dict[Key, str] = {**(faults or {})}
+        reasons: Mapping[Any, str] = faults or {}
+        self._faults: dict[Key, str] = dict(reasons)
         self._default = default
         self._delay = delay
         self._look_ahead = look_ahead
@@ -108,7 +109,8 @@ def _reader(script: Script) -> Callable[[Ask], Line | None]:
     if callable(script):
         return script
     if isinstance(script, Mapping):
-        lines: dict[Key, Line] = {**script}
+        given: Mapping[Any, Line] = script
+        lines: dict[Key, Line] = dict(given)
         return lambda ask: lines.get((ask.item, ask.passage), lines.get(ask.item))
     queue = iter(tuple(script))
     return lambda _: next(queue, None)

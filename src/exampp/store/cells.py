@@ -31,93 +31,157 @@ JOIN passage p USING (passage) JOIN passage_version v ON v.version = p.version
 ORDER BY p.passage
 """
 _ITEMS = """
-SELECT v.version, v.text FROM item i JOIN bank b USING (bank)
+SELECT v.version, v.text, i.answers FROM item i JOIN bank b USING (bank)
 JOIN item_version v ON v.version = i.version
 WHERE i.query = :query AND i.kind = :kind AND i.active AND b.name = :bank
 AND v.text IS NOT NULL ORDER BY i.item
 """
-
-
-class Exam(NamedTuple):
-    """What is to be graded: the items of a kind of one bank, on passages down to a depth."""
-
-    kind: str
-    bank: str
-    depth: int = DEPTH
-
+GRADED = 0
+"""The state of a cell that has a rating (see `records.State`)."""
+SELECTIONS = ("due", "new", "failed")
+"""All that is due, only what was never tried, only what was tried in vain."""
 
 Cell = tuple[int, int]
 """(item version, passage version)."""
 
 
+class Exam(NamedTuple):
+    """What is to be graded: the items of a kind of one bank, on passages down to a depth.
+
+    `by_query` says that a reply depends on the query's text too. `answers_of` is the key of a
+    grader that extracted answers, which are then what is graded in place of the passages.
+    """
+
+    kind: str
+    bank: str
+    depth: int = DEPTH
+    by_query: bool = False
+    answers_of: int | None = None
+
+
 class Due(NamedTuple):
     """One thing to ask, and every cell that its reply settles.
 
-    Cells whose item and passage have the same texts are asked once; `twin` is a cell with these
-    texts that has been graded already, so that nothing needs to be asked.
+    `keys` are the item's known answers. Cells whose item and passage have the same texts are
+    asked once; `twin` is a cell with these texts that has been graded already, so that nothing
+    needs to be asked.
     """
 
+    query: str
     item: str
+    keys: tuple[str, ...]
     passage: str
     cells: tuple[Cell, ...]
     twin: Cell | None = None
 
 
+def query_order(connection: sqlite3.Connection) -> list[int]:
+    """The keys of all queries, in the order in which they are graded."""
+    return [row[0] for row in connection.execute("SELECT query FROM query ORDER BY query")]
+
+
 def due(
-    connection: sqlite3.Connection, grader: int | None, exam: Exam, *, only_failed: bool = False
+    connection: sqlite3.Connection, grader: int | None, exam: Exam, select: str = "due"
 ) -> Iterator[Due]:
-    """Yield what is due for a grader, query by query, all items of a passage together.
-
-    `only_failed` takes just the cells that were tried and have no grade.
-    """
-    for (query,) in connection.execute("SELECT query FROM query ORDER BY query").fetchall():
-        yield from _due_of_query(connection, query, grader, exam, only_failed)
+    """Yield what is due for a grader, query by query, all items of a passage together."""
+    for query in query_order(connection):
+        yield from due_of_query(connection, query, grader, exam, select)
 
 
-def _due_of_query(
-    connection: sqlite3.Connection,
-    query: int,
-    grader: int | None,
-    exam: Exam,
-    only_failed: bool,
+def due_of_query(
+    connection: sqlite3.Connection, query: int, grader: int | None, exam: Exam, select: str
 ) -> Iterator[Due]:
+    """What is due of one query; `select` is one of `SELECTIONS`."""
+    if exam.answers_of is not None:
+        yield from _answers_due(connection, query, grader, exam, select)
+        return
     names = {"query": query, "kind": exam.kind, "bank": exam.bank, "depth": exam.depth}
     items = connection.execute(_ITEMS, names).fetchall()
     if not items:
         return
-    states, graded = _known(connection, grader, [text for _, text in items])
+    states, graded = _known(connection, query, grader, exam, [text for _, text, _ in items])
     waiting: dict[tuple[bytes, str], list[Cell]] = {}
     texts: dict[bytes, str] = {}
-    for passage_version, digest, title, text in connection.execute(_POOL, names).fetchall():
-        for item_version, item_text in items:
+    for passage_version, digest, title, text in connection.execute(_POOL, names):
+        for item_version, item_text, _ in items:
             cell = (item_version, passage_version)
-            state = states.get(cell)
-            if state == 0 or (only_failed and state is None):
+            if not _wanted(states.get(cell), select):
                 continue
-            texts.setdefault(digest, f"{title}\n{text}" if title else text)
+            if digest not in texts:
+                texts[digest] = f"{title}\n{text}" if title else text
             waiting.setdefault((digest, item_text), []).append(cell)
-    for (digest, item_text), cells in waiting.items():
-        yield Due(item_text, texts[digest], tuple(cells), graded.get((digest, item_text)))
+    query_text = _query_text(connection, query)
+    keys = {text: tuple(json.loads(answers)) for _, text, answers in items}
+    for (digest, item), cells in waiting.items():
+        twin = graded.get((digest, item))
+        yield Due(query_text, item, keys[item], texts[digest], tuple(cells), twin)
+
+
+def _wanted(state: int | None, select: str) -> bool:
+    if state == GRADED:
+        return False
+    return select == "due" or (state is None) == (select == "new")
+
+
+def _query_text(connection: sqlite3.Connection, query: int) -> str:
+    row = connection.execute("SELECT text FROM query WHERE query = ?", (query,)).fetchone()
+    return str(row[0])
 
 
 def _known(
-    connection: sqlite3.Connection, grader: int | None, item_texts: list[str]
+    connection: sqlite3.Connection,
+    query: int,
+    grader: int | None,
+    exam: Exam,
+    item_texts: list[str],
 ) -> tuple[dict[Cell, int], dict[tuple[bytes, str], Cell]]:
     """The states of all cells whose items have these texts, and a graded cell by texts."""
     states: dict[Cell, int] = {}
     graded: dict[tuple[bytes, str], Cell] = {}
+    of_query = "AND i.query = :query" if exam.by_query else ""
     rows = connection.execute(
         "SELECT g.item_version, g.passage_version, g.state, p.hash, v.text FROM item_version v "
-        "JOIN grade g ON g.grader = ? AND g.item_version = v.version "
+        "JOIN item i USING (item) JOIN grade g ON g.grader = :grader "
+        "AND g.item_version = v.version "
         "JOIN passage_version p ON p.version = g.passage_version "
-        "WHERE v.text IN (SELECT value FROM json_each(?))",
-        (grader, json.dumps(item_texts)),
+        f"WHERE v.text IN (SELECT value FROM json_each(:texts)) {of_query}",
+        {"grader": grader, "texts": json.dumps(item_texts), "query": query},
     )
     for item, passage, state, digest, text in rows:
         states[item, passage] = state
-        if state == 0:
+        if state == GRADED:
             graded[digest, text] = (item, passage)
     return states, graded
+
+
+def _answers_due(
+    connection: sqlite3.Connection, query: int, grader: int | None, exam: Exam, select: str
+) -> Iterator[Due]:
+    """Extracted answers of items with an answer key, to be verified; equal ones are asked once."""
+    rows = connection.execute(
+        "SELECT v.text, i.answers, g.item_version, g.passage_version, g.reply, mine.state "
+        "FROM item i JOIN bank b USING (bank) JOIN item_version v ON v.version = i.version "
+        "JOIN grade g ON g.grader = :source AND g.item_version = v.version AND g.state = 0 "
+        "JOIN passage p ON p.version = g.passage_version "
+        "LEFT JOIN grade mine ON mine.grader = :grader AND mine.item_version = g.item_version "
+        "AND mine.passage_version = g.passage_version "
+        "WHERE i.query = :query AND i.kind = :kind AND i.active AND b.name = :bank "
+        "AND i.answers <> '[]' AND g.reply IS NOT NULL ORDER BY p.passage, i.item",
+        {
+            "source": exam.answers_of,
+            "grader": grader,
+            "query": query,
+            "kind": exam.kind,
+            "bank": exam.bank,
+        },
+    )
+    waiting: dict[tuple[str, str, str], list[Cell]] = {}
+    for item, keys, item_version, passage_version, reply, state in rows:
+        if _wanted(state, select):
+            waiting.setdefault((item, keys, reply), []).append((item_version, passage_version))
+    query_text = _query_text(connection, query)
+    for (item, keys, reply), cells in waiting.items():
+        yield Due(query_text, item, tuple(json.loads(keys)), reply, tuple(cells))
 
 
 def copy_grade(

@@ -7,7 +7,8 @@ What the tables hold:
 - inputs: query, facet, passage and its texts, pool, system, ranking, judgment, source;
 - the exam: bank, bank_line, item and its texts, item_edit (append-only; `item` caches the last);
 - grading: grader, grade, sheet (what else a workbench file said of a passage's grades, and their
-  order where it is not that of the items), decision (append-only).
+  order where it is not that of the items), decision (append-only); lease (which process grades
+  which query just now) and run (what grading took).
 
 A passage or an item keeps one row per text it ever had, and a grade belongs to two such texts: a
 changed text makes exactly its cells due, and a restored one finds its grades again.
@@ -167,6 +168,26 @@ MIGRATIONS: tuple[str, ...] = (
         author TEXT NOT NULL,
         reason TEXT NOT NULL,
         at TEXT NOT NULL
+    ) STRICT;
+
+    CREATE TABLE lease (
+        grader INTEGER NOT NULL REFERENCES grader,
+        query INTEGER NOT NULL REFERENCES query,
+        owner TEXT NOT NULL,
+        until REAL NOT NULL,
+        PRIMARY KEY (grader, query)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE run (
+        run INTEGER PRIMARY KEY,
+        grader INTEGER NOT NULL REFERENCES grader,
+        started TEXT NOT NULL,
+        seconds REAL NOT NULL DEFAULT 0,
+        asked INTEGER NOT NULL DEFAULT 0,
+        cells INTEGER NOT NULL DEFAULT 0,
+        tokens_read INTEGER NOT NULL DEFAULT 0,
+        tokens_cached INTEGER NOT NULL DEFAULT 0,
+        tokens_written INTEGER NOT NULL DEFAULT 0,
+        detail TEXT
     ) STRICT;
 
     CREATE TABLE source (

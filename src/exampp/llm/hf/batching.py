@@ -40,7 +40,7 @@ class Model(Protocol[Row, Result]):
         """Whether a difference as small as rounding could have changed this result."""
         ...
 
-    def reply(self, rows: Sequence[Row], results: Sequence[Result]) -> Reply:
+    def reply(self, ask: Ask, /, rows: Sequence[Row], results: Sequence[Result]) -> Reply:
         """The reply to an ask from the results of its rows."""
         ...
 
@@ -101,15 +101,15 @@ class Batcher(Generic[Row, Result]):
             for job in waiting[row]:
                 job.missing -= 1
                 if not job.missing:
-                    yield job.ask, self._reply(job.rows, [results[r] for r in job.rows])
+                    yield job.ask, self._reply(job, [results[row] for row in job.rows])
 
-    def _reply(self, rows: Sequence[Row], results: Sequence[Result | Failed]) -> Reply:
+    def _reply(self, job: _Job[Row], results: Sequence[Result | Failed]) -> Reply:
         good: list[Result] = []
         for result in results:
             if isinstance(result, Failed):
                 return Reply("", fault=result.reason)
             good.append(result)
-        return self.model.reply(rows, good)
+        return self.model.reply(job.ask, job.rows, good)
 
     def _results(self, rows: Sequence[Row]) -> Iterator[tuple[Row, Result | Failed]]:
         """Compute rows that are sorted from long to short."""

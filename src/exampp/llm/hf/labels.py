@@ -110,7 +110,7 @@ def choose(
     return Scored(
         labels.labels[best],
         {name: w / math.fsum(weights) for name, w in zip(labels.labels, weights, strict=True)},
-        max(0.0, 1.0 - inside),
+        1.0 - min(inside, 1.0) if not math.isnan(inside) else math.nan,
         ranks[best] - second,
         len(labels.tokens[best]),
     )

@@ -91,8 +91,12 @@ class ChatTexts(PlainTexts):
         added = tokenizer.added_tokens_decoder.values()
         special = {str(t) for t in added if t.special} | set(tokenizer.all_special_tokens)
         # between the first character and the rest, so that the token is gone
-        self._special = re.compile("|".join(f"(?<={re.escape(t[0])}){re.escape(t[1:])}"
-                                            for t in sorted(special) if len(t) > 1) or r"(?!)")
+        self._special = re.compile(
+            "|".join(
+                f"(?<={re.escape(t[0])}){re.escape(t[1:])}" for t in sorted(special) if len(t) > 1
+            )
+            or r"(?!)"
+        )
         self._has_system = self._accepts_system()
 
     def ids(self, prompts: Sequence[tuple[str, str]]) -> list[tuple[int, ...]]:

@@ -1,0 +1,82 @@
+"""From raw replies to grades: the rules of the prompt, the answer key, label probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from exampp.llm.base import Reply
+from exampp.prompts import Prompt, answer_text, read, verify
+from exampp.records import Outcome, State
+from exampp.store.cells import Due
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A reply as it is kept: state and rating, confidence, and what else people may want to see."""
+
+    outcome: Outcome
+    confidence: float | None = None
+    detail: Mapping[str, Any] | None = None
+
+
+Reader = Callable[[Due, Reply], Reading]
+
+
+def reader(prompt: Prompt, *, thresholds: Sequence[float] = (), mode: str = "exam") -> Reader:
+    """The rules by which replies to a prompt are read; `mode` is one of `prompts.reading`."""
+
+    def outcome(reply: Reply, keys: Sequence[str]) -> Outcome:
+        return read(
+            prompt.reading,
+            reply.text,
+            lowest=prompt.lowest,
+            highest=prompt.highest,
+            mode=mode,
+            field=prompt.field,
+            truncated=reply.truncated,
+            thresholds=thresholds,
+            keys=keys,
+        )
+
+    def read_reply(due: Due, reply: Reply) -> Reading:
+        if reply.fault:
+            return Reading(Outcome(State.FAILED), None, {"reason": reply.fault})
+        detail = dict(reply.detail)
+        if reply.cut:
+            detail["cut"] = True
+        if detail.pop("refusal", False):
+            return Reading(Outcome(State.REFUSED, rule="refused"), None, detail)
+        keys = due.keys if prompt.reading == "extraction" else ()
+        found = outcome(reply, keys)
+        if prompt.reading == "extraction" and found.state is State.GRADED:
+            detail |= _evidence(reply.text, due, mode)
+        confidence = _confidence(found, reply.scores, detail)
+        return Reading(found, confidence, detail or None)
+
+    return read_reply
+
+
+def _evidence(reply: str, due: Due, mode: str) -> dict[str, Any]:
+    """The extracted answer, where it stands in the passage, and the known answer it matches."""
+    answer = answer_text(reply)
+    if not due.keys:
+        return {"answer": answer}
+    verified = verify(answer, due.keys, due.passage, mode)
+    found = {"answer": answer, "match": verified.rule, "key": verified.key, "span": verified.span}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _confidence(
+    outcome: Outcome, scores: Mapping[str, float] | None, detail: dict[str, Any]
+) -> float | None:
+    """The probability of the rating given; the expected rating joins the detail."""
+    if not scores or outcome.rating is None:
+        return None
+    detail["scores"] = {label: round(value, 6) for label, value in scores.items()}
+    numbers = {label: int(label) for label in scores if label.strip().isdigit()}
+    if len(numbers) == len(scores):
+        detail["expected"] = sum(numbers[label] * value for label, value in scores.items())
+        return scores.get(str(outcome.rating))
+    return max(scores.values())

@@ -1,0 +1,206 @@
+"""What has been graded, and evaluating it: the half that collections and workbench files share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+
+from exampp.errors import InputError
+from exampp.evaluate.cover import Missing
+from exampp.evaluate.exams import FacetChoice
+from exampp.evaluate.external import with_runs
+from exampp.evaluate.leaderboard import Leaderboard, evaluate
+from exampp.evaluate.policy import POLICIES
+from exampp.evaluate.qrels import Labelling, qrels
+from exampp.formats import bank as bank_format
+from exampp.formats import plain_bank
+from exampp.formats import qrels as qrels_format
+from exampp.formats import runs as runs_format
+from exampp.formats.detect import detect
+from exampp.formats.lines import Skipped, existing_file, refuse
+from exampp.formats.workbench_gradebook import read_grades
+from exampp.records import BankEntry, GraderIdentity, Judgment
+from exampp.records.choosing import choose_grader
+from exampp.records.gradebook import Gradebook
+
+DEFAULT_MEASURES = ("Cover@20", "nCover@20", "nDCG@20")
+DEFAULT_MIN_RATING = 4
+
+
+class Graded(ABC):
+    """Something that holds grades, rankings and a bank, and can be evaluated."""
+
+    @property
+    @abstractmethod
+    def graders(self) -> tuple[GraderIdentity, ...]:
+        """Everyone who graded, in order of first appearance."""
+
+    @abstractmethod
+    def gradebook(
+        self,
+        *,
+        grader: str | None = None,
+        prompt: str | None = None,
+        kind: str | None = None,
+        bank: str | None = None,
+        runs: Sequence[str | Path] = (),
+    ) -> Gradebook:
+        """The grades of the one grader that fits, as arrays.
+
+        `grader` is a model, `model:prompt`, or the start of a grader's key. `runs` are run files
+        that take the place of the rankings. Raises InputError where no grader fits, and
+        AmbiguousGrader where several do.
+        """
+
+    def evaluate(
+        self,
+        measures: Sequence[str] = DEFAULT_MEASURES,
+        *,
+        min_rating: int | Sequence[int] | None = None,
+        grader: str | None = None,
+        prompt: str | None = None,
+        kind: str | None = None,
+        bank: str | None = None,
+        runs: Sequence[str | Path] = (),
+        facets: FacetChoice = "auto",
+        missing: Missing = "zero",
+        labelling: Labelling | None = None,
+        compat: str = "exam",
+    ) -> Leaderboard:
+        """The leaderboard of all systems under some measures at one or several thresholds.
+
+        `measures` are Cover, nCover and whatever ir_measures knows. `min_rating` is the lowest
+        rating that counts as an answer: by default 4, or the highest of a shorter scale. The
+        grades are those of `gradebook`; the other options those of `evaluate.leaderboard`.
+        """
+        book = self.gradebook(grader=grader, prompt=prompt, kind=kind, bank=bank, runs=runs)
+        return evaluate_gradebook(
+            book,
+            measures,
+            min_rating,
+            facets=facets,
+            missing=missing,
+            labelling=labelling,
+            compat=compat,
+        )
+
+
+class Workbench(Graded):
+    """A file of graded passages, read in place of a collection; nothing is written.
+
+    `bank` is a bank file to evaluate on; without one the bank is what was graded.
+    """
+
+    def __init__(self, path: str | Path, on_error: str = "refuse") -> None:
+        self.path = existing_file(path)
+        self.skipped = Skipped()
+        self._grades = read_grades(self.path, self.skipped if on_error == "skip" else refuse)
+
+    @property
+    def graders(self) -> tuple[GraderIdentity, ...]:
+        """Everyone who graded, in order of first appearance."""
+        return self._grades.graders
+
+    def gradebook(
+        self,
+        *,
+        grader: str | None = None,
+        prompt: str | None = None,
+        kind: str | None = None,
+        bank: str | None = None,
+        runs: Sequence[str | Path] = (),
+    ) -> Gradebook:
+        """The grades of the one grader that fits; `bank` is a bank file to evaluate on."""
+        chosen = choose_grader(self.graders, grader=grader, prompt=prompt, kind=kind)
+        if bank is None:
+            book = self._grades.gradebook(chosen)
+        else:
+            book = self._grades.gradebook(chosen, read_bank_file(bank), Path(bank).name)
+        return with_run_files(book, runs)
+
+
+def evaluate_gradebook(
+    book: Gradebook,
+    measures: Sequence[str] = DEFAULT_MEASURES,
+    min_rating: int | Sequence[int] | None = None,
+    *,
+    facets: FacetChoice = "auto",
+    missing: Missing = "zero",
+    labelling: Labelling | None = None,
+    compat: str = "exam",
+) -> Leaderboard:
+    """The leaderboard of a gradebook; see `Graded.evaluate`."""
+    if compat not in POLICIES:
+        raise InputError(f"no compatibility mode {compat!r}", mend=f"Known: {', '.join(POLICIES)}")
+    if min_rating is None:
+        min_rating = min(DEFAULT_MIN_RATING, book.grader.highest)
+    thresholds = [min_rating] if isinstance(min_rating, int) else list(min_rating)
+    return evaluate(
+        book,
+        measures,
+        thresholds,
+        facets=facets,
+        missing=missing,
+        labelling=labelling,
+        policy=POLICIES[compat],
+    )
+
+
+def write_qrels(
+    book: Gradebook,
+    path: str | Path,
+    labelling: Labelling | None = None,
+    min_rating: int | None = None,
+    *,
+    by_subtopic: bool = False,
+) -> int:
+    """Write EXAM-Qrels, `query 0 passage label`, of all graded passages; returns how many.
+
+    Labels that depend on a threshold take `min_rating`. In qrels from draft grades the second
+    column, which no tool reads, says `draft`.
+    """
+    labelling = labelling or Labelling()
+    if min_rating is None:
+        min_rating = min(DEFAULT_MIN_RATING, book.grader.highest)
+    rows = [
+        Judgment(row.query_id, row.passage_id, row.label)
+        for row in qrels(book, labelling, min_rating, by_subtopic=by_subtopic)
+    ]
+    qrels_format.write(path, rows, iteration="draft" if book.grader.is_draft else "0")
+    return len(rows)
+
+
+def with_run_files(book: Gradebook, paths: Sequence[str | Path]) -> Gradebook:
+    """The gradebook with the systems of run files in place of its own, if any are given.
+
+    Raises InputError where no query of the runs is known.
+    """
+    if not paths:
+        return book
+    found = with_runs(book, read_run_files(paths))
+    if not any(query.rankings for query in found.gradebook.queries):
+        raise InputError(
+            f"none of the runs' queries is known, such as {', '.join(found.unknown_queries[:3])}",
+            file=paths[0],
+        )
+    return found.gradebook
+
+
+def read_run_files(paths: Sequence[str | Path]) -> dict[str, dict[str, list[tuple[str, float]]]]:
+    """Run files as system -> query -> (passage, score)."""
+    found: dict[str, dict[str, list[tuple[str, float]]]] = {}
+    for path in paths:
+        for ranked in runs_format.read(path):
+            run = found.setdefault(ranked.system, {})
+            run.setdefault(ranked.query_id, []).append((ranked.passage_id, ranked.score))
+    return found
+
+
+def read_bank_file(path: str | Path) -> list[BankEntry]:
+    """The entries of a bank file, workbench or written by hand."""
+    readers = {"bank": bank_format.read, "plain-bank": plain_bank.read}
+    kind = detect(existing_file(path))
+    if kind not in readers:
+        raise InputError(f"is no bank but {kind}", file=path)
+    return list(readers[kind](path))

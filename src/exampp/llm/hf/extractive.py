@@ -1,0 +1,127 @@
+"""Extractive question answering: the model marks the answer in the passage, or that there is none.
+
+Reads the item as the question and the passage as the context; prompts play no part. A passage that
+is too long for the model is read in windows that overlap by `STRIDE` tokens; nothing is cut off.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from exampp.errors import InputError
+from exampp.llm.base import Ask, Reply, Usage
+from exampp.llm.hf import spans, tensors
+from exampp.llm.hf.spans import Found, Window
+from exampp.llm.hf.texts import PlainTexts, clean
+
+STRIDE = 128
+
+
+class Extractive:
+    """Answers with a span of the passage, or with an empty reply: unanswerable.
+
+    `window` is the number of tokens of a window, question included. `detail` holds the offsets
+    of the span in the passage and the scores (sums of two logits) of span and null answer.
+    """
+
+    limit: int | None = None
+
+    def __init__(self, model: Any, texts: PlainTexts, *, window: int) -> None:
+        tokenizer = texts.tokenizer
+        if tokenizer.cls_token_id is None:
+            raise InputError(
+                "the tokenizer of this model has no [CLS] token, which stands for no answer",
+                mend="Use a model that was trained on SQuAD 2.0, such as a BERT or RoBERTa",
+            )
+        self.model = model
+        self.texts = texts
+        self.window = window
+        self._tokenizer = tokenizer
+        self._tie = tensors.tie(model.dtype)
+        self._pad = int(tokenizer.pad_token_id or 0)
+        self._has_types = "token_type_ids" in tokenizer.model_input_names
+
+    def encode(self, asks: Sequence[Ask]) -> list[tuple[Window, ...] | str]:
+        """The windows of each ask, or the fault that it cannot be asked."""
+        return [self._windows(clean(ask.item), clean(ask.passage)) for ask in asks]
+
+    def _windows(self, question: str, passage: str) -> tuple[Window, ...] | str:
+        if not question.strip() or not passage.strip():
+            return f"the {'passage' if question.strip() else 'item'} is empty"
+        special = self._tokenizer.num_special_tokens_to_add(pair=True)
+        room = self.window - special - len(self.texts.offsets(question))
+        if room < 1:
+            return f"the item leaves no room for the passage, the limit is {self.window} tokens"
+        encoded = self._tokenizer(
+            question,
+            passage,
+            truncation="only_second",
+            max_length=self.window,
+            stride=min(STRIDE, room // 2),
+            return_overflowing_tokens=True,
+            return_offsets_mapping=True,
+            split_special_tokens=True,
+            verbose=False,
+        )
+        parts = range(len(encoded["input_ids"]))
+        return tuple(self._window(encoded, index) for index in parts)
+
+    def _window(self, encoded: Any, index: int) -> Window:
+        ids = encoded["input_ids"][index]
+        sequence = encoded.sequence_ids(index)
+        context = [place for place, part in enumerate(sequence) if part == 1]
+        offsets = encoded["offset_mapping"][index]
+        types = encoded["token_type_ids"][index] if self._has_types else ()
+        return Window(
+            tuple(ids),
+            tuple(types),
+            context[0] if context else 0,
+            tuple((offsets[place][0], offsets[place][1]) for place in context),
+            ids.index(self._tokenizer.cls_token_id),
+        )
+
+    def size(self, row: Window) -> int:
+        """Tokens of a window."""
+        return len(row.ids)
+
+    def run(self, rows: Sequence[Window]) -> Sequence[Found]:
+        """Find the best answer in each window."""
+        ids, mask = tensors.pad([row.ids for row in rows], self._pad, self.model.device)
+        options = {}
+        if self._has_types:
+            options["token_type_ids"] = tensors.pad([r.types for r in rows], 0, ids.device)[0]
+        with torch.inference_mode():
+            out = self.model(input_ids=ids, attention_mask=mask, **options)
+        starts, ends = (
+            logits.float().cpu().numpy().astype(np.float64)
+            for logits in (out.start_logits, out.end_logits)
+        )
+        return [spans.find(row, starts[i], ends[i]) for i, row in enumerate(rows)]
+
+    def doubtful(self, result: Found) -> bool:
+        """Whether rounding could have made the choice."""
+        return result.margin < self._tie
+
+    def reply(self, ask: Ask, rows: Sequence[Window], results: Sequence[Found]) -> Reply:
+        """The span that answers best, in the words of the passage."""
+        if any(math.isnan(one.null) for one in results):
+            return Reply("", fault=tensors.NOT_A_NUMBER)
+        span, decided = spans.answer(results)
+        detail = {
+            "span": [span.start, span.end] if span else None,
+            "score": decided.best.score if decided.best else None,
+            "null": decided.null,
+            "windows": len(rows),
+        }
+        usage = Usage(read=sum(len(row.ids) for row in rows))
+        text = clean(ask.passage)[span.start : span.end] if span else ""
+        return Reply(text.strip(), usage=usage, detail=detail)
+
+    def free(self) -> None:
+        """Give cached memory back."""
+        tensors.free(self.model.device)

@@ -1,0 +1,189 @@
+"""From the name of a model to the model on its device. Torch is imported here, on a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+from exampp.errors import InputError
+
+TASKS = {
+    "seq2seq": "AutoModelForSeq2SeqLM",
+    "causal": "AutoModelForCausalLM",
+    "extractive": "AutoModelForQuestionAnswering",
+}
+"""The kinds of models, each with the class of transformers that loads it."""
+
+DTYPES = ("float32", "bfloat16", "float16")
+T5_LIKE = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
+INSTALL = "Install what local models need: pip install 'exampp[hf]'"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A model in evaluation mode, on its device, with its tokenizer."""
+
+    task: str
+    model: Any
+    tokenizer: Any
+    dtype: str
+    device: str
+    transformers: str
+
+
+def require() -> tuple[ModuleType, ModuleType]:
+    """Torch and transformers; InputError if one is missing or transformers is not version 5."""
+    try:
+        import torch
+        import transformers
+    except ImportError as error:
+        raise InputError(f"local models need the package {error.name}", mend=INSTALL) from None
+    if not transformers.__version__.startswith("5."):
+        raise InputError(
+            f"transformers {transformers.__version__} is installed, version 5 is needed",
+            mend=INSTALL,
+        )
+    return torch, transformers
+
+
+def fetch(
+    model: str,
+    *,
+    task: str | None = None,
+    revision: str | None = None,
+    device: str | None = None,
+    dtype: str | None = None,
+    complete: bool = True,
+) -> Fetched:
+    """Load a model from a folder or from the Hugging Face hub.
+
+    `task` (a key of `TASKS`) follows from the model's config if it is not given; `device` is the
+    first of `cuda`, `mps` and `cpu` that there is; `dtype` is bfloat16 on CUDA cards that have it,
+    else float32. A model that lacks weights (a base model without a head for its task) is an
+    error unless `complete` is False: transformers would fill them with noise.
+
+    Raises:
+        InputError: torch or transformers is missing, the model is not there, incomplete or of no
+            known kind, the device is not there, or the dtype does not suit the model.
+
+    """
+    torch, transformers = require()
+    place = find_device(torch, device)
+    folder = find_folder(model)
+    source = str(folder) if folder else model
+    options = {} if folder else {"revision": revision or "main"}
+    config = guarded(model, lambda: transformers.AutoConfig.from_pretrained(source, **options))
+    kind = task or task_of(config)
+    precision = dtype or default_dtype(torch, place)
+    check_dtype(precision, config.model_type)
+    tokenizer = guarded(
+        model, lambda: transformers.AutoTokenizer.from_pretrained(source, **options)
+    )
+    loader = getattr(transformers, TASKS[kind])
+    loaded, info = guarded(
+        model,
+        lambda: loader.from_pretrained(
+            source, dtype=getattr(torch, precision), output_loading_info=True, **options
+        ),
+    )
+    missing = sorted(info["missing_keys"])
+    if missing and complete:
+        raise InputError(
+            f"the model '{model}' has no weights for {', '.join(missing[:3])}",
+            mend=f"It was not made for the task '{kind}': fine-tune it, or give another task",
+        )
+    on_device = guarded(model, lambda: loaded.to(place).eval())
+    return Fetched(kind, on_device, tokenizer, precision, place, transformers.__version__)
+
+
+def find_folder(model: str) -> Path | None:
+    """The folder of a model; None if the name is one of the hub (`owner/name`).
+
+    Raises InputError for what can only be a folder and is none, or one without a model.
+    """
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        if not (folder / "config.json").is_file():
+            raise InputError(
+                "no model is in this folder: it has no config.json",
+                file=folder,
+                mend="Give a folder that transformers has saved a model to",
+            )
+        return folder
+    if folder.exists() or model.startswith((".", "/", "~")) or model.count("/") > 1 or not model:
+        raise InputError(
+            f"'{model}' is not a folder",
+            mend="Give the folder of a model, or its name on the Hugging Face hub (owner/name)",
+        )
+    return None
+
+
+def guarded(model: str, action: Callable[[], T]) -> T:
+    """The result of `action`; what goes wrong with files, network or memory is an InputError."""
+    from safetensors import SafetensorError
+
+    try:
+        return action()
+    except (OSError, ValueError, RuntimeError, KeyError, ImportError, SafetensorError) as error:
+        reason = str(error).strip() or type(error).__name__
+        raise InputError(
+            f"the model '{model}' could not be loaded: {reason.splitlines()[0]}",
+            mend="Give the folder of a model, or its name on the Hugging Face hub (owner/name)",
+        ) from error
+
+
+def task_of(config: Any) -> str:
+    """The kind of a model by the architecture in its config; InputError if it is none of ours."""
+    names = config.architectures or []
+    for name in names:
+        if name.endswith("ForQuestionAnswering"):
+            return "extractive"
+        if name.endswith(("ForCausalLM", "LMHeadModel")) and not config.is_encoder_decoder:
+            return "causal"
+        if name.endswith(("ForConditionalGeneration", "LMHeadModel")) and config.is_encoder_decoder:
+            return "seq2seq"
+    raise InputError(
+        f"a model of the architecture {', '.join(names) or 'unknown'} is no grader by itself",
+        mend=f"Give its task: one of {', '.join(TASKS)}",
+    )
+
+
+def find_device(torch: Any, device: str | None) -> str:
+    """The device asked for, or the best there is; InputError if there is no such device."""
+    there = {
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+        "cpu": True,
+    }
+    if device is None:
+        return next(name for name, is_there in there.items() if is_there)
+    kind, _, index = device.partition(":")
+    if not there.get(kind) or (index and not index.isdigit()):
+        known = ", ".join(name for name, is_there in there.items() if is_there)
+        raise InputError(f"there is no device '{device}' here", mend=f"This machine has: {known}")
+    if kind == "cuda" and index and int(index) >= torch.cuda.device_count():
+        raise InputError(f"there are {torch.cuda.device_count()} CUDA devices", mend="Count from 0")
+    return device
+
+
+def default_dtype(torch: Any, device: str) -> str:
+    """float32 for exactness; bfloat16 on cards that compute it in hardware."""
+    fast = device.startswith("cuda") and torch.cuda.is_bf16_supported(including_emulation=False)
+    return "bfloat16" if fast else "float32"
+
+
+def check_dtype(dtype: str, model_type: str) -> None:
+    """Refuse a dtype that is not known or that breaks the model."""
+    if dtype not in DTYPES:
+        raise InputError(f"there is no dtype '{dtype}'", mend=f"Give one of {', '.join(DTYPES)}")
+    if dtype == "float16" and model_type in T5_LIKE:
+        raise InputError(
+            "T5 models overflow in float16: feed-forward layers exceed 65504, and replies break",
+            field="dtype",
+            mend="Use bfloat16 or float32",
+        )

@@ -1,0 +1,234 @@
+"""Fine-tuning on SQuAD 2.0: the papers' variation in which a model learns to say unanswerable.
+
+The result is a model folder like any other. Training saves checkpoints below it and goes on from
+the last whole one when it is started again; `training.json` tells what was trained on what, and
+that it is finished. Source: EXAM++ and FLAN-T5-EXAM (fine-tuned question answering).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from exampp.errors import InputError
+from exampp.llm.hf.features import Feature, Prompt, extractive_features, seq2seq_features
+from exampp.llm.hf.fetching import INSTALL, Fetched, fetch
+from exampp.llm.hf.squad import read_squad
+from exampp.llm.hf.texts import PlainTexts, known_limit
+
+RECORD = "training.json"
+CHECKPOINTS = "checkpoints"
+LEARNING_RATES = {"seq2seq": 1e-4, "extractive": 3e-5}
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A trained model: its folder, the steps taken in all, and (step, loss) as far as logged.
+
+    `started` is the step that this call went on from, 0 for a fresh start.
+    """
+
+    folder: Path
+    steps: int
+    started: int
+    losses: tuple[tuple[int, float], ...]
+
+
+def finetune(
+    base_model: str,
+    squad_json: str | Path,
+    out: str | Path,
+    *,
+    prompt: Prompt | None = None,
+    task: str | None = None,
+    revision: str | None = None,
+    epochs: float = 2.0,
+    batch_size: int = 16,
+    learning_rate: float | None = None,
+    max_steps: int | None = None,
+    save_steps: int = 500,
+    resume: bool = True,
+    seed: int = 0,
+    device: str | None = None,
+) -> Trained:
+    """Train a seq2seq or extractive model on SQuAD 2.0 data and save it to the folder `out`.
+
+    A seq2seq model learns to reply to `prompt` (question and context to text; needed for it) with
+    the answer or `unanswerable`, an extractive one to mark the answer or [CLS]. `learning_rate`
+    is that of AdamW at its start, falling to 0 (default: see `LEARNING_RATES`); `max_steps` ends
+    the training before its `epochs` are over. With `resume`, a training that was cut off goes on
+    from its last checkpoint (there is one every `save_steps`), and a finished one is left alone.
+
+    Raises:
+        InputError: the data are malformed, `out` holds something else, the model cannot be loaded
+            or is a causal one, or a package is missing.
+
+    """
+    examples = read_squad(Path(squad_json))
+    fetched = _fetch(base_model, task, revision, device, prompt)
+    rate = learning_rate or LEARNING_RATES[fetched.task]
+    features = _features(fetched, examples, prompt)
+    plan = {
+        "base_model": base_model,
+        "revision": revision,
+        "task": fetched.task,
+        "prompt": prompt("{question}", "{context}") if prompt else None,
+        "data_sha256": hashlib.sha256(Path(squad_json).read_bytes()).hexdigest(),
+        "features": len(features),
+        "epochs": epochs,
+        "batch_size": batch_size,
+        "learning_rate": rate,
+        "max_steps": max_steps,
+        "seed": seed,
+    }
+    folder = Path(out)
+    if resume and (finished := _finished(folder, plan)):
+        return finished
+    _begin(folder, plan, resume)
+    trained = _train(fetched, features, folder, plan, save_steps)
+    _end(folder, plan, trained)
+    return trained
+
+
+def _fetch(
+    base_model: str, task: str | None, revision: str | None, device: str | None, prompt: Any
+) -> Fetched:
+    if importlib.util.find_spec("accelerate") is None:
+        raise InputError("training needs the package accelerate", mend=INSTALL)
+    # a question answering head may be new: it is what is trained
+    fetched = fetch(
+        base_model, task=task, revision=revision, device=device, dtype="float32", complete=False
+    )
+    if fetched.task not in LEARNING_RATES:
+        raise InputError(
+            "a causal model cannot be trained here",
+            field="task",
+            mend=f"Take a model for one of {', '.join(LEARNING_RATES)}",
+        )
+    if fetched.task == "seq2seq" and prompt is None:
+        raise InputError("a seq2seq model is trained with a prompt", field="prompt")
+    return fetched
+
+
+def _features(fetched: Fetched, examples: Any, prompt: Prompt | None) -> list[Feature]:
+    limit = known_limit(fetched.tokenizer, fetched.model.config)
+    if prompt is not None and fetched.task == "seq2seq":
+        texts = PlainTexts(fetched.tokenizer)
+        features = list(seq2seq_features(texts, examples, prompt, limit or 512))
+    else:
+        features = list(extractive_features(fetched.tokenizer, examples, min(limit or 384, 384)))
+    if not features:
+        raise InputError("no question fits into the model together with its context")
+    return features
+
+
+def _finished(folder: Path, plan: Mapping[str, Any]) -> Trained | None:
+    record = _record(folder)
+    if record is None or record.get("plan") != plan or "steps" not in record:
+        return None
+    losses = tuple((int(step), float(loss)) for step, loss in record["losses"])
+    return Trained(folder, record["steps"], record["steps"], losses)
+
+
+def _begin(folder: Path, plan: Mapping[str, Any], resume: bool) -> None:
+    """Make the folder, or make sure that it holds this very training."""
+    record = _record(folder)
+    if record is None and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError("the folder is not empty", file=folder, mend="Give a new folder")
+    if record is not None and record.get("plan") != plan and resume:
+        raise InputError(
+            "the folder holds another training",
+            file=folder,
+            mend="Give a new folder, or start over with resume=False",
+        )
+    if record is not None and not resume:
+        shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / RECORD).write_text(json.dumps({"plan": plan}, indent=1) + "\n", "utf-8")
+
+
+def _record(folder: Path) -> dict[str, Any] | None:
+    record = _json(folder / RECORD)
+    return record if isinstance(record, dict) else None
+
+
+def _train(
+    fetched: Fetched,
+    features: list[Feature],
+    folder: Path,
+    plan: Mapping[str, Any],
+    save_steps: int,
+) -> Trained:
+    from transformers import DataCollatorForSeq2Seq, DataCollatorWithPadding, Trainer, set_seed
+
+    checkpoint = last_checkpoint(folder / CHECKPOINTS)
+    started = int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
+    set_seed(plan["seed"])
+    collate: Any
+    if fetched.task == "seq2seq":
+        collate = DataCollatorForSeq2Seq(fetched.tokenizer, model=fetched.model)
+    else:
+        collate = DataCollatorWithPadding(fetched.tokenizer)
+    trainer = Trainer(
+        model=fetched.model,
+        args=_arguments(fetched, folder, plan, save_steps),
+        train_dataset=features,
+        data_collator=collate,
+    )
+    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    fetched.model.save_pretrained(folder)
+    fetched.tokenizer.save_pretrained(folder)
+    history = trainer.state.log_history
+    losses = tuple((int(entry["step"]), entry["loss"]) for entry in history if "loss" in entry)
+    return Trained(folder, trainer.state.global_step, started, losses)
+
+
+def _arguments(fetched: Fetched, folder: Path, plan: Mapping[str, Any], save_steps: int) -> Any:
+    import torch
+    from transformers import TrainingArguments
+
+    on_card = fetched.device.startswith("cuda")
+    return TrainingArguments(
+        output_dir=str(folder / CHECKPOINTS),
+        num_train_epochs=plan["epochs"],
+        max_steps=plan["max_steps"] or -1,
+        per_device_train_batch_size=plan["batch_size"],
+        learning_rate=plan["learning_rate"],
+        seed=plan["seed"],
+        save_steps=save_steps,
+        save_total_limit=1,
+        logging_steps=min(10, save_steps),
+        bf16=on_card and torch.cuda.is_bf16_supported(including_emulation=False),
+        use_cpu=fetched.device == "cpu",
+        dataloader_pin_memory=on_card,
+        report_to="none",
+        disable_tqdm=True,
+        remove_unused_columns=False,
+    )
+
+
+def _end(folder: Path, plan: Mapping[str, Any], trained: Trained) -> None:
+    done = {"plan": plan, "steps": trained.steps, "losses": trained.losses}
+    (folder / RECORD).write_text(json.dumps(done, indent=1) + "\n", "utf-8")
+    shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """The checkpoint of most steps that was written whole, None if there is none."""
+    # the file that is written last
+    states = folder.glob("checkpoint-*/trainer_state.json")
+    found = [state.parent for state in states if _json(state) is not None]
+    return max(found, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+
+
+def _json(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None

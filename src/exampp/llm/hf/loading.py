@@ -1,0 +1,187 @@
+"""The factory of graders: which class, which way to decode, and what goes into the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from exampp.errors import InputError
+from exampp.llm.hf.fetching import TASKS, Fetched, fetch
+from exampp.llm.hf.grader import LocalGrader, LocalModel
+from exampp.llm.hf.identity import model_identity
+from exampp.llm.hf.labels import LabelTokens, label_tokens
+from exampp.llm.hf.texts import ChatTexts, ContinuedTexts, PlainTexts, known_limit
+
+DECODES = ("auto", "score", "generate")
+BATCH_TOKENS = {"cpu": 4096, "mps": 8192, "cuda": 32768}
+"""Padded tokens in a batch; on a CPU larger batches are slower."""
+LOOK_AHEAD = {"cpu": 128, "mps": 512, "cuda": 1024}
+"""Asks pulled ahead: enough to sort by length, few enough that a stop does not take minutes."""
+
+
+def load(
+    model: str,
+    *,
+    labels: Sequence[str] = (),
+    task: str | None = None,
+    revision: str | None = None,
+    device: str | None = None,
+    dtype: str | None = None,
+    decode: str = "auto",
+    beams: int | None = None,
+    max_new_tokens: int = 64,
+    limit: int | None = None,
+    batch_tokens: int | None = None,
+    look_ahead: int | None = None,
+    template: Mapping[str, Any] | None = None,
+) -> LocalGrader:
+    """Load a model from a folder or from the Hugging Face hub and make it a grader.
+
+    `labels` are the replies that a prompt asks for, where they are few. `decode` is `score` (the
+    probability of each label after one decoder pass), `generate` (write the reply, as the papers
+    do) or `auto`: score where there are labels and one pass can tell them apart, else generate;
+    the grader's `note` then says why. `task`, `device` and `dtype`: see `fetch`. `beams` is 5 for
+    seq2seq and 1 for causal models; with several, labels are ranked as beam search would rank
+    them (see `labels.choose`). `limit` overrides how many tokens a prompt may have (a window, for
+    extractive models). `batch_tokens` and `look_ahead` change speed and memory, never replies.
+    `template` holds options for the chat template; scoring turns `enable_thinking` off by itself.
+
+    Raises:
+        InputError: an option is not possible, the model cannot be loaded (see `fetch`), or
+            `decode` is `score` and the labels cannot be scored.
+
+    """
+    _check(
+        task,
+        decode,
+        beams=beams,
+        max_new_tokens=max_new_tokens,
+        limit=limit,
+        batch_tokens=batch_tokens,
+        look_ahead=look_ahead,
+    )
+    fetched = fetch(model, task=task, revision=revision, device=device, dtype=dtype)
+    kind = fetched.device.partition(":")[0]
+    note = ""
+    if fetched.task == "extractive":
+        local, own = _extractive(fetched, decode, limit)
+    else:
+        texts, options = _texts(fetched, bool(labels) and decode != "generate", template)
+        found, note = _labels(fetched, texts, labels, decode)
+        beams = beams or (5 if fetched.task == "seq2seq" else 1)
+        local = _prompted(fetched, texts, found, beams, max_new_tokens, limit)
+        own = _prompted_settings(local, texts, found, beams, max_new_tokens, options)
+    settings = {
+        "name": "hf",
+        **model_identity(model, revision, fetched.model.config),
+        "task": fetched.task,
+        "dtype": fetched.dtype,
+        "device": kind,
+        "transformers": fetched.transformers,
+        **own,
+    }
+    return LocalGrader(
+        local,
+        settings,
+        note=note,
+        budget=batch_tokens or BATCH_TOKENS[kind],
+        look_ahead=look_ahead or LOOK_AHEAD[kind],
+    )
+
+
+def _check(task: str | None, decode: str, **numbers: int | None) -> None:
+    for name, value, known in (("task", task, tuple(TASKS)), ("decode", decode, DECODES)):
+        if value is not None and value not in known:
+            raise InputError(
+                f"'{value}' is not known", field=name, mend=f"Give one of {', '.join(known)}"
+            )
+    for name, number in numbers.items():
+        if number is not None and number < 1:
+            raise InputError(f"{name} is {number}", field=name, mend="Give 1 or more")
+
+
+def _extractive(
+    fetched: Fetched, decode: str, limit: int | None
+) -> tuple[LocalModel, dict[str, Any]]:
+    from exampp.llm.hf.extractive import STRIDE, Extractive
+
+    if decode != "auto":
+        raise InputError(
+            "an extractive model neither scores labels nor generates",
+            field="decode",
+            mend="Leave decode out: it marks the answer in the passage",
+        )
+    texts = PlainTexts(fetched.tokenizer)
+    window = limit or known_limit(fetched.tokenizer, fetched.model.config) or 384
+    settings = {"decode": "span", "window": window, "stride": STRIDE}
+    return Extractive(fetched.model, texts, window=window), settings
+
+
+def _texts(
+    fetched: Fetched, scores: bool, template: Mapping[str, Any] | None
+) -> tuple[PlainTexts, Mapping[str, Any]]:
+    if fetched.task == "seq2seq":
+        return PlainTexts(fetched.tokenizer), {}
+    if not fetched.tokenizer.chat_template:
+        return ContinuedTexts(fetched.tokenizer), {}
+    options = {"enable_thinking": False} if scores else {}
+    options |= template or {}
+    return ChatTexts(fetched.tokenizer, options), options
+
+
+def _labels(
+    fetched: Fetched, texts: PlainTexts, labels: Sequence[str], decode: str
+) -> tuple[LabelTokens | None, str]:
+    if decode == "generate" or (decode == "auto" and not labels):
+        return None, ""
+    try:
+        forced = fetched.model.generation_config.forced_bos_token_id
+        if fetched.task == "seq2seq" and forced is not None:
+            raise InputError("replies of this model start with a token that is no label's")
+        return label_tokens(labels, texts.reply_tokens, fetched.tokenizer.unk_token_id), ""
+    except InputError as error:
+        if decode == "score":
+            raise
+        return None, f"Replies are generated, not scored: {error.what}"
+
+
+def _prompted(
+    fetched: Fetched,
+    texts: PlainTexts,
+    labels: LabelTokens | None,
+    beams: int,
+    max_new_tokens: int,
+    limit: int | None,
+) -> LocalModel:
+    from exampp.llm.hf.causal import Causal
+    from exampp.llm.hf.generation import Generator
+    from exampp.llm.hf.seq2seq import Seq2Seq
+
+    kind = Seq2Seq if fetched.task == "seq2seq" else Causal
+    pad = fetched.tokenizer.pad_token_id or 0
+    generator = Generator(fetched.model, beams=beams, max_new_tokens=max_new_tokens, pad=pad)
+    if limit is None:
+        limit = known_limit(fetched.tokenizer, fetched.model.config)
+        if limit is not None and fetched.task == "causal":
+            limit -= labels.longest if labels else max_new_tokens
+    if limit is not None and limit < 1:
+        raise InputError(
+            f"{max_new_tokens} new tokens leave no room for a prompt", field="max_new_tokens"
+        )
+    return kind(fetched.model, texts, labels=labels, generator=generator, limit=limit)
+
+
+def _prompted_settings(
+    local: LocalModel,
+    texts: PlainTexts,
+    labels: LabelTokens | None,
+    beams: int,
+    max_new_tokens: int,
+    template: Mapping[str, Any],
+) -> dict[str, Any]:
+    settings: dict[str, Any] = {"format": texts.format, "limit": local.limit, "beams": beams}
+    if template:
+        settings["template"] = dict(template)
+    if labels:
+        return {**settings, "decode": "score", "labels": list(labels.labels)}
+    return {**settings, "decode": "generate", "max_new_tokens": max_new_tokens}

@@ -1,0 +1,40 @@
+"""Encoder-decoder models, foremost FLAN-T5."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from transformers import T5ForConditionalGeneration
+from transformers.modeling_outputs import BaseModelOutput
+
+from exampp.llm.hf.folded import first_logits
+from exampp.llm.hf.generation import Generated
+from exampp.llm.hf.labels import LabelTokens, Scored
+from exampp.llm.hf.prompted import Prompted, Row
+from exampp.llm.hf.tensors import pad, score
+
+
+class Seq2Seq(Prompted):
+    """Reads the prompt with the encoder; scores labels in a single pass of the decoder."""
+
+    def score(self, rows: Sequence[Row], labels: LabelTokens) -> list[Scored]:
+        """Score labels from the logits of the first decoder steps."""
+        ids, mask = pad(rows, self._pad, self.model.device)
+        states = self.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
+        start = self.model.generation_config.decoder_start_token_id
+        steps = torch.tensor([[start, *labels.shared]], device=ids.device).expand(len(rows), -1)
+        if isinstance(self.model, T5ForConditionalGeneration):
+            logits = first_logits(self.model, states, mask, steps)
+        else:
+            logits = self.model(
+                encoder_outputs=BaseModelOutput(last_hidden_state=states),
+                attention_mask=mask,
+                decoder_input_ids=steps,
+                use_cache=False,
+            ).logits
+        return score(logits, labels, self.length_penalty)
+
+    def generate(self, rows: Sequence[Row]) -> list[Generated]:
+        """Write replies with beam search (the papers' 5 beams, if not told otherwise)."""
+        return self.generator(*pad(rows, self._pad, self.model.device))

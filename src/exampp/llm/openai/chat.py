@@ -1,0 +1,243 @@
+"""Replies by chat completion: as text, as probabilities of labels, as JSON under a schema.
+
+One ask is one request. What a mode adds to the request and how it reads the answer is all that
+tells the modes apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from exampp.errors import InputError
+from exampp.llm.base import Ask, Reply, Usage
+from exampp.llm.openai.trouble import Malformed
+
+PATH = "/chat/completions"
+TOP_LOGPROBS = 20
+"""Most servers give no more."""
+
+JSON_NAME = "grade"
+
+
+def encodable(text: str) -> str:
+    """The text with lone surrogates as `?`, because no request can carry them."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode(errors="replace").decode()
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """What every request says; None leaves a parameter to the server.
+
+    `limit_name` is what the server calls `max_tokens`; `extra` is put into the body as it is.
+    """
+
+    model: str
+    temperature: float | None = 0.0
+    seed: int | None = 0
+    max_tokens: int | None = 512
+    limit_name: str = "max_tokens"
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def body(self, system: str, user: str, max_tokens: int | None) -> dict[str, Any]:
+        """A request with these texts."""
+        messages = [{"role": "system", "content": encodable(system)}] if system else []
+        messages.append({"role": "user", "content": encodable(user)})
+        body: dict[str, Any] = {"model": self.model, "messages": messages}
+        given = {"temperature": self.temperature, "seed": self.seed, self.limit_name: max_tokens}
+        body |= {name: value for name, value in given.items() if value is not None}
+        return body | self.extra
+
+    def settings(self, max_tokens: int | None) -> dict[str, Any]:
+        """What of it determines a reply, JSON-able."""
+        given = {
+            "temperature": self.temperature,
+            "seed": self.seed,
+            "max_tokens": max_tokens,
+            "extra_body": dict(self.extra) or None,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The parts of a chat completion that count."""
+
+    text: str
+    truncated: bool
+    refusal: str
+    usage: Usage | None
+    first: tuple[tuple[str, float], ...]
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        """What is kept with the reply."""
+        return {"refusal": True, "reason": self.refusal} if self.refusal else {}
+
+
+def read_usage(data: Any) -> Usage | None:
+    """The tokens of a reply; None where the server tells none."""
+    usage = data.get("usage")
+    if not isinstance(usage, dict):
+        return None
+    read = usage.get("prompt_tokens", usage.get("input_tokens"))
+    written = usage.get("completion_tokens", usage.get("output_tokens"))
+    if not isinstance(read, int) or not isinstance(written, int):
+        return None
+    details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details") or {}
+    cached = details.get("cached_tokens") or 0
+    return Usage(max(read, 0), min(max(cached, 0), max(read, 0)), max(written, 0))
+
+
+def read_said(data: Any) -> Said:
+    """The parts of a chat completion; Malformed if it is none."""
+    if not isinstance(data, dict) or not data.get("choices"):
+        raise Malformed("it has no choices")
+    choice = data["choices"][0]
+    message = choice["message"]
+    text = message.get("content") or ""
+    if not isinstance(text, str):
+        raise Malformed("its content is no text")
+    finish = choice.get("finish_reason") or ""
+    refusal = message.get("refusal") or (finish if finish == "content_filter" else "")
+    logprobs = (choice.get("logprobs") or {}).get("content") or []
+    return Said(
+        text=text or (refusal if message.get("refusal") else ""),
+        truncated=finish == "length",
+        refusal=str(refusal),
+        usage=read_usage(data),
+        first=_first(logprobs[0]) if logprobs else (),
+    )
+
+
+def _first(token: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
+    """The likeliest first tokens with their probabilities, the one that was said among them."""
+    top = [*(token.get("top_logprobs") or []), token]
+    seen = {str(one["token"]): float(one["logprob"]) for one in reversed(top)}
+    chances = {text: math.exp(min(value, 0.0)) for text, value in seen.items()}
+    if any(math.isnan(chance) for chance in chances.values()):
+        raise Malformed("a log-probability is no number")
+    return tuple(chances.items())
+
+
+class Read(NamedTuple):
+    """Replies in the order of their asks, and the tokens of the request where they are known."""
+
+    replies: list[Reply]
+    usage: Usage | None
+
+
+class Mode(Protocol):
+    """A way of asking; `most` asks about one passage go into one request, to `path`."""
+
+    @property
+    def path(self) -> str:
+        """Where requests go, below the base URL."""
+        ...
+
+    @property
+    def most(self) -> int:
+        """Asks that one request can hold."""
+        ...
+
+    @property
+    def max_written(self) -> int | None:
+        """Tokens that the server writes for an ask at most; None if there is no limit."""
+        ...
+
+    def settings(self) -> dict[str, Any]:
+        """What determines a reply, JSON-able."""
+        ...
+
+    def texts(self, ask: Ask) -> tuple[str, ...]:
+        """What is sent for an ask."""
+        ...
+
+    def body(self, asks: Sequence[Ask]) -> dict[str, Any]:
+        """The request for asks about one passage."""
+        ...
+
+    def read(self, data: Any, asks: Sequence[Ask]) -> Read:
+        """Their replies; Malformed if the answer is not of its shape."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TextMode:
+    """The reply is what the model writes; with a `schema` it writes nothing else than such JSON."""
+
+    sampling: Sampling
+    schema: Mapping[str, Any] | None = None
+
+    path = PATH
+    most = 1
+
+    @property
+    def max_written(self) -> int | None:
+        """Tokens of a reply at most; None if there is no limit."""
+        return self.sampling.max_tokens
+
+    def settings(self) -> dict[str, Any]:
+        """What determines a reply, JSON-able."""
+        chosen = {"decode": "json", "schema": self.schema} if self.schema else {"decode": "text"}
+        return {**chosen, **self.sampling.settings(self.sampling.max_tokens)}
+
+    def texts(self, ask: Ask) -> tuple[str, ...]:
+        """The two messages."""
+        return ask.system, ask.user
+
+    def body(self, asks: Sequence[Ask]) -> dict[str, Any]:
+        """The request for one ask."""
+        body = self.sampling.body(asks[0].system, asks[0].user, self.sampling.max_tokens)
+        if self.schema:
+            schema = {"name": JSON_NAME, "strict": True, "schema": self.schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        return body
+
+    def read(self, data: Any, asks: Sequence[Ask]) -> Read:
+        """The text of the reply, whatever it is."""
+        del asks
+        said = read_said(data)
+        usage = said.usage or Usage()
+        reply = Reply(said.text, truncated=said.truncated, usage=usage, detail=said.detail)
+        return Read([reply], said.usage)
+
+
+def json_schema(labels: Sequence[str], name: str) -> dict[str, Any]:
+    """An object whose one field is one of the labels (numbers if all are), or without any a text.
+
+    Raises:
+        InputError: no field was declared.
+
+    """
+    if not name:
+        raise InputError(
+            "decode 'json' needs the field of the reply that counts",
+            field="field",
+            mend="Declare `field` in the prompt, or choose another decode",
+        )
+    value: dict[str, Any] = {"type": "string"}
+    if labels and all(is_whole(label) for label in labels):
+        value = {"type": "integer", "enum": [int(label) for label in labels]}
+    elif labels:
+        value = {"type": "string", "enum": list(labels)}
+    return {
+        "type": "object",
+        "properties": {name: value},
+        "required": [name],
+        "additionalProperties": False,
+    }
+
+
+def is_whole(label: str) -> bool:
+    """Whether a label is a whole number as JSON writes it."""
+    try:
+        return str(int(label)) == label
+    except ValueError:
+        return False

@@ -1,0 +1,116 @@
+"""Where the server is and how to get in; the key and the full URL never leave this module.
+
+They live in a closure: no `repr`, `vars`, `pickle` or setting shows them, and what a server says
+passes through `scrub` before it gets into an error, because servers quote keys that they reject.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from exampp.errors import InputError
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+DEFAULT_URL = "https://api.openai.com/v1"
+NO_KEY = "none"
+"""Sent to servers that want no key, because the SDK wants one."""
+
+SHORTEST_SECRET = 4
+"""Characters; shorter keys are placeholders, and replacing them would garble messages."""
+
+CONNECT_SECONDS = 10.0
+NEWER_LIMIT = "max_completion_tokens"
+NEWER_LIMIT_HOSTS = ("api.openai.com", ".openai.azure.com")
+"""Where `max_tokens` is refused for current models; other servers all know the older name."""
+
+Open = Callable[[float, int], "AsyncOpenAI"]
+Scrub = Callable[[str], str]
+
+
+class Connection:
+    """A server; `server` is its host and port, the only thing that may be shown or recorded.
+
+    `open(timeout, connections)` makes a client of the SDK, without retries of its own, for the
+    event loop that runs; `scrub` takes the key out of a text.
+
+    Raises:
+        InputError: the SDK is not installed, the URL is none or carries secrets, a key is missing.
+
+    """
+
+    __slots__ = ("open", "scrub", "server")
+
+    def __init__(self, base_url: str | None = None, api_key: str | None = None) -> None:
+        url = base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL
+        key = _checked(api_key or os.environ.get("OPENAI_API_KEY") or "")
+        self.server = _server(url)
+        if not key and url == DEFAULT_URL:
+            raise InputError(
+                "there is no key for api.openai.com",
+                mend="Set OPENAI_API_KEY, or OPENAI_BASE_URL to the URL of another server",
+            )
+        self.open: Open = _opener(url, key or NO_KEY)
+        secret = key if len(key) >= SHORTEST_SECRET else ""
+        self.scrub: Scrub = lambda text: text.replace(secret, "***") if secret else text
+
+    def __repr__(self) -> str:
+        return f"Connection({self.server!r})"
+
+    @property
+    def limit_name(self) -> str:
+        """What the longest reply in tokens is called in a request."""
+        host = self.server.partition(":")[0]
+        return NEWER_LIMIT if host.endswith(NEWER_LIMIT_HOSTS) else "max_tokens"
+
+
+def _server(url: str) -> str:
+    mend = "Give the URL as http://host:port/v1, and the key by OPENAI_API_KEY"
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise InputError("the base URL cannot be read", mend=mend) from None
+    if parts.scheme not in ("http", "https") or not host:
+        raise InputError("the base URL is none", mend=mend)
+    if parts.username or parts.password or parts.query or parts.fragment:
+        # the transport logs URLs
+        raise InputError("the base URL carries a user, a password or a query", mend=mend)
+    name = f"[{host}]" if ":" in host else host
+    return name if port is None else f"{name}:{port}"
+
+
+def _checked(key: str) -> str:
+    key = key.strip()
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        # the transport would put the key into its error
+        raise InputError(
+            "the key has characters that no key has",
+            mend="Check OPENAI_API_KEY: one line of ASCII without blanks",
+        )
+    return key
+
+
+def _opener(url: str, key: str) -> Open:
+    try:
+        import httpx2
+        import openai
+    except ImportError:
+        raise InputError(
+            "graders on OpenAI-compatible servers need the package openai",
+            mend="Install it: pip install 'exampp[openai]'",
+        ) from None
+
+    def open_client(timeout: float, connections: int) -> AsyncOpenAI:
+        limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections)
+        limit = httpx2.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS), pool=None)
+        http_client = openai.DefaultAsyncHttpxClient(limits=limits, timeout=limit)
+        return openai.AsyncOpenAI(
+            api_key=key, base_url=url, max_retries=0, timeout=limit, http_client=http_client
+        )
+
+    return open_client

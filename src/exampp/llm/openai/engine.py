@@ -1,0 +1,193 @@
+"""A thread with an event loop that answers asks, and the blocking side that feeds it.
+
+The asks are pulled and the replies are given out on the caller's thread; requests live on the
+thread of the loop, so that they go on while the caller stores replies, and so that this works
+where the caller's thread runs an event loop already (notebooks, servers).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from queue import SimpleQueue
+from typing import NamedTuple
+
+from exampp.llm.base import Ask, Reply, Usage
+from exampp.llm.openai.budget import Budget
+from exampp.llm.openai.chat import Mode
+from exampp.llm.openai.connection import Connection
+from exampp.llm.openai.sender import Policy, Sender
+from exampp.llm.openai.trouble import Then, Trouble
+
+JOIN_SECONDS = 10.0
+"""After which a thread that does not end (a name server that hangs) is left behind."""
+
+Pairs = list[tuple[Ask, Reply]]
+
+
+class Unit(NamedTuple):
+    """Asks about one passage that go into one request, and the most that it can cost."""
+
+    asks: list[Ask]
+    worst: float
+
+
+class Source:
+    """Pulls asks and bundles them into units, as far as the budget goes.
+
+    `stopped` says why nothing more is pulled although there may be more; `too_dear` is an ask that
+    was pulled and would cost more than is left.
+    """
+
+    def __init__(self, asks: Iterable[Ask], mode: Mode, budget: Budget) -> None:
+        self.stopped = ""
+        self.too_dear: Ask | None = None
+        self._ended = False
+        self._asks = iter(asks)
+        self._mode = mode
+        self._budget = budget
+        self._next: Unit | None = None
+
+    def pull(self) -> Unit | None:
+        """The next unit; None at the end, or if the budget does not allow one now."""
+        unit, self._next = self._next or self._one(), None
+        while unit is not None and len(unit.asks) < self._mode.most:
+            following = self._one()
+            if following is None:
+                break
+            if following.asks[0].passage != unit.asks[0].passage:
+                self._next = following
+                break
+            self._budget.join()
+            unit = Unit(unit.asks + following.asks, unit.worst + following.worst)
+        return unit
+
+    def _one(self) -> Unit | None:
+        ask = self.too_dear
+        if ask is None:
+            self.stopped = "" if self._ended else self._budget.exhausted()
+            ask = None if self._ended or self.stopped else next(self._asks, None)
+            if ask is None:
+                self._ended = not self.stopped
+                return None
+        worst = self._budget.worst(self._mode.texts(ask), self._mode.max_written)
+        self.stopped = self._budget.hold(worst)
+        self.too_dear = ask if self.stopped else None
+        return None if self.stopped else Unit([ask], worst)
+
+
+class Engine:
+    """Answers units on a thread of its own, which ends with `close`."""
+
+    def __init__(
+        self, connection: Connection, model: str, policy: Policy, mode: Mode, budget: Budget
+    ) -> None:
+        self._connection = connection
+        self._model = model
+        self._policy = policy
+        self._mode = mode
+        self._budget = budget
+        self._done: SimpleQueue[Pairs | BaseException] = SimpleQueue()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._started = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="exampp-openai", daemon=True)
+        self._thread.start()
+        self._started.wait()
+
+    def submit(self, units: Sequence[Unit]) -> None:
+        """Have these answered; each will come out of `take` once."""
+        if units and self._loop is not None:
+            self._loop.call_soon_threadsafe(self._start, units)
+
+    def take(self) -> Pairs:
+        """Wait for the replies of any one unit; raises what the run must stop with."""
+        done = self._done.get()
+        if isinstance(done, BaseException):
+            raise done
+        return done
+
+    def close(self) -> None:
+        """Give up what is in flight, and end the thread."""
+        if self._loop is not None and self._thread.is_alive():
+            # it may have ended by itself since
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._closing.set)
+        self._thread.join(JOIN_SECONDS)
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._main())
+        except BaseException as error:
+            self._done.put(error)
+        finally:
+            self._started.set()
+
+    async def _main(self) -> None:
+        self._closing = asyncio.Event()
+        policy = self._policy
+        async with self._connection.open(policy.timeout, policy.max_concurrency) as client:
+            self._sender = Sender(client, self._connection, self._model, policy, self._budget)
+            self._loop = asyncio.get_running_loop()
+            self._started.set()
+            await self._closing.wait()
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _start(self, units: Sequence[Unit]) -> None:
+        for unit in units:
+            task = asyncio.create_task(self._answer(unit))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _answer(self, unit: Unit) -> None:
+        try:
+            self._done.put(await self._replies(unit))
+        except Exception as error:
+            self._done.put(error)
+
+    async def _replies(self, unit: Unit) -> Pairs:
+        mode, asks = self._mode, unit.asks
+        read = partial(mode.read, asks=asks)
+        outcome = await self._sender.post(mode.path, mode.body(asks), read, unit.worst)
+        if not isinstance(outcome, Trouble):
+            self._budget.settle(unit.worst, outcome.usage)
+            return list(zip(asks, outcome.replies, strict=True))
+        self._budget.settle(unit.worst, None if outcome.lost else Usage(), lost=outcome.lost)
+        if outcome.error is not None:
+            raise outcome.error
+        reply = Reply("", fault=outcome.reason)
+        if outcome.then is Then.REFUSAL:
+            reply = Reply("", detail={"refusal": True, "reason": outcome.reason})
+        return [(ask, reply) for ask in asks]
+
+
+def stream(engine: Engine, source: Source, look_ahead: int) -> Iterator[tuple[Ask, Reply]]:
+    """Feed the engine from the source, `look_ahead` units at a time at most, and yield replies."""
+    batch = max(1, look_ahead // 4)
+    outstanding = 0
+    while True:
+        while outstanding <= look_ahead - batch:
+            units = _pull(source, batch)
+            engine.submit(units)
+            outstanding += len(units)
+            if len(units) < batch:
+                break
+        if not outstanding:
+            if source.too_dear is not None:
+                yield source.too_dear, Reply("", fault=f"not asked: {source.stopped}")
+            return
+        pairs = engine.take()
+        outstanding -= 1
+        yield from pairs
+
+
+def _pull(source: Source, most: int) -> list[Unit]:
+    units = []
+    while len(units) < most and (unit := source.pull()) is not None:
+        units.append(unit)
+    return units

@@ -1,0 +1,162 @@
+"""What went wrong with a request, and what that means for the ask, for others, and for the run."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from exampp.errors import ExamError, InputError, Unfinished
+
+if TYPE_CHECKING:
+    from exampp.llm.openai.connection import Connection
+
+MESSAGE_CHARACTERS = 300
+"""Kept of what a server says; some quote the whole prompt."""
+
+CONTEXT = re.compile(
+    r"context.{0,20}(length|size|window)|maximum.{0,30}tokens"
+    r"|(prompt|input|request).{0,20}too (long|large)",
+    re.IGNORECASE,
+)
+REFUSED = re.compile(r"content.?(filter|policy|management)|responsible.?ai", re.IGNORECASE)
+PARAMETERS = {
+    "temperature": "Give temperature=None",
+    "seed": "Give seed=None",
+    "max_tokens": "Give max_tokens=None, and extra_body={'max_completion_tokens': 512} if need be",
+    "max_completion_tokens": "Give max_tokens=None, and the limit by extra_body",
+    "logprobs": "Choose another decode than 'labels'",
+    "top_logprobs": "Choose another decode than 'labels'",
+    "response_format": "Choose another decode than 'json'",
+}
+OVERLOADED = (429, 503, 529)
+PASSING = (408, 409, 425, 429)
+
+
+class Then(Enum):
+    """What to do about it: send it again, leave this ask, or stop the run.
+
+    `REJECTED` leaves the ask too, but may hit every other; `FAULT` is about this ask alone.
+    """
+
+    AGAIN = "again"
+    FAULT = "fault"
+    REJECTED = "rejected"
+    REFUSAL = "refusal"
+    STOP = "stop"
+
+
+class Trouble(NamedTuple):
+    """Why there is no reply.
+
+    `wait` is the number of seconds that the server wants to be left alone. `overload` tells that
+    fewer requests should be in flight, `lost` that the request may have been worked on and billed,
+    `unreachable` that no connection came about. `error` is what a run stops with. `status` is that
+    of HTTP, 0 if there was none.
+    """
+
+    then: Then
+    reason: str
+    wait: float | None = None
+    overload: bool = False
+    lost: bool = False
+    unreachable: bool = False
+    error: ExamError | None = None
+    status: int = 0
+
+
+class Malformed(Exception):
+    """A reply that is not of the documented shape."""
+
+
+def of_transport(error: Exception) -> Trouble:
+    """The trouble behind an error of the SDK that no status came with."""
+    import openai
+
+    if isinstance(error, TimeoutError | openai.APITimeoutError):
+        return Trouble(Then.AGAIN, "no reply in time", overload=True, lost=True)
+    cause = type(error.__cause__ or error).__name__
+    unreachable = cause == "ConnectError"
+    reason = "no connection" if unreachable else f"the connection broke ({cause})"
+    return Trouble(Then.AGAIN, reason, lost=not unreachable, unreachable=unreachable)
+
+
+def of_status(
+    status: int, body: object, headers: Mapping[str, str], connection: Connection, model: str
+) -> Trouble:
+    """The trouble behind a status of HTTP, with what the server says about it."""
+    said, code, parameter = _message(body)
+    said = connection.scrub(said)[:MESSAGE_CHARACTERS]
+    reason = f"HTTP {status}: {said}" if said else f"HTTP {status}"
+    error = _stopping(status, code, parameter, reason, connection.server, model)
+    if error is not None:
+        return Trouble(Then.STOP, reason, error=error, status=status)
+    if status in PASSING or status >= 500:
+        wait = retry_after(headers)
+        return Trouble(Then.AGAIN, reason, wait, overload=status in OVERLOADED, status=status)
+    if REFUSED.search(code) or REFUSED.search(said):
+        return Trouble(Then.REFUSAL, reason, status=status)
+    if status == 413 or CONTEXT.search(code.replace("_", " ")) or CONTEXT.search(said):
+        return Trouble(Then.FAULT, f"too long for the model ({reason})", status=status)
+    return Trouble(Then.REJECTED, reason, status=status)
+
+
+def _stopping(
+    status: int, code: str, parameter: str, reason: str, server: str, model: str
+) -> ExamError | None:
+    """The error that no other request would escape, or None."""
+    what = f"{server}: {reason}"
+    if status == 401:
+        return InputError(what, mend="Set OPENAI_API_KEY to a key that this server accepts")
+    if status == 403:
+        return InputError(what, mend=f"The key may not use {model!r}: take another key or model")
+    if status in (404, 405) or code in ("model_not_found", "invalid_model"):
+        mend = f"Check that the model {model!r} is there, and the base URL (it often ends in /v1)"
+        return InputError(what, mend=mend)
+    if status == 402 or code in ("insufficient_quota", "billing_hard_limit_reached"):
+        return Unfinished(f"{what}. Mend the account, then run it again")
+    if status in (400, 422):
+        named = parameter or next((n for n in PARAMETERS if f"'{n}'" in reason), "")
+        if named in PARAMETERS:
+            return InputError(what, field=named, mend=PARAMETERS[named])
+    return None
+
+
+def _message(body: object) -> tuple[str, str, str]:
+    """Message, code and parameter of an error in any of the shapes that servers use."""
+    found: Any = body.get("error", body) if isinstance(body, Mapping) else body
+    if not isinstance(found, Mapping):
+        return str(found or ""), "", ""
+    said = found.get("message") or found.get("detail") or found.get("msg") or ""
+    code = found.get("code") or found.get("type") or ""
+    return str(said), str(code), str(found.get("param") or "")
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that the server wants to be left alone, from a number or a date of HTTP.
+
+    A date is compared with the server's own clock where it tells the time. None if there is no
+    such header or it cannot be read. Source: RFC 9110, section 10.2.3.
+    """
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name, "").strip()
+        try:
+            seconds = float(value) * unit
+        except ValueError:
+            continue
+        return max(0.0, seconds) if math.isfinite(seconds) else None
+    try:
+        until = parsedate_to_datetime(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    try:
+        now = parsedate_to_datetime(headers.get("date", ""))
+    except ValueError:
+        now = datetime.now(UTC)
+    if until.tzinfo is None or now.tzinfo is None:
+        return None
+    return max(0.0, (until - now).total_seconds())

@@ -1,0 +1,98 @@
+"""Grading runs in the store: who grades which query just now, and what grading took."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from exampp.store.interning import to_json
+
+LEASE_SECONDS = 600.0
+"""How long a process may be silent before others take over what it was grading."""
+
+
+class Spent(NamedTuple):
+    """What grading took: wall-clock seconds, asks, cells settled by them, tokens."""
+
+    seconds: float = 0.0
+    asked: int = 0
+    cells: int = 0
+    tokens_read: int = 0
+    tokens_cached: int = 0
+    tokens_written: int = 0
+
+
+def claim(connection: sqlite3.Connection, grader: int, query: int, owner: str) -> bool:
+    """Take a query for a process, unless another one holds it; inside a transaction."""
+    now = time.time()
+    claimed = connection.execute(
+        "INSERT INTO lease VALUES (:grader, :query, :owner, :until) ON CONFLICT DO UPDATE SET "
+        "owner = excluded.owner, until = excluded.until "
+        "WHERE owner = excluded.owner OR until < :now RETURNING 1",
+        {
+            "grader": grader,
+            "query": query,
+            "owner": owner,
+            "until": now + LEASE_SECONDS,
+            "now": now,
+        },
+    )
+    return bool(claimed.fetchall())
+
+
+def renew(connection: sqlite3.Connection, grader: int, owner: str) -> None:
+    """Say that a process is alive, so that it keeps what it holds."""
+    connection.execute(
+        "UPDATE lease SET until = ? WHERE grader = ? AND owner = ?",
+        (time.time() + LEASE_SECONDS, grader, owner),
+    )
+
+
+def release(
+    connection: sqlite3.Connection, grader: int, owner: str, queries: Iterable[int]
+) -> None:
+    """Give queries back."""
+    connection.executemany(
+        "DELETE FROM lease WHERE grader = ? AND owner = ? AND query = ?",
+        [(grader, owner, query) for query in queries],
+    )
+
+
+def holders(connection: sqlite3.Connection, grader: int) -> dict[str, list[int]]:
+    """The queries that processes hold, by process."""
+    found: dict[str, list[int]] = {}
+    for owner, query in connection.execute(
+        "SELECT owner, query FROM lease WHERE grader = ?", (grader,)
+    ):
+        found.setdefault(owner, []).append(query)
+    return found
+
+
+def start_run(connection: sqlite3.Connection, grader: int, at: str, detail: Any) -> int:
+    """Open the record of a run; `at` is ISO 8601 in UTC."""
+    row = connection.execute(
+        "INSERT INTO run (grader, started, detail) VALUES (?, ?, ?) RETURNING run",
+        (grader, at, to_json(detail)),
+    ).fetchone()
+    return int(row[0])
+
+
+def update_run(connection: sqlite3.Connection, run: int, spent: Spent) -> None:
+    """Record what a run has taken so far."""
+    connection.execute(
+        "UPDATE run SET seconds = ?, asked = ?, cells = ?, tokens_read = ?, tokens_cached = ?, "
+        "tokens_written = ? WHERE run = ?",
+        (*spent, run),
+    )
+
+
+def spent_by(connection: sqlite3.Connection, grader: int) -> Spent:
+    """What all runs of a grader took together."""
+    row = connection.execute(
+        "SELECT total(seconds), sum(asked), sum(cells), sum(tokens_read), sum(tokens_cached), "
+        "sum(tokens_written) FROM run WHERE grader = ?",
+        (grader,),
+    ).fetchone()
+    return Spent(row[0], *(int(value or 0) for value in row[1:]))

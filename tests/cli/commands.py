@@ -1,0 +1,36 @@
+"""Runs the command line in this process."""
+
+from __future__ import annotations
+
+import sys
+from typing import NamedTuple
+
+import pytest
+
+from exampp.cli.main import main
+
+
+class Ran(NamedTuple):
+    """What a command printed and ended with."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Commands:
+    """Runs `exampp` with arguments."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], patch: pytest.MonkeyPatch) -> None:
+        self.capsys = capsys
+        self.patch = patch
+
+    def __call__(self, *arguments: object) -> Ran:
+        self.patch.setattr(sys, "argv", ["exampp", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        captured = self.capsys.readouterr()
+        return Ran(code, captured.out, captured.err)

@@ -1,0 +1,377 @@
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from samples import COMPRESSIONS, SPOKEN, TEXTS, fault, file, in_one_folder
+
+from exampp.errors import InputError
+from exampp.formats import bank
+from exampp.formats.lines import Skipped, read_lines
+from exampp.records import BankEntry, Item, item_id
+
+Json = dict[str, Any]
+
+REAL = [
+    ("dl19/questions", 43, 430),
+    ("dl19/questions-second-bank", 43, 430),
+    ("dl19/nuggets", 43, 461),
+    ("dl20/questions", 54, 540),
+    ("dl20/nuggets", 54, 540),
+    ("car-y3/questions", 726, 8551),
+    ("car-y3/nuggets", 726, 3180),
+]
+
+
+def rows_of(path: Path) -> list[Any]:
+    return [json.loads(line) for _, line in read_lines(path)]
+
+
+def jsonl(*rows: Mapping[str, Any]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+@pytest.mark.parametrize(("name", "lines", "items"), REAL)
+def test_real_banks_are_written_as_they_were(
+    tmp_path: Path, shared_data: Path, name: str, lines: int, items: int
+) -> None:
+    original = shared_data / f"{name}.jsonl.gz"
+    entries = list(bank.read(original))
+    assert (len(entries), sum(len(entry.items) for entry in entries)) == (lines, items)
+    for item in (item for entry in entries for item in entry.items):
+        # The older bank took the ids from texts with the spaces at their ends.
+        digest = hashlib.md5(item.text.encode()).hexdigest()
+        by_older = f"{item.query_id}/{digest}"
+        assert item.item_id in (item_id(item.query_id, item.text, item.facet_id), by_older)
+    bank.write(tmp_path / "copy.jsonl", entries)
+    assert rows_of(tmp_path / "copy.jsonl") == rows_of(original)
+
+
+def test_a_line_of_the_newer_layout(tmp_path: Path) -> None:
+    row: Json = {
+        "query_id": "q",
+        "facet_id": "f",
+        "facet_text": "facet",
+        "test_collection": "c",
+        "query_text": "query",
+        "info": {"model": "m"},
+        "hash": 12,
+        "items": [
+            {
+                "query_id": "q",
+                "facet_id": "f",
+                "question_id": "1",
+                "question_text": "what",
+                "gold_answers": ["a", "b"],
+                "weight": 2,
+                "info": None,
+            },
+            {"query_id": "q", "facet_id": "f", "nugget_id": "2", "nugget_text": "that"},
+        ],
+    }
+    (entry,) = bank.read(file(tmp_path, jsonl(row)))
+    assert entry == BankEntry(
+        "q",
+        (
+            Item("1", "q", "what", "question", "f", ("a", "b"), 2.0, {"info": None}),
+            Item("2", "q", "that", "nugget", "f"),
+        ),
+        "query",
+        "f",
+        "facet",
+        {"test_collection": "c", "info": {"model": "m"}, "hash": 12},
+    )
+
+
+def test_new_entries_have_all_that_the_workbench_demands(tmp_path: Path) -> None:
+    path = tmp_path / "bank.jsonl"
+    question = Item(item_id("q", "what"), "q", "what", answers=("a",), weight=0.5)
+    entries = [
+        BankEntry("q", (question,), "query"),
+        BankEntry("r", (Item("1", "r", "x", "nugget", "f"),), facet_id="f", extra={"info": {}}),
+    ]
+    bank.write(path, entries, test_collection="mine")
+    assert rows_of(path) == [
+        {
+            "query_id": "q",
+            "test_collection": "mine",
+            "query_text": "query",
+            "items": [
+                {
+                    "query_id": "q",
+                    "question_id": question.item_id,
+                    "question_text": "what",
+                    "gold_answers": ["a"],
+                    "weight": 0.5,
+                }
+            ],
+        },
+        {
+            "query_id": "r",
+            "facet_id": "f",
+            "test_collection": "mine",
+            "query_text": "",
+            "info": {},
+            "items": [{"query_id": "r", "facet_id": "f", "nugget_id": "1", "nugget_text": "x"}],
+        },
+    ]
+
+
+def test_what_an_item_does_not_say_comes_from_its_content_and_its_line(tmp_path: Path) -> None:
+    row = {"query_id": "q", "facet_id": "f", "items": [{"nugget_text": " x "}]}
+    path = file(tmp_path, jsonl(row))
+    (entry,) = bank.read(path)
+    (item,) = entry.items
+    assert replace(item, extra={}) == Item(item_id("q", "x", "f"), "q", " x ", "nugget", "f")
+    bank.write(path, [entry])
+    assert rows_of(path) == [row]
+
+
+ODD_ROWS: list[Json] = [
+    {"query_id": "q", "questions": []},
+    {"query_id": "q", "questions": [], "items": None, "facet_text": None, "query_text": None},
+    {"query_id": "q", "items": [{"question_text": "x", "question_id": None, "nugget_id": None}]},
+    {"query_id": "q", "items": [{"question_text": "x", "gold_answers": [], "weight": None}]},
+    {"query_id": "q", "items": [{"question_text": "x", "gold_answers": "a", "weight": 1}]},
+    {"query_id": "q", "items": [{"question_text": "x", "gold_answers": ["b", "a", "b"]}]},
+    {"query_id": "q", "items": [{"question_text": "x", "facet_id": "f", "is": {"set": [1]}}]},
+    {"query_id": "q", "facet_id": "f", "items": [{"question_text": "x", "facet_id": None}]},
+    {"query_id": "q", "facet_id": "", "order": 1, "list": 2, "items": [], "test_collection": None},
+    {"query_id": "q", "items": [{"nugget_text": "x"}, {"nugget_text": "y"}, {"nugget_text": "x"}]},
+    {
+        "query_id": "q",
+        "hash": 2**70,
+        "items": [{"nugget_text": "x", "n": [0.1, True, {"a": None}]}],
+    },
+]
+
+
+@pytest.mark.parametrize("row", ODD_ROWS, ids=json.dumps)
+def test_odd_lines_are_written_as_they_were(tmp_path: Path, row: Json) -> None:
+    path = file(tmp_path, jsonl(row))
+    entries = list(bank.read(path))
+    bank.write(path, entries, test_collection="unused")
+    assert rows_of(path) == [row]
+    assert list(bank.read(path)) == entries
+
+
+def test_an_item_repeated_word_for_word_counts_once(tmp_path: Path) -> None:
+    row = {"query_id": "q", "items": [{"nugget_text": text} for text in ("x", "y", "x", "x")]}
+    path = file(tmp_path, jsonl(row))
+    (entry,) = bank.read(path)
+    assert [item.text for item in entry.items] == ["x", "y"]
+    bank.write(path, [replace(entry, items=entry.items[:1])])
+    assert rows_of(path) == [row | {"items": [{"nugget_text": "x"}]}]
+
+
+def test_an_edited_record_is_written_as_it_now_is(tmp_path: Path) -> None:
+    row: Json = {
+        "query_id": "q",
+        "query_text": None,
+        "questions": [
+            {"question_id": "1", "question_text": "x", "gold_answers": [], "weight": None}
+        ],
+    }
+    path = file(tmp_path, jsonl(row))
+    (entry,) = bank.read(path)
+    (item,) = entry.items
+    edited = replace(item, weight=3.0, text="y", answers=("z",))
+    bank.write(path, [replace(entry, items=(edited,), query_text="query")], test_collection="c")
+    assert rows_of(path) == [
+        {
+            "query_id": "q",
+            "query_text": "query",
+            "test_collection": "c",
+            "questions": [
+                {
+                    "query_id": "q",
+                    "question_id": "1",
+                    "question_text": "y",
+                    "gold_answers": ["z"],
+                    "weight": 3.0,
+                }
+            ],
+        }
+    ]
+
+
+GOOD = {"query_id": "q0", "items": [{"question_id": "1", "question_text": "x"}]}
+
+
+def item(**keys: Any) -> Json:
+    return {"query_id": "q1", "items": [{"question_id": "a", "question_text": "y"}, keys]}
+
+
+@pytest.mark.parametrize(
+    ("row", "field", "what"),
+    [
+        ({"query_id": "q1"}, "items", "the line has neither `items` nor `questions`"),
+        (
+            {"query_id": "q1", "items": None},
+            "items",
+            "the line has neither `items` nor `questions`",
+        ),
+        (
+            {"query_id": "q1", "items": [], "questions": []},
+            "items",
+            "the line has both `items` and `questions`",
+        ),
+        ({"query_id": "q1", "items": {}}, "items", "Expected `array | null`, got `object`"),
+        ({"query_id": "q1", "items": ["x"]}, "items[0]", "Expected `object`, got `str`"),
+        ({"items": []}, "", "Object missing required field `query_id`"),
+        ({"query_id": " ", "items": []}, "query_id", "the query id is blank"),
+        ({"query_id": 7, "items": []}, "query_id", "Expected `str`, got `int`"),
+        (item(question_id="b"), "items[1].question_text", "the question has no text"),
+        (
+            item(question_id="b", question_text=" \n"),
+            "items[1].question_text",
+            "the question has no text",
+        ),
+        (item(nugget_text=""), "items[1].nugget_text", "the nugget has no text"),
+        (item(info=1), "items[1]", "the item has neither question_text nor nugget_text"),
+        (item(question_text="z", question_id=""), "items[1].question_id", "the id is blank"),
+        (
+            item(question_text="z", nugget_text="z"),
+            "items[1]",
+            "the item has keys of both a question and a nugget",
+        ),
+        (
+            item(question_id="b", nugget_text="z"),
+            "items[1]",
+            "the item has keys of both a question and a nugget",
+        ),
+        (
+            item(question_text="z", query_id="q2"),
+            "items[1].query_id",
+            "the item is of query 'q2', its line of query 'q1'",
+        ),
+        (
+            item(question_text="z", facet_id="f") | {"facet_id": "g"},
+            "items[1].facet_id",
+            "the item is of facet 'f', its line of facet 'g'",
+        ),
+        (
+            item(question_text="z", weight=-0.5),
+            "items[1].weight",
+            "the weight is negative or infinite",
+        ),
+        (
+            item(question_text="z", weight="2"),
+            "items[1].weight",
+            "Expected `float | null`, got `str`",
+        ),
+        (
+            item(question_text="z", gold_answers=[1]),
+            "items[1].gold_answers[0]",
+            "Expected `str`, got `int`",
+        ),
+        (
+            item(question_id="a", question_text="z"),
+            "items[1]",
+            "item 'a' differs from the one of the same id at items[0] of this line",
+        ),
+        (item(question_id="1", question_text="x"), "items", "item '1' was on line 1 already"),
+        (GOOD, "query_id", "query 'q0' was on line 1 already"),
+        ({"query_id": "q0", "items": []}, "query_id", "query 'q0' was on line 1 already"),
+        ({"query_id": "q1", "items": [], bank.FORM: 1}, "", f"the key `{bank.FORM}` is reserved"),
+    ],
+)
+def test_bad_lines(tmp_path: Path, row: Json, field: str, what: str) -> None:
+    path = file(tmp_path, jsonl(GOOD) + "\n" + jsonl(row, {"query_id": "q9", "items": []}))
+    error = fault(bank.read, path)
+    assert (error.line, error.field, error.what) == (3, field, what)
+    skipped = Skipped()
+    assert [entry.query_id for entry in bank.read(path, skipped)] == ["q0", "q9"]
+    assert [str(one) for one in skipped.first] == [str(error)]
+
+
+def test_broken_json(tmp_path: Path) -> None:
+    path = file(tmp_path, jsonl(GOOD) + '{"query_id": "q1", "items": [')
+    assert str(fault(bank.read, path)) == f"{path}:2: broken JSON (Input data was truncated)"
+
+
+def test_the_same_query_with_another_subtopic_is_another_line(tmp_path: Path) -> None:
+    facets = (None, "f", "g", "f")
+    content = jsonl(*({"query_id": "q", "facet_id": facet, "items": []} for facet in facets))
+    error = fault(bank.read, file(tmp_path, content))
+    assert (error.line, error.what) == (4, "query 'q' and subtopic 'f' was on line 2 already")
+
+
+@pytest.mark.parametrize(
+    ("items", "what"),
+    [
+        ((Item("1", "q", "x", "query"),), "item '1' (query of query 'q') cannot stand"),
+        ((Item("1", "r", "x"),), "item '1' (question of query 'r') cannot stand"),
+        ((Item("1", "q", "x", facet_id="g"),), "item '1' (question of query 'q') cannot stand"),
+        (
+            (Item("1", "q", "x"), Item("1", "q", "y")),
+            "the bank of query 'q' holds an item id twice",
+        ),
+    ],
+)
+def test_what_could_not_be_read_is_not_written(
+    tmp_path: Path, items: tuple[Item, ...], what: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        bank.write(tmp_path / "bank.jsonl", [BankEntry("q", items, facet_id="f")])
+    assert what in str(caught.value)
+
+
+VALUES = st.none() | st.booleans() | st.integers() | TEXTS | st.lists(TEXTS, max_size=2)
+EXTRA = st.dictionaries(TEXTS, VALUES, max_size=2)
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> Json:
+    """A line as some program may write it: any known key may be there, be null, or be missing."""
+
+    def maybe(keys: Mapping[str, st.SearchStrategy[Any]]) -> Json:
+        return draw(
+            st.fixed_dictionaries({}, optional={key: st.none() | of for key, of in keys.items()})
+        )
+
+    answers: dict[str, st.SearchStrategy[Any]] = {
+        "gold_answers": TEXTS | st.lists(TEXTS),
+        "weight": st.integers(0, 9),
+    }
+    count = draw(st.integers(0, 4))
+    kinds = draw(st.lists(st.sampled_from(["question", "nugget"]), min_size=count, max_size=count))
+    items: list[Json] = [
+        draw(EXTRA)
+        | maybe(answers | {"facet_id": st.just("f"), "query_id": st.just("q")})
+        | maybe({f"{kind}_id": st.just(f"id {draw(SPOKEN)} {n}")})
+        | {f"{kind}_text": f"{draw(SPOKEN)} {n}"}
+        for n, kind in enumerate(kinds)
+    ]
+    repeats = draw(st.booleans())
+    if items and repeats:
+        items.insert(draw(st.integers(0, count)), draw(st.sampled_from(items)))
+    texts = {"query_text": TEXTS, "facet_id": st.just("f"), "facet_text": TEXTS}
+    line = draw(EXTRA) | maybe(texts | {"test_collection": TEXTS}) | {"query_id": "q"}
+    return line | {draw(st.sampled_from(["items", "questions"])): items}
+
+
+@in_one_folder
+@given(rows())
+def test_any_line_is_written_as_it_was(tmp_path: Path, row: Json) -> None:
+    path = file(tmp_path, jsonl(row))
+    entries = list(bank.read(path))
+    bank.write(path, entries)
+    assert rows_of(path) == [row]
+    assert list(bank.read(path)) == entries
+
+
+@pytest.mark.parametrize("ending", COMPRESSIONS)
+def test_compressed_banks_with_carriage_returns(tmp_path: Path, ending: str) -> None:
+    content = "\ufeff" + jsonl(GOOD).replace("\n", "\r\n")
+    path = file(tmp_path, COMPRESSIONS[ending](content.encode()), f"bank.jsonl{ending}")
+    entries = list(bank.read(path))
+    bank.write(path, entries)
+    assert rows_of(path) == [GOOD]

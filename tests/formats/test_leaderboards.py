@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from samples import COMPRESSIONS, SPOKEN, fault, file, in_one_folder
+
+from exampp.errors import InputError
+from exampp.formats import leaderboards
+from exampp.formats.lines import Skipped
+
+RANKS = {"a": 1.0, "b": 2.5, "c": 2.5, "d": 4.0}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"a": 1, "b": 2.5, "c": 2.5, "d": 4}',
+        '{\n "a": 1,\n "b": 2.5,\n "c": 2.5,\n "d": 4.0\n}\n',
+        "a\t1\nb\t2.5\nc\t2.5\nd\t4\n",
+        "\ufeffsystem\trank\r\na\t1\r\n\r\nb\t2.5\r\nc\t2.5\r\nd\t4",
+        'Run,Official Rank\na,1\nb, 2.5\n"c",2.5\nd,4\n',
+        "a 1\nb   2.5\nc\x0b2.5\n d 4\n",
+        "system\tscore\nd\t-1\nb\t0.5\nc\t.50\na\t7e2\n",
+        "system nDCG@10\nd 0.1\nc 0.2\nb 0.2\na 0.3\n",
+    ],
+)
+def test_every_layout_gives_the_same_ranks(tmp_path: Path, content: str) -> None:
+    assert leaderboards.read(file(tmp_path, content)) == RANKS
+
+
+def test_names_with_spaces_between_tabs_or_commas(tmp_path: Path) -> None:
+    ranks = {"my run, 2": 1.0, "b": 2.0}
+    assert leaderboards.read(file(tmp_path, "my run, 2\t1\nb\t2\n")) == ranks
+    assert leaderboards.read(file(tmp_path, '"my run, 2",1\nb,2\n')) == ranks
+
+
+@pytest.mark.parametrize(
+    ("scores", "ranks"),
+    [
+        ({}, {}),
+        ({"a": 0.5}, {"a": 1}),
+        ({"a": 1, "b": 1, "c": 1}, {"a": 2, "b": 2, "c": 2}),
+        ({"a": 1, "b": 3, "c": 2, "d": 3}, {"a": 4, "b": 1.5, "c": 3, "d": 1.5}),
+    ],
+)
+def test_ranks_of_scores(scores: dict[str, float], ranks: dict[str, float]) -> None:
+    assert leaderboards.ranks_of(scores) == ranks
+    assert list(leaderboards.ranks_of(scores)) == list(scores)
+
+
+def _read(path: Path) -> list[str]:
+    return list(leaderboards.read(path))
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "field", "what"),
+    [
+        ('{"a": 1,\n"b": NaN}', 2, "b", "'nan' is not a finite number"),
+        ('{"a": 1,\n"b": -Infinity}', 2, "b", "'-inf' is not a finite number"),
+        ('{"a": 1,\n"b": null}', 2, "b", "the rank must be a number"),
+        ('{"a": 1,\n"b": "2"}', 2, "b", "the rank must be a number"),
+        ('{"a": 1,\n"b": true}', 2, "b", "the rank must be a number"),
+        ('{"a": 1,\n"": 2}', 2, "", "the name of a system is blank"),
+        ('{"a": 1,\n"b": 2,\n"a": 3}', 3, "system", "system 'a' was on line 1 already"),
+        ('{"a": 1,\n"b": 0.73}', 2, "rank", "the rank of system 'b' is 0.73, but ranks start at 1"),
+        (
+            '{"a": 1,\n"b": ' + "9" * 400 + "}",
+            2,
+            "b",
+            "'" + "9" * 57 + "...' is not a finite number",
+        ),
+        ('{"ranks": {"a": 1}}', 1, "ranks", "the rank must be a number"),
+        ('[["a", 1]]', 1, "", "broken JSON (expected '{')"),
+        ("a\t1\nb\tnan\n", 2, "column 2", "'nan' is not a finite number"),
+        ("a\tnan\nb\t1\n", 1, "column 2", "'nan' is not a finite number"),
+        ("a\tnull\nb\t1\n", 1, "column 2", "'null' is not a finite number"),
+        ("a\t\nb\t1\n", 1, "column 2", "'' is not a finite number"),
+        ("system\trank\na\t1\nb\tx\n", 3, "column 2", "'x' is not a finite number"),
+        ("system\trank\na\t1\n\nb\t2\na\t1\n", 5, "system", "system 'a' was on line 2 already"),
+        ("system\tscore\na\t1\na\t2\n", 3, "system", "system 'a' was on line 2 already"),
+        ("system\trank\na\t0\n", 2, "rank", "the rank of system 'a' is 0, but ranks start at 1"),
+        ("a b 1\nc 2\n", 1, "", "3 columns instead of 2 (system, rank)"),
+        ("a\t1\nb 2\n", 2, "", "1 column instead of 2 (system, rank)"),
+        ("a 1\nb c 2\n", 2, "", "3 columns instead of 2 (system, rank)"),
+        ('a,1\n"b,2\n', 2, "", "broken CSV (unexpected end of data)"),
+        ("a\t1\n\t2\n", 2, "column 1", "the name of a system is blank"),
+        (b"a\t1\n\xff\t2\n", 2, "", "not UTF-8 text (byte 1 of the line)"),
+    ],
+)
+def test_bad_leaderboards(
+    tmp_path: Path, content: str | bytes, line: int, field: str, what: str
+) -> None:
+    path = file(tmp_path, content)
+    error = fault(_read, path)  # type: ignore[arg-type]
+    assert (error.line, error.field, error.what) == (line, field, what)
+    if "broken JSON" not in what:
+        skipped = Skipped()
+        leaderboards.read(path, skipped)
+        assert str(skipped.first[0]) == str(error)
+
+
+def test_bad_lines_can_be_skipped(tmp_path: Path) -> None:
+    skipped = Skipped()
+    path = file(tmp_path, "system\tscore\na\t1\nb\tx\nc\t3\nc\t4\n")
+    assert leaderboards.read(path, skipped) == {"a": 2.0, "c": 1.0}
+    assert [error.line for error in skipped.first] == [3, 5]
+
+
+NAMES = SPOKEN.filter(lambda name: name.split() == [name])
+
+
+@in_one_folder
+@given(st.dictionaries(NAMES, st.floats(1, 1e6)))
+def test_what_is_written_reads_back(tmp_path: Path, ranks: dict[str, float]) -> None:
+    path = tmp_path / "leaderboard.tsv"
+    leaderboards.write(path, ranks)
+    assert leaderboards.read(path) == ranks
+
+
+@pytest.mark.parametrize(("system", "rank"), [("a\tb", 1), (" a", 1), ("", 1), ("a", 0.5)])
+def test_what_would_not_read_back_is_not_written(tmp_path: Path, system: str, rank: float) -> None:
+    with pytest.raises(InputError, match="cannot be written"):
+        leaderboards.write(tmp_path / "leaderboard.tsv", {system: rank})
+
+
+@pytest.mark.parametrize("ending", COMPRESSIONS)
+def test_compressed_leaderboards(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"leaderboard.tsv{ending}"
+    leaderboards.write(path, RANKS)
+    assert leaderboards.read(path) == RANKS
+
+
+def test_the_real_leaderboard(shared_data: Path) -> None:
+    path = shared_data / "dl19" / "official-leaderboard.json"
+    ranks = leaderboards.read(path)
+    assert ranks == json.loads(path.read_bytes())
+    assert (len(ranks), ranks["idst_bert_p1"]) == (36, 1.0)

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from samples import COMPRESSIONS, SPOKEN, TEXTS, fault, file, in_one_folder
+
+from exampp.errors import InputError
+from exampp.formats import passages
+from exampp.formats.lines import Skipped
+from exampp.records import Passage
+
+
+@pytest.mark.parametrize(
+    ("row", "passage"),
+    [
+        ({"_id": "p", "title": "T", "text": "x"}, Passage("p", "x", "T")),
+        ({"id": "p", "contents": "x"}, Passage("p", "x")),
+        ({"docno": "p", "body": "x", "title": None}, Passage("p", "x")),
+        ({"pid": "p", "passage": "x", "docid": "d"}, Passage("p", "x", "", {"docid": "d"})),
+        (
+            {"docid": "p", "segment": "x", "url": "u", "n": [1, None]},
+            Passage("p", "x", "", {"url": "u", "n": [1, None]}),
+        ),
+        (
+            {"paragraph_id": "p", "text": "x", "contents": "y"},
+            Passage("p", "x", "", {"contents": "y"}),
+        ),
+        ({"passage_id": 7, "text": "x"}, Passage("7", "x")),
+        (
+            {"passage_id": None, "id": -1.5, "text": "x"},
+            Passage("-1.5", "x", "", {"passage_id": None}),
+        ),
+    ],
+)
+def test_the_keys_of_many_collections(
+    tmp_path: Path, row: dict[str, Any], passage: Passage
+) -> None:
+    assert list(passages.read(file(tmp_path, json.dumps(row)))) == [passage]
+
+
+@pytest.mark.parametrize("header", ["", "docid\ttext\ttitle\n"])
+def test_columns(tmp_path: Path, header: str) -> None:
+    path = file(tmp_path, f"\ufeff{header}p1\t x  y\r\n\n p2 \tz\tA title\r\n")
+    assert list(passages.read(path)) == [Passage("p1", " x  y"), Passage("p2", "z", "A title")]
+
+
+@pytest.mark.parametrize(
+    ("row", "field", "what"),
+    [
+        (
+            '{"text": "x"}',
+            "passage_id",
+            "no id (any of passage_id, paragraph_id, pid, _id, id, docno, docid)",
+        ),
+        (
+            '{"id": "p1"}',
+            "text",
+            "no text (any of text, passage, segment, contents, body)",
+        ),
+        (
+            '{"id": "p1", "text": null}',
+            "text",
+            "no text (any of text, passage, segment, contents, body)",
+        ),
+        ('{"id": "p1", "text": ["x"]}', "text", "must be a string"),
+        ('{"id": "p1", "text": " \\n"}', "text", "passage 'p1' has a blank text"),
+        ('{"id": "", "text": "x"}', "id", "the id is blank"),
+        ('{"id": "\\ud800", "text": "x"}', "id", "broken JSON (Invalid unicode surrogate pair)"),
+        ('{"id": false, "text": "x"}', "id", "must be a string"),
+        ('{"id": "p1", "text": "x", "title": 1}', "title", "must be a string"),
+        ('{"id": "p0", "text": "y"}', "passage_id", "passage 'p0' was on line 1 already"),
+        ('{"id": "p0", "text": "x"}', "passage_id", "passage 'p0' was on line 1 already"),
+        (
+            '{"id": "p1" "text": "x"}',
+            "",
+            "broken JSON (JSON is malformed: expected ',' or '}' (byte 12))",
+        ),
+        ("p1\tx", "", "broken JSON (JSON is malformed: invalid character (byte 0))"),
+        ("[]", "", "Expected `object`, got `array`"),
+    ],
+)
+def test_bad_json_lines(tmp_path: Path, row: str, field: str, what: str) -> None:
+    path = file(tmp_path, f'{{"id": "p0", "text": "x"}}\n\n{row}\n{{"id": "p9", "text": "x"}}')
+    error = fault(passages.read, path)
+    assert (error.line, error.field, error.what) == (3, field, what)
+    skipped = Skipped()
+    assert [passage.passage_id for passage in passages.read(path, skipped)] == ["p0", "p9"]
+    assert skipped.count == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "field", "what"),
+    [
+        ("p1 x", "", "1 column instead of 2 or 3 (id, text, title)"),
+        ("p1\tx\tt\tu", "", "4 columns instead of 2 or 3 (id, text, title)"),
+        ("p1\t ", "text", "passage 'p1' has a blank text"),
+        (" \tx", "column 1", "the id of a passage is blank"),
+        ("p0\tx", "passage_id", "passage 'p0' was on line 1 already"),
+        (b"p1\t\xff", "", "not UTF-8 text (byte 4 of the line)"),
+    ],
+)
+def test_bad_columns(tmp_path: Path, row: str | bytes, field: str, what: str) -> None:
+    data = row.encode() if isinstance(row, str) else row
+    path = file(tmp_path, b"p0\tx\n" + data + b"\np9\tx")
+    error = fault(passages.read, path)
+    assert (error.line, error.field, error.what) == (2, field, what)
+    assert [passage.passage_id for passage in passages.read(path, Skipped())] == ["p0", "p9"]
+
+
+def test_a_line_of_50_megabytes(tmp_path: Path) -> None:
+    text = "word " * 10_000_000
+    path = file(tmp_path, f'{{"id": "p1", "text": "{text}"}}\n{{"id": "p1", "text": "{text}')
+    found = passages.read(path)
+    assert next(found) == Passage("p1", text)
+    with pytest.raises(InputError) as caught:
+        next(found)
+    assert str(caught.value) == f"{path}:2: broken JSON (Input data was truncated)"
+
+
+PASSAGES = st.builds(
+    Passage,
+    SPOKEN,
+    SPOKEN,
+    TEXTS,
+    st.dictionaries(
+        TEXTS.filter(lambda key: key not in {"passage_id", "text", "title"}),
+        st.none() | st.booleans() | st.integers(-(2**63), 2**63) | TEXTS | st.lists(TEXTS),
+        max_size=3,
+    ),
+)
+
+
+@in_one_folder
+@given(st.lists(PASSAGES, min_size=1, unique_by=lambda passage: passage.passage_id))
+def test_what_is_written_reads_back(tmp_path: Path, found: list[Passage]) -> None:
+    path = tmp_path / "passages.jsonl"
+    passages.write(path, found)
+    assert list(passages.read(path)) == found
+
+
+@pytest.mark.parametrize("ending", COMPRESSIONS)
+def test_compressed_passages(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"passages.jsonl{ending}"
+    passages.write(path, [Passage("p", "x", "t", {"id": 3})])
+    assert list(passages.read(path)) == [Passage("p", "x", "t", {"id": 3})]
+
+
+@pytest.mark.parametrize("key", ["passage_id", "text", "title"])
+def test_extra_keys_cannot_hide_the_passage(tmp_path: Path, key: str) -> None:
+    with pytest.raises(InputError, match="the extra keys of passage 'p' hold one of"):
+        passages.write(tmp_path / "p.jsonl", [Passage("p", "x", extra={key: "y"})])

@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from samples import COMPRESSIONS, SPOKEN, TEXTS, fault, file, in_one_folder
+
+from exampp.formats import queries
+from exampp.formats.lines import Skipped
+from exampp.records import Facet, Query
+
+TWO = [Query("q1", "what is x"), Query("q2", "")]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"q1": "what is x", "q2": ""}',
+        '{\n "q1": "what is x",\n\n "q2":\n""}\n',
+        '{"query_id": "q1", "text": "what is x"}\n{"query_id": "q2", "text": ""}\n',
+        '{"number": 1, "_id": "q1", "title": "what is x"}\n\n{"qid": "q2", "query": ""}',
+        '{"topic_id": "q1", "query_text": "what is x", "id": null}\n{"id": "q2", "text": ""}',
+        "q1\twhat is x\nq2\t\n",
+        "\ufeffquery_id\ttext\r\nq1\twhat is x\r\n q2 \t\r\n",
+    ],
+)
+def test_every_layout_gives_the_same_queries(tmp_path: Path, content: str) -> None:
+    assert list(queries.read(file(tmp_path, content))) == TWO
+
+
+def test_ids_that_are_numbers_are_taken_as_written(tmp_path: Path) -> None:
+    rows = '{"query_id": 12345678901234567890123, "text": "a"}\n{"query_id": 1.50, "text": "b"}'
+    assert [query.query_id for query in queries.read(file(tmp_path, rows))] == [
+        "12345678901234567890123",
+        "1.50",
+    ]
+
+
+def test_subtopics(tmp_path: Path) -> None:
+    row = {
+        "query_id": "q",
+        "text": "t",
+        "subtopics": [
+            {"subtopic_id": "a", "text": "x"},
+            {"facet_id": 2},
+            {"id": "c", "title": "z"},
+        ],
+    }
+    assert list(queries.read(file(tmp_path, json.dumps(row)))) == [
+        Query("q", "t", (Facet("a", "x"), Facet("2"), Facet("c", "z")))
+    ]
+
+
+BAD_ROWS = [
+    ('{"query_id": "q1"}', "text", "no text (any of text, query, query_text, title)"),
+    ('{"text": "x"}', "query_id", "no id (any of query_id, qid, topic_id, _id, id)"),
+    ('{"query_id": "  ", "text": "x"}', "query_id", "the id is blank"),
+    ('{"query_id": true, "text": "x"}', "query_id", "must be a string"),
+    ('{"query_id": ["q"], "text": "x"}', "query_id", "must be a string"),
+    ('{"query_id": "q1", "text": 7}', "text", "must be a string"),
+    ('{"query_id": "q1", "text": "x', "", "broken JSON (Input data was truncated)"),
+    ('["q1", "x"]', "", "Expected `object`, got `array`"),
+    ('{"query_id": "q0", "text": "x"}', "query_id", "query 'q0' was on line 1 already"),
+    ('{"query_id": "q1", "text": "", "subtopics": {}}', "subtopics", "must be a list of objects"),
+    (
+        '{"query_id": "q1", "text": "", "subtopics": [{"text": "x"}]}',
+        "subtopics[0].subtopic_id",
+        "no id (any of subtopic_id, facet_id, id)",
+    ),
+    (
+        '{"query_id": "q1", "text": "", "subtopics": [{"id": "a"}, {"id": "a"}]}',
+        "subtopics[1]",
+        "subtopic 'a' occurs twice",
+    ),
+]
+
+
+@pytest.mark.parametrize(("row", "field", "what"), BAD_ROWS)
+def test_bad_json_lines(tmp_path: Path, row: str, field: str, what: str) -> None:
+    around = '{"query_id": "q0", "text": "x"}\n%s\n{"query_id": "q9", "text": "y"}\n'
+    path = file(tmp_path, around % row)
+    error = fault(queries.read, path)
+    assert (error.line, error.field, error.what) == (2, field, what)
+    skipped = Skipped()
+    assert [query.query_id for query in queries.read(path, skipped)] == ["q0", "q9"]
+    assert skipped.count == 1
+
+
+@pytest.mark.parametrize("first", ['{"query_id": "q1", "text": "x', '{"text": "x"}'])
+def test_a_bad_first_line_does_not_turn_rows_into_a_dictionary(tmp_path: Path, first: str) -> None:
+    path = file(tmp_path, first + '\n{"query_id": "q2", "text": "y"}\n')
+    skipped = Skipped()
+    assert list(queries.read(path, skipped)) == [Query("q2", "y")]
+    assert [error.line for error in skipped.first] == [1]
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "field", "what"),
+    [
+        (
+            '{"q1": "a",\n "q2": "b",\n "q1": "a"}',
+            3,
+            "query_id",
+            "query 'q1' was on line 1 already",
+        ),
+        ('{"q1": "a", "q1": "b"}', 1, "query_id", "query 'q1' was on this line already"),
+        ('{"q1": "a",\n "q2": null}', 2, "q2", "the text of a query must be a string"),
+        ('{"q1": "a",\n "q2": {"text": "b"}}', 2, "q2", "the text of a query must be a string"),
+        ('{"q1": "a",\n " ": "b"}', 2, "", "the id of a query is blank"),
+        ('{"q1": "a"\n', 2, "", "broken JSON (expected '}')"),
+        ('["q1", "a"]', 1, "", "broken JSON (expected '{')"),
+        (
+            '{\n"query_id": "q1",\n"text": "x"}',
+            2,
+            "query_id",
+            "a query is spread over several lines",
+        ),
+    ],
+)
+def test_bad_dictionaries(tmp_path: Path, content: str, line: int, field: str, what: str) -> None:
+    error = fault(queries.read, file(tmp_path, content))
+    assert (error.line, error.field, error.what) == (line, field, what)
+
+
+def test_a_bad_entry_of_a_dictionary_can_be_skipped(tmp_path: Path) -> None:
+    skipped = Skipped()
+    path = file(tmp_path, '{"q1": "a",\n"q2": 2,\n"q1": "c",\n"q3": "d"}')
+    assert list(queries.read(path, skipped)) == [Query("q1", "a"), Query("q3", "d")]
+    assert [error.line for error in skipped.first] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("line", "field", "what"),
+    [
+        ("q2 what", "", "1 column instead of 2 (id, text)"),
+        ("q2\twhat\tis", "", "3 columns instead of 2 (id, text)"),
+        (" \twhat", "column 1", "the id of a query is blank"),
+        (b"q2\tcaf\xe9", "", "not UTF-8 text (byte 7 of the line)"),
+        ("q1\twhat", "query_id", "query 'q1' was on line 1 already"),
+        ("query_id\ttext\textra", "", "3 columns instead of 2 (id, text)"),
+    ],
+)
+def test_bad_columns(tmp_path: Path, line: str | bytes, field: str, what: str) -> None:
+    data = line.encode() if isinstance(line, str) else line
+    path = file(tmp_path, b"q1\ta\n\n" + data + b"\nq3\tb")
+    error = fault(queries.read, path)
+    assert (error.line, error.field, error.what) == (3, field, what)
+    assert [query.query_id for query in queries.read(path, Skipped())] == ["q1", "q3"]
+
+
+QUERIES = st.builds(
+    Query,
+    SPOKEN,
+    TEXTS,
+    st.lists(st.builds(Facet, SPOKEN, TEXTS), max_size=3, unique_by=lambda f: f.facet_id).map(
+        tuple
+    ),
+)
+
+
+@in_one_folder
+@given(st.lists(QUERIES, min_size=1, unique_by=lambda query: query.query_id))
+def test_what_is_written_reads_back(tmp_path: Path, found: list[Query]) -> None:
+    path = tmp_path / "queries.jsonl"
+    queries.write(path, found)
+    assert list(queries.read(path)) == found
+
+
+@in_one_folder
+@given(st.dictionaries(SPOKEN.filter(lambda key: key not in queries.ID_KEYS), TEXTS, min_size=2))
+def test_any_dictionary_that_json_can_say(tmp_path: Path, texts: dict[str, str]) -> None:
+    for options in ({"indent": 1}, {"ensure_ascii": False}):
+        path = file(tmp_path, json.dumps(texts, **options))
+        if not set(texts) & set(queries.TEXT_KEYS):
+            assert {query.query_id: query.text for query in queries.read(path)} == texts
+
+
+@pytest.mark.parametrize("ending", COMPRESSIONS)
+def test_compressed_queries(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"queries.jsonl{ending}"
+    queries.write(path, TWO)
+    assert list(queries.read(path)) == TWO
+
+
+def test_real_queries(shared_data: Path) -> None:
+    path = shared_data / "dl19" / "queries.json"
+    found = list(queries.read(path))
+    assert {query.query_id: query.text for query in found} == json.loads(path.read_bytes())
+    assert (len(found), found[0]) == (43, Query("1115776", "what is an aml surveillance analyst"))

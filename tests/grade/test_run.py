@@ -1,0 +1,281 @@
+"""Grading runs: what is asked, what is kept, and what an interrupt or a fault leaves behind."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import exams
+import pytest
+
+import exampp
+from exampp.grade.graders import grading
+from exampp.grade.run import Grading, GradingRun, Progress
+from exampp.llm.base import Ask, Reply, Usage
+from exampp.llm.scripted import Script, ScriptedGrader
+from exampp.prompts import load
+from exampp.records import State
+from exampp.store import runs as leases
+from exampp.store.cells import Exam
+from exampp.store.connection import connect, transaction
+from exampp.store.grades import put_grader
+
+EXAM = Exam("question", "main")
+
+
+def scripted(script: Script, prompt: str = "question-self-rating", **options: object) -> Grading:
+    grader = ScriptedGrader(script, **options)  # type: ignore[arg-type]
+    chosen = load(prompt)
+    return grading(grader, "scripted", chosen, chosen.grades[0])
+
+
+def run(collection: exampp.Collection, how: Grading, **options: object) -> Progress:
+    *_, last = GradingRun(collection._connection, how, EXAM, **options).steps()  # type: ignore[arg-type]
+    return last
+
+
+def asked(how: Grading) -> Counter[tuple[str, str]]:
+    assert isinstance(how.grader, ScriptedGrader)
+    return Counter((ask.item, ask.passage) for ask in how.grader.calls)
+
+
+def grades(collection: exampp.Collection) -> set[tuple[str, str, int, int | None]]:
+    """(item text, passage text, state, rating) of every grade."""
+    return set(
+        collection._connection.execute(
+            "SELECT i.text, p.text, g.state, g.rating FROM grade g "
+            "JOIN item_version i ON i.version = g.item_version "
+            "JOIN passage_version p ON p.version = g.passage_version"
+        )
+    )
+
+
+def test_every_due_cell_is_asked_once_with_the_papers_prompt(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        how = scripted("4")
+        progress = run(collection, how)
+        assert (progress.total, progress.done, progress.states) == (8, 8, {State.GRADED: 8})
+        assert set(asked(how).values()) == {1}
+        ask = how.grader.calls[0]  # type: ignore[attr-defined]
+        assert ask.user.startswith("Can the question be answered based on the available context?")
+        assert ask.user.endswith(f"Question: {ask.item}\nContext: {ask.passage}")
+        assert run(collection, how).total == 0
+
+
+def test_a_changed_text_makes_exactly_its_cells_due(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        run(collection, scripted("4"))
+        passages = tmp_path / "files" / "passages.jsonl"
+        original = passages.read_text()
+        passages.write_text(original.replace("more air", "far more air"))
+        collection.import_files(passages)
+        how = scripted("4")
+        assert run(collection, how).done == 2  # the two questions of q1 on p2
+        assert {passage for _, passage in asked(how)} == {
+            "At sunset the light crosses far more air."
+        }
+        # the old text comes back, and with it its grades
+        passages.write_text(original)
+        collection.import_files(passages)
+        assert run(collection, scripted("4")).total == 0
+
+
+def test_another_prompt_is_another_grader(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        run(collection, scripted("4"))
+        assert run(collection, scripted("blue", "question-answering")).done == 8
+        with pytest.raises(exampp.AmbiguousGrader, match="2 graders fit"):
+            collection.evaluate()
+
+
+def test_equal_texts_are_asked_once(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        twin = tmp_path / "passages.jsonl"
+        twin.write_text('{"id": "p5", "text": "Compasses point north."}\n')
+        extra = tmp_path / "twin.run"
+        extra.write_text("q1 Q0 p5 1 1.0 gamma\n")
+        collection.import_files(twin, extra)
+        how = scripted("4")
+        progress = run(collection, how)
+        assert (progress.total, progress.asked, progress.done) == (10, 8, 10)
+        # and a bank that shares a question costs nothing for it
+        bank = tmp_path / "second.tsv"
+        bank.write_text("query_id\tquestion\nq2\tWhat makes a magnet?\nq2\tWhat is a pole?\n")
+        collection.import_files(bank, bank="second")
+        more = GradingRun(collection._connection, scripted("4"), Exam("question", "second"))
+        *_, last = more.steps()
+        assert (last.total, last.copied, last.asked) == (4, 2, 2)
+
+
+def test_what_cannot_be_read_is_kept_and_stays_due(tmp_path: Path) -> None:
+    replies = {
+        "What does air scatter?": "7",
+        "Why are sunsets red?": Reply("4", truncated=True),
+        "What makes a magnet?": "I'm sorry, but I can't help with that.",
+    }
+    with exams.make(tmp_path) as collection:
+        progress = run(collection, scripted(replies))
+        assert progress.states == {State.UNPARSED: 3, State.TRUNCATED: 3, State.REFUSED: 2}
+        assert {state for _, _, state, rating in grades(collection) if rating is None} == {1, 2, 3}
+        kept = collection._connection.execute("SELECT DISTINCT reply FROM grade ORDER BY 1")
+        assert [row[0] for row in kept] == ["4", "7", "I'm sorry, but I can't help with that."]
+        assert run(collection, scripted(replies), select="failed").total == 8
+        assert run(collection, scripted(replies), select="new").total == 0
+
+
+def test_failures_never_replace_a_rating(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        how = scripted("4", faults={"What makes a magnet?": "timeout"})
+        assert run(collection, how).states == {State.GRADED: 6, State.FAILED: 2}
+        reason = collection._connection.execute(
+            "SELECT DISTINCT detail FROM grade WHERE state = 4"
+        ).fetchall()
+        assert reason == [('{"reason":"timeout"}',)]
+        mended = grading(
+            ScriptedGrader("4", faults={"What makes a magnet?": "timeout"}),
+            "scripted",
+            load("question-self-rating"),
+            "question",
+        )
+        mended.grader._faults.clear()  # type: ignore[attr-defined]
+        assert run(collection, mended, select="failed").done == 2
+        assert {state for _, _, state, _ in grades(collection)} == {0}
+
+
+def test_many_failures_in_a_row_stop_the_run(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        how = scripted("4", faults=dict.fromkeys(exams.QUESTIONS["q1"], "no such model"))
+        with pytest.raises(exampp.Unfinished, match=r"3 failures in a row, .*no such model"):
+            run(collection, how, max_failures=3)
+        assert len(grades(collection)) == 3
+        assert sum(asked(how).values()) == 3
+        # it goes on where it was, with a grader that answers
+        assert run(collection, how, select="new", max_failures=99).done == 5
+
+
+def test_an_interrupt_keeps_what_was_answered(tmp_path: Path) -> None:
+    count = 0
+
+    def reply(_: Ask) -> str:
+        nonlocal count
+        count += 1
+        if count == 4:
+            raise KeyboardInterrupt
+        return "4"
+
+    with exams.make(tmp_path) as collection:
+        with pytest.raises(KeyboardInterrupt):
+            run(collection, scripted(reply))
+        assert len(grades(collection)) == 3
+        assert run(collection, scripted(reply)).done == 5
+        assert {rating for *_, rating in grades(collection)} == {4}
+
+
+def test_stop_finishes_what_is_in_flight(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        how = scripted("4", look_ahead=3)
+        grading_run = GradingRun(collection._connection, how, EXAM)
+        seen = 0
+
+        def stopping(ask: Ask) -> str:
+            nonlocal seen
+            seen += 1
+            if seen == 2:
+                grading_run.stop()
+            return "4"
+
+        how.grader._line = stopping  # type: ignore[attr-defined]
+        *_, last = grading_run.steps()
+        assert (last.done, last.total, len(grades(collection))) == (3, 8, 3)
+
+
+def test_a_query_that_another_process_grades_is_left_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with exams.make(tmp_path) as collection:
+        how = scripted("4")
+        other = connect(collection.path)
+        with transaction(other):
+            key = put_grader(other, how.identity)
+            assert leases.claim(other, key, 1, "elsewhere:1:0")
+        waits = 0
+
+        def wait(_: float) -> None:
+            nonlocal waits
+            waits += 1
+            # meanwhile the other one grades two of the six cells of q1 and gives the query back
+            with transaction(other):
+                other.execute(
+                    "INSERT INTO grade (grader, item_version, passage_version, state, rating) "
+                    "SELECT ?, 1, version, 0, 5 FROM passage_version WHERE passage < 3",
+                    (key,),
+                )
+                leases.release(other, key, "elsewhere:1:0", [1])
+
+        monkeypatch.setattr("exampp.grade.run.time.sleep", wait)
+        progress = run(collection, how)
+        assert (progress.done, progress.elsewhere, waits) == (6, 2, 1)
+        assert len(grades(collection)) == 8
+        assert other.execute("SELECT * FROM lease").fetchall() == []
+        other.close()
+
+
+def test_the_lease_of_a_dead_process_is_taken_over(tmp_path: Path) -> None:
+    import socket
+    import subprocess
+    import sys
+
+    child = subprocess.Popen([sys.executable, "-c", "pass"])
+    child.wait()
+    with exams.make(tmp_path) as collection:
+        how = scripted("4")
+        with transaction(collection._connection):
+            key = put_grader(collection._connection, how.identity)
+            owner = f"{socket.gethostname()}:{child.pid}:1"
+            leases.claim(collection._connection, key, 1, owner)
+        assert run(collection, how).done == 8
+
+
+def test_answers_are_verified_against_the_key(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        bank = tmp_path / "keyed.tsv"
+        bank.write_text(
+            "query_id\tquestion\tanswer\nq1\tWhat does air scatter?\tblue light|light\n"
+        )
+        collection.import_files(bank, bank="keyed")
+        how = scripted(
+            lambda ask: "Blue Light." if "scatters" in ask.passage else "unanswerable",
+            "question-answering",
+        )
+        *_, last = GradingRun(collection._connection, how, Exam("question", "keyed")).steps()
+        assert last.states == {State.GRADED: 3}
+        rows = collection._connection.execute(
+            "SELECT rating, detail FROM grade ORDER BY rating DESC"
+        )
+        (rating, detail), *others = rows.fetchall()
+        assert rating == 1
+        assert '"key":"blue light"' in detail
+        assert '"span":[13,23]' in detail
+        assert [row[0] for row in others] == [0, 0]
+
+
+def test_label_probabilities_become_confidence_and_expected_rating(tmp_path: Path) -> None:
+    scores = {"0": 0.125, "4": 0.5, "5": 0.375}
+    with exams.make(tmp_path) as collection:
+        run(collection, scripted(Reply("4", scores=scores, usage=Usage(10, 4, 1))))
+        (confidence, detail), *_ = collection._connection.execute(
+            "SELECT confidence, detail FROM grade"
+        )
+        assert confidence == 0.5
+        assert '"expected":3.875' in detail
+        spent = leases.spent_by(collection._connection, 1)
+        assert spent[1:] == (8, 8, 80, 32, 8)
+
+
+def test_grades_survive_the_closing_of_the_collection(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        run(collection, scripted("4"))
+        path = collection.path
+    with exampp.Collection(path) as again:
+        board = again.evaluate(["Cover@20"], min_rating=4)
+        assert {row.system: row.mean for row in board.rows} == {"alpha": 1.0, "beta": 1.0}

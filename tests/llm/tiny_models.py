@@ -1,0 +1,198 @@
+"""Tiny models with random weights and tokenizers of their own, saved to disk in about a second.
+
+Random weights say nothing sensible, so `teach` sets the output layer of a T5 so that it replies
+with a label and then ends: as FLAN-T5 does, and unlike random weights, which never end.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+LABELS = ("0", "1", "2", "3", "4", "5")
+WORDS = (
+    "river lake stone bridge tower market garden winter letter Passage tells of the and a What is "
+    "said in text Rate from to Question Context Answer it long was who when where city king year"
+).split()
+CHAT_TEMPLATE = (
+    "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n"
+    "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+_CHARACTERS = [c for c in string.printable if c.isprintable() and c != " "]
+
+
+def _t5_tokenizer(split_zero: bool) -> Any:
+    from transformers import T5Tokenizer
+
+    pieces = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -3.0)]
+    pieces += [(c, -8.0) for c in _CHARACTERS]
+    pieces += [("▁" + c, -6.0) for c in LABELS if c != "0" or not split_zero]
+    pieces += [("▁" + word, -5.0) for word in [*WORDS, "Yes", "No"]]
+    return T5Tokenizer(vocab=pieces, extra_ids=2)
+
+
+def build_t5(folder: Path, *, split_zero: bool = False, taught: bool = False) -> Path:
+    """A T5 of 2 + 2 layers; with `split_zero`, `0` is two pieces, as in the real FLAN-T5."""
+    import torch
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    tokenizer = _t5_tokenizer(split_zero)
+    torch.manual_seed(1)
+    config = T5Config(
+        vocab_size=len(tokenizer),
+        d_model=32,
+        d_kv=8,
+        d_ff=64,
+        num_layers=2,
+        num_heads=4,
+        feed_forward_proj="gated-gelu",
+        tie_word_embeddings=False,
+        decoder_start_token_id=0,
+        initializer_factor=3.0,
+    )
+    model = T5ForConditionalGeneration(config).eval()
+    if taught:
+        teach(model, tokenizer, LABELS)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def teach(model: Any, tokenizer: Any, labels: Sequence[str]) -> None:
+    """Make labels, and an end behind each of them, the likeliest replies of a T5.
+
+    For each way that a reply can start, the mean of the last hidden states is taken over some
+    prompts; the dual basis of these means gives directions in which the output rows of the tokens
+    that are to follow can be raised without raising them elsewhere.
+    """
+    import torch
+
+    eos = tokenizer.eos_token_id
+    sequences = [tokenizer(label, add_special_tokens=False)["input_ids"] for label in labels]
+    follows: dict[tuple[int, ...], set[int]] = {}
+    for ids in sequences:
+        for length in range(len(ids) + 1):
+            follows.setdefault(tuple(ids[:length]), set()).add([*ids, eos][length])
+    prompts = [f"Question: What is the {word} Context: {word} {n}" for n, word in enumerate(WORDS)]
+    batch = tokenizer(prompts, return_tensors="pt", padding=True)
+    means = []
+    with torch.inference_mode():
+        for start in follows:
+            steps = torch.tensor([[0, *start]]).expand(len(prompts), -1)
+            out = model(**batch, decoder_input_ids=steps, output_hidden_states=True)
+            means.append(out.decoder_hidden_states[-1][:, -1].mean(0))
+        duals = torch.linalg.pinv(torch.stack(means)).T
+        rows = model.lm_head.weight
+        rows *= 0.3
+        for direction, tokens in zip(duals, follows.values(), strict=True):
+            for token in tokens:
+                rows[token] += 14 * direction
+
+
+def build_llama(folder: Path, *, chat: bool = True) -> Path:
+    """A Llama of 2 layers with a byte-level BPE, and a chat template if wanted."""
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    special = ["<|end|>", "<|im_start|>", "<|im_end|>"]
+    bpe = Tokenizer(models.BPE())
+    bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=400, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+    )
+    bpe.train_from_iterator([" ".join(WORDS), "0 1 2 3 4 5 6 7 8 9 user assistant"] * 4, trainer)
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=bpe, eos_token="<|im_end|>", pad_token="<|end|>", model_max_length=1024
+    )
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<|im_start|>"]})
+    if chat:
+        tokenizer.chat_template = CHAT_TEMPLATE
+    torch.manual_seed(2)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=1024,
+        eos_token_id=2,
+        bos_token_id=None,
+        pad_token_id=0,
+        initializer_range=0.3,
+    )
+    LlamaForCausalLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def build_bert(folder: Path) -> Path:
+    """A BERT of 2 layers for extractive question answering, of at most 64 tokens."""
+    import torch
+    from transformers import BertConfig, BertForQuestionAnswering, BertTokenizer
+
+    words = sorted({word.lower() for word in WORDS})
+    characters = [c for c in _CHARACTERS if not c.isupper()]
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *characters]
+    tokens += ["##" + c for c in characters if c.isalnum()] + [w for w in words if len(w) > 1]
+    tokenizer = BertTokenizer(vocab={t: i for i, t in enumerate(tokens)}, model_max_length=64)
+    torch.manual_seed(3)
+    config = BertConfig(
+        vocab_size=len(tokens),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        max_position_embeddings=64,
+        initializer_range=0.3,
+    )
+    BertForQuestionAnswering(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread() -> Iterator[None]:
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_t5(tmp_path_factory.mktemp("tiny-t5"))
+
+
+@pytest.fixture(scope="session")
+def t5_taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_t5(tmp_path_factory.mktemp("tiny-t5-taught"), taught=True)
+
+
+@pytest.fixture(scope="session")
+def t5_split(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_t5(tmp_path_factory.mktemp("tiny-t5-split"), split_zero=True, taught=True)
+
+
+@pytest.fixture(scope="session")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_llama(tmp_path_factory.mktemp("tiny-llama"))
+
+
+@pytest.fixture(scope="session")
+def llama_plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_llama(tmp_path_factory.mktemp("tiny-llama-plain"), chat=False)
+
+
+@pytest.fixture(scope="session")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_bert(tmp_path_factory.mktemp("tiny-bert"))

@@ -1,0 +1,91 @@
+"""The house's order: a package imports only from rows above it, and only one room knows SQL."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import exampp
+
+ROOT = Path(exampp.__file__).parent
+ROWS = {
+    "errors": 0,
+    "records": 0,
+    "prompts": 1,
+    "formats": 2,
+    "llm": 2,
+    "store": 2,
+    "analyze": 2,
+    "report": 2,
+    "inputs": 3,
+    "grade": 3,
+    "evaluate": 3,
+    "demo": 3,
+    "graded": 4,
+    "collection": 5,
+    "cli": 6,
+}
+SAME_ROW = {("records", "errors")}
+"""Neighbours of one row that may import each other."""
+LIMITS = {"": 500, "formats/workbench.py": 540}
+"""Lines of a module at most, and the exceptions."""
+
+
+def modules() -> list[Path]:
+    return sorted(ROOT.rglob("*.py"))
+
+
+def package_of(module: Path) -> str:
+    return module.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imported(module: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            if name.startswith("exampp."):
+                yield name.split(".")[1]
+
+
+@pytest.mark.parametrize("module", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_go_up(module: Path) -> None:
+    package = package_of(module)
+    if package in ("__init__", "__main__"):
+        return
+    for other in imported(module):
+        if other != package and (package, other) not in SAME_ROW:
+            assert ROWS[other] < ROWS[package], f"{package} imports {other}"
+
+
+def test_every_package_has_a_row() -> None:
+    assert {package_of(module) for module in modules()} - {"__init__", "__main__"} == set(ROWS)
+
+
+@pytest.mark.parametrize("module", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_only_the_store_knows_sql(module: Path) -> None:
+    text = module.read_text(encoding="utf-8")
+    if package_of(module) != "store":
+        assert ".execute(" not in text
+        assert ".executemany(" not in text
+
+
+@pytest.mark.parametrize("module", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_modules_stay_readable(module: Path) -> None:
+    name = str(module.relative_to(ROOT))
+    lines = module.read_text(encoding="utf-8").count("\n")
+    assert lines <= LIMITS.get(name, LIMITS[""])
+
+
+def test_public_names_resolve() -> None:
+    assert exampp.__all__ == sorted(exampp.__all__, key=str)
+    for name in exampp.__all__:
+        assert getattr(exampp, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = exampp.nothing
