@@ -122,6 +122,8 @@ def test_json_faults_name_the_field() -> None:
     with pytest.raises(InputError) as caught:
         decode_json(b'{"a": [1, "x"]}', decoder, "f", 7)
     assert str(caught.value) == "f:7, [...][1]: Expected `int`, got `str`"
+    with pytest.raises(InputError, match=r"not UTF-8 text \(byte 3 of the line\)"):
+        decode_json(b'["\xff"]', msgspec.json.Decoder(), "f", 7)
     for broken in (b'{"a": [1', b"[" * 100_000):
         with pytest.raises(InputError, match="broken JSON"):
             decode_json(broken, msgspec.json.Decoder(), "f", 7)

@@ -70,7 +70,12 @@ def test_columns(tmp_path: Path, header: str) -> None:
         ('{"id": "p1", "text": ["x"]}', "text", "must be a string"),
         ('{"id": "p1", "text": " \\n"}', "text", "passage 'p1' has a blank text"),
         ('{"id": "", "text": "x"}', "id", "the id is blank"),
-        ('{"id": "\\ud800", "text": "x"}', "id", "broken JSON (Invalid unicode surrogate pair)"),
+        (
+            '{"id": "\\udc00", "text": "x"}',
+            "",
+            "broken JSON (JSON is malformed: invalid utf-16 surrogate pair (byte 14))",
+        ),
+        (b'{"id": "p1", "text": "x", "url": "\xff"}', "", "not UTF-8 text (byte 35 of the line)"),
         ('{"id": false, "text": "x"}', "id", "must be a string"),
         ('{"id": "p1", "text": "x", "title": 1}', "title", "must be a string"),
         ('{"id": "p0", "text": "y"}', "passage_id", "passage 'p0' was on line 1 already"),
@@ -84,8 +89,10 @@ def test_columns(tmp_path: Path, header: str) -> None:
         ("[]", "", "Expected `object`, got `array`"),
     ],
 )
-def test_bad_json_lines(tmp_path: Path, row: str, field: str, what: str) -> None:
-    path = file(tmp_path, f'{{"id": "p0", "text": "x"}}\n\n{row}\n{{"id": "p9", "text": "x"}}')
+def test_bad_json_lines(tmp_path: Path, row: str | bytes, field: str, what: str) -> None:
+    data = row.encode() if isinstance(row, str) else row
+    around = b'{"id": "p0", "text": "x"}\n\n%s\n{"id": "p9", "text": "x"}'
+    path = file(tmp_path, around % data)
     error = fault(passages.read, path)
     assert (error.line, error.field, error.what) == (3, field, what)
     skipped = Skipped()

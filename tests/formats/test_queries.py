@@ -89,9 +89,14 @@ def test_bad_json_lines(tmp_path: Path, row: str, field: str, what: str) -> None
     assert skipped.count == 1
 
 
-@pytest.mark.parametrize("first", ['{"query_id": "q1", "text": "x', '{"text": "x"}'])
-def test_a_bad_first_line_does_not_turn_rows_into_a_dictionary(tmp_path: Path, first: str) -> None:
-    path = file(tmp_path, first + '\n{"query_id": "q2", "text": "y"}\n')
+@pytest.mark.parametrize(
+    "first",
+    [b'{"query_id": "q1", "text": "x', b'{"text": "x"}', b'{"query_id": "q1", "text\xff": ""}'],
+)
+def test_a_bad_first_line_does_not_turn_rows_into_a_dictionary(
+    tmp_path: Path, first: bytes
+) -> None:
+    path = file(tmp_path, first + b'\n{"query_id": "q2", "text": "y"}\n')
     skipped = Skipped()
     assert list(queries.read(path, skipped)) == [Query("q2", "y")]
     assert [error.line for error in skipped.first] == [1]

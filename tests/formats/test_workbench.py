@@ -15,7 +15,7 @@ from exampp.errors import InputError
 from exampp.formats import workbench
 from exampp.formats.lines import Skipped
 from exampp.formats.workbench_gradebook import read_grades
-from exampp.records import GraderIdentity, State
+from exampp.records import GraderIdentity, Sheet, State
 from exampp.records.gradebook import MISSING
 
 RATED = {
@@ -216,7 +216,7 @@ def test_our_own_graders_come_back_as_themselves(tmp_path: Path) -> None:
     grader = GraderIdentity("draft", "draft", "nugget", 0, 5, {"revision": "1"})
     (pool,) = workbench.read(file_of(tmp_path / "in.jsonl", ["q", [passage()]]))
     sheet = pool.passages[0].sheets[0]
-    bare = workbench.Sheet(grader, sheet.grades)
+    bare = Sheet(grader, sheet.grades)
     entry = workbench.sheet_json(bare)
     path = file_of(tmp_path / "own.jsonl", ["q", [passage(exam_grades=[entry])]])
     (again,) = workbench.read(path)

@@ -108,7 +108,7 @@ def test_equal_texts_are_asked_once(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_is_kept_and_stays_due(tmp_path: Path) -> None:
-    replies = {
+    replies: dict[str, str | Reply] = {
         "What does air scatter?": "7",
         "Why are sunsets red?": Reply("4", truncated=True),
         "What makes a magnet?": "I'm sorry, but I can't help with that.",

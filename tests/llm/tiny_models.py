@@ -1,7 +1,9 @@
 """Tiny models with random weights and tokenizers of their own, saved to disk in about a second.
 
-Random weights say nothing sensible, so `teach` sets the output layer of a T5 so that it replies
-with a label and then ends: as FLAN-T5 does, and unlike random weights, which never end.
+Random weights never end a reply, so `teach` trains a T5 to reply as FLAN-T5 does to the rating
+prompts: with a label, and nothing behind it.
+
+Test modules import this one before they name it as a plugin: PYTEST_DONT_REWRITE.
 """
 
 from __future__ import annotations
@@ -14,10 +16,11 @@ from typing import Any
 import pytest
 
 LABELS = ("0", "1", "2", "3", "4", "5")
-WORDS = (
-    "river lake stone bridge tower market garden winter letter Passage tells of the and a What is "
-    "said in text Rate from to Question Context Answer it long was who when where city king year"
-).split()
+_TEXT = """
+river lake stone bridge tower market garden winter letter Passage tells of the and a What is 
+said in text Rate from to Question Context Answer it long was who when where city king year
+"""
+WORDS = tuple(_TEXT.split())
 CHAT_TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n"
     "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
@@ -52,7 +55,6 @@ def build_t5(folder: Path, *, split_zero: bool = False, taught: bool = False) ->
         feed_forward_proj="gated-gelu",
         tie_word_embeddings=False,
         decoder_start_token_id=0,
-        initializer_factor=3.0,
     )
     model = T5ForConditionalGeneration(config).eval()
     if taught:
@@ -62,35 +64,20 @@ def build_t5(folder: Path, *, split_zero: bool = False, taught: bool = False) ->
     return folder
 
 
-def teach(model: Any, tokenizer: Any, labels: Sequence[str]) -> None:
-    """Make labels, and an end behind each of them, the likeliest replies of a T5.
-
-    For each way that a reply can start, the mean of the last hidden states is taken over some
-    prompts; the dual basis of these means gives directions in which the output rows of the tokens
-    that are to follow can be raised without raising them elsewhere.
-    """
+def teach(model: Any, tokenizer: Any, labels: Sequence[str], steps: int = 60) -> None:
+    """Train a T5 for a second to reply with some label and to end there, unsure which label."""
     import torch
 
-    eos = tokenizer.eos_token_id
-    sequences = [tokenizer(label, add_special_tokens=False)["input_ids"] for label in labels]
-    follows: dict[tuple[int, ...], set[int]] = {}
-    for ids in sequences:
-        for length in range(len(ids) + 1):
-            follows.setdefault(tuple(ids[:length]), set()).add([*ids, eos][length])
     prompts = [f"Question: What is the {word} Context: {word} {n}" for n, word in enumerate(WORDS)]
     batch = tokenizer(prompts, return_tensors="pt", padding=True)
-    means = []
-    with torch.inference_mode():
-        for start in follows:
-            steps = torch.tensor([[0, *start]]).expand(len(prompts), -1)
-            out = model(**batch, decoder_input_ids=steps, output_hidden_states=True)
-            means.append(out.decoder_hidden_states[-1][:, -1].mean(0))
-        duals = torch.linalg.pinv(torch.stack(means)).T
-        rows = model.lm_head.weight
-        rows *= 0.3
-        for direction, tokens in zip(duals, follows.values(), strict=True):
-            for token in tokens:
-                rows[token] += 14 * direction
+    replies = [labels[n * 7 % len(labels)] for n in range(len(prompts))]
+    targets = tokenizer(replies, return_tensors="pt", padding=True)["input_ids"]
+    targets[targets == tokenizer.pad_token_id] = -100
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        model(**batch, labels=targets).loss.backward()
+        optimizer.step()
 
 
 def build_llama(folder: Path, *, chat: bool = True) -> Path:

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-import msgspec
-
 from exampp.errors import InputError
 from exampp.formats import passages, queries
 from exampp.formats.lines import plain_name, read_lines
@@ -51,7 +49,7 @@ class _Sample:
 def _sample(path: str | Path) -> _Sample:
     data = [line for _, line in islice(read_lines(path), _SAMPLE)]
     keys: frozenset[str] = frozenset()
-    with suppress(msgspec.DecodeError, RecursionError):
+    with suppress(ValueError, RecursionError):
         keys = frozenset(OBJECT.decode(data[0]))
     lines = tuple(line.decode(errors="replace") for line in data)
     pair = _FIRST_PAIR.match("\n".join(lines))

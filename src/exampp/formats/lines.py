@@ -193,7 +193,7 @@ def _damaged(path: Path, lines: int | None, error: Exception) -> InputError:
     return InputError(what + reached, file=path, mend="Copy or download the file again")
 
 
-def _not_utf8(path: str | Path, line: int, byte: int) -> InputError:
+def _not_utf8(path: str | Path, line: int | None, byte: int) -> InputError:
     return InputError(
         f"not UTF-8 text (byte {byte} of the line)",
         file=path,
@@ -202,7 +202,7 @@ def _not_utf8(path: str | Path, line: int, byte: int) -> InputError:
     )
 
 
-def text_of(line: bytes, path: str | Path, number: int) -> str:
+def text_of(line: bytes, path: str | Path, number: int | None) -> str:
     """The line as text; InputError where it is not UTF-8."""
     try:
         return line.decode("utf-8")
@@ -220,12 +220,19 @@ def decode_json(
     line: bytes, decoder: msgspec.json.Decoder[T], path: str | Path, number: int | None
 ) -> T:
     """Decode one JSON value of the decoder's type; InputError with the field that does not fit."""
+    if not line.isascii():
+        # msgspec leaves parts that it need not look into unchecked, and says only which byte.
+        text_of(line, path, number)
     try:
         return decoder.decode(line)
     except msgspec.ValidationError as error:
         what, _, place = str(error).partition(" - at `")
         raise InputError(
             what, file=path, line=number, field=place.rstrip("`").removeprefix("$").lstrip(".")
+        ) from None
+    except UnicodeDecodeError:
+        raise InputError(
+            "not UTF-8 text", file=path, line=number, mend="Convert the file to UTF-8"
         ) from None
     except (msgspec.DecodeError, RecursionError) as error:
         raise InputError(f"broken JSON ({error})", file=path, line=number) from None

@@ -57,5 +57,3 @@ def _string(fields: Fields, key: str) -> str:
         return _STRING.decode(fields[key])
     except msgspec.ValidationError:
         raise InputError("must be a string", field=key) from None
-    except msgspec.DecodeError as error:
-        raise InputError(f"broken JSON ({error})", field=key) from None

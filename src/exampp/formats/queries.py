@@ -54,7 +54,7 @@ def _is_a_query(head: bytes) -> bool:
     """Whether a line that starts an object is one query and not a dictionary of queries."""
     try:
         keys = OBJECT.decode(head).keys()
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, RecursionError):
         # A broken or cut line: the faults are better told line by line.
         return _STARTS_A_QUERY.match(head) is not None
     return not keys.isdisjoint(ID_KEYS + TEXT_KEYS)

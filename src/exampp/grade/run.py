@@ -15,7 +15,7 @@ import socket
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -66,7 +66,7 @@ class Progress:
     elsewhere: int = 0
     asked: int = 0
     states: Counter[State] = field(default_factory=Counter)
-    spent: Spent = Spent()
+    spent: Spent = field(default_factory=Spent)
 
 
 class _Waiting(NamedTuple):

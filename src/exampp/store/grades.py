@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from exampp.records import Grade, GraderIdentity, State
-from exampp.store.interning import to_json
+from exampp.store.interning import from_json, to_json
 
 GradeRow = tuple[int, int, int, int, int | None, str | None, str, float | None, str | None]
 """grader, item_version, passage_version, state, rating, reply, rule, confidence, detail."""
@@ -85,6 +85,68 @@ def put_grades(connection: sqlite3.Connection, rows: Iterable[GradeRow]) -> None
         "confidence IS NOT excluded.confidence OR detail IS NOT excluded.detail)",
         rows,
     )
+
+
+class KeptReply(NamedTuple):
+    """A raw reply with what is needed to read it again."""
+
+    item_version: int
+    passage_version: int
+    item: str
+    keys: tuple[str, ...]
+    passage: str
+    reply: str
+    state: State
+    rating: int | None
+    detail: dict[str, Any] | None
+
+
+_KEPT = """
+SELECT g.item_version, g.passage_version, coalesce(v.text, ''), i.answers,
+    CASE p.title WHEN '' THEN p.text ELSE p.title || char(10) || p.text END,
+    g.reply, g.state, g.rating, g.detail
+FROM grade g JOIN item_version v ON v.version = g.item_version JOIN item i USING (item)
+JOIN passage_version p ON p.version = g.passage_version
+WHERE g.grader = ? AND g.item_version = ? AND g.reply IS NOT NULL
+"""
+
+
+def kept_replies(connection: sqlite3.Connection, grader: int) -> Iterator[KeptReply]:
+    """All replies of a grader that were kept, item by item; grades may be rewritten meanwhile."""
+    items = connection.execute(
+        "SELECT DISTINCT item_version FROM grade WHERE grader = ? ORDER BY 1", (grader,)
+    )
+    for (item_version,) in items.fetchall():
+        for row in connection.execute(_KEPT, (grader, item_version)).fetchall():
+            version, passage_version, item, keys, passage, reply, state, rating, detail = row
+            yield KeptReply(
+                version,
+                passage_version,
+                item,
+                tuple(json.loads(keys)),
+                passage,
+                reply,
+                State(state),
+                rating,
+                from_json(detail),
+            )
+
+
+def rewrite_grades(connection: sqlite3.Connection, rows: Iterable[GradeRow]) -> None:
+    """Replace grades by others made from the same replies, ratings by failures too."""
+    connection.executemany("INSERT OR REPLACE INTO grade VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+
+def failure_reasons(
+    connection: sqlite3.Connection, grader: int, most: int = 5
+) -> list[tuple[str, int]]:
+    """The most frequent reasons why cells of a grader have no grade, with their numbers."""
+    rows = connection.execute(
+        "SELECT coalesce(json_extract(detail, '$.reason'), rule), state, count(*) AS n FROM grade "
+        "WHERE grader = ? AND state <> 0 GROUP BY 1, 2 ORDER BY n DESC LIMIT ?",
+        (grader, most),
+    )
+    return [(f"{State(state).name.lower()}: {why}", count) for why, state, count in rows]
 
 
 def put_sheets(

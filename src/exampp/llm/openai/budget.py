@@ -57,25 +57,31 @@ class Spent:
     lost: float = 0.0
 
 
-class Budget:
-    """The counters and their limits, shared by the thread that pulls asks and the one that sends.
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a grader may spend; `max_cost` in the currency of the price.
 
     Raises:
         InputError: `max_cost` without a price.
 
     """
 
-    def __init__(
-        self,
-        max_requests: int | None = None,
-        max_cost: float | None = None,
-        price: Price | None = None,
-    ) -> None:
-        if max_cost is not None and price is None:
+    max_requests: int | None = None
+    max_cost: float | None = None
+    price: Price | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_cost is not None and self.price is None:
             raise InputError("max_cost needs a price", mend="Give the price per million tokens")
-        self._max_requests = max_requests
-        self._max_cost = max_cost
-        self._price = price
+
+
+class Budget:
+    """Counters and limits, shared by the thread that pulls asks and the one that sends requests."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._max_requests = limits.max_requests
+        self._max_cost = limits.max_cost
+        self._price = limits.price
         self._lock = threading.Lock()
         self._spent = Spent()
         self._granted = 0

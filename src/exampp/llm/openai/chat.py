@@ -20,6 +20,9 @@ TOP_LOGPROBS = 20
 """Most servers give no more."""
 
 JSON_NAME = "grade"
+_MESSAGE_KEYS = ("model", "messages", "input", "state", "questions", "stream", "n")
+_REPLY_KEYS = ("temperature", "seed", "max_tokens", "logprobs", "top_logprobs", "response_format")
+OWN_KEYS = frozenset(_MESSAGE_KEYS + _REPLY_KEYS)
 
 
 def encodable(text: str) -> str:
@@ -33,34 +36,57 @@ def encodable(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """What every request says; None leaves a parameter to the server.
+    """How a model is to reply; what is None is left to the server.
 
-    `limit_name` is what the server calls `max_tokens`; `extra` is put into the body as it is.
+    `max_tokens` bounds a reply that is a text or JSON. `extra_body` is put into every request as
+    it is, for what one server has and others do not; it is part of a grader's settings and no
+    place for secrets.
+
+    Raises:
+        InputError: `extra_body` sets what the grader sets itself.
+
     """
 
-    model: str
     temperature: float | None = 0.0
     seed: int | None = 0
     max_tokens: int | None = 512
+    extra_body: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        own = sorted(OWN_KEYS & self.extra_body.keys())
+        if own:
+            what = f"extra_body sets {', '.join(own)}"
+            raise InputError(what, field="extra_body", mend="These have arguments of their own")
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """Makes requests for one model; `limit_name` is what its server calls `max_tokens`."""
+
+    model: str
+    sampling: Sampling = field(default_factory=Sampling)
     limit_name: str = "max_tokens"
-    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def body(self, system: str, user: str, max_tokens: int | None) -> dict[str, Any]:
         """A request with these texts."""
         messages = [{"role": "system", "content": encodable(system)}] if system else []
         messages.append({"role": "user", "content": encodable(user)})
-        body: dict[str, Any] = {"model": self.model, "messages": messages}
-        given = {"temperature": self.temperature, "seed": self.seed, self.limit_name: max_tokens}
-        body |= {name: value for name, value in given.items() if value is not None}
-        return body | self.extra
+        sampling = self.sampling
+        given = {
+            "temperature": sampling.temperature,
+            "seed": sampling.seed,
+            self.limit_name: max_tokens,
+        }
+        named = {name: value for name, value in given.items() if value is not None}
+        return {"model": self.model, "messages": messages, **named, **sampling.extra_body}
 
     def settings(self, max_tokens: int | None) -> dict[str, Any]:
         """What of it determines a reply, JSON-able."""
         given = {
-            "temperature": self.temperature,
-            "seed": self.seed,
+            "temperature": self.sampling.temperature,
+            "seed": self.sampling.seed,
             "max_tokens": max_tokens,
-            "extra_body": dict(self.extra) or None,
+            "extra_body": dict(self.sampling.extra_body) or None,
         }
         return {name: value for name, value in given.items() if value is not None}
 
@@ -172,7 +198,7 @@ class Mode(Protocol):
 class TextMode:
     """The reply is what the model writes; with a `schema` it writes nothing else than such JSON."""
 
-    sampling: Sampling
+    chat: Chat
     schema: Mapping[str, Any] | None = None
 
     path = PATH
@@ -181,12 +207,12 @@ class TextMode:
     @property
     def max_written(self) -> int | None:
         """Tokens of a reply at most; None if there is no limit."""
-        return self.sampling.max_tokens
+        return self.chat.sampling.max_tokens
 
     def settings(self) -> dict[str, Any]:
         """What determines a reply, JSON-able."""
         chosen = {"decode": "json", "schema": self.schema} if self.schema else {"decode": "text"}
-        return {**chosen, **self.sampling.settings(self.sampling.max_tokens)}
+        return {**chosen, **self.chat.settings(self.max_written)}
 
     def texts(self, ask: Ask) -> tuple[str, ...]:
         """The two messages."""
@@ -194,7 +220,7 @@ class TextMode:
 
     def body(self, asks: Sequence[Ask]) -> dict[str, Any]:
         """The request for one ask."""
-        body = self.sampling.body(asks[0].system, asks[0].user, self.sampling.max_tokens)
+        body = self.chat.body(asks[0].system, asks[0].user, self.max_written)
         if self.schema:
             schema = {"name": JSON_NAME, "strict": True, "schema": self.schema}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}

@@ -187,7 +187,7 @@ def stream(engine: Engine, source: Source, look_ahead: int) -> Iterator[tuple[As
 
 
 def _pull(source: Source, most: int) -> list[Unit]:
-    units = []
+    units: list[Unit] = []
     while len(units) < most and (unit := source.pull()) is not None:
         units.append(unit)
     return units

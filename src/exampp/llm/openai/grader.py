@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, Callable, Literal, TypeVar
+from importlib.metadata import version
+from typing import Any, Literal, TypeVar, get_args
 
 from exampp.errors import InputError
 from exampp.llm.base import Ask, Reply
-from exampp.llm.openai.budget import Budget, Price, Spent
-from exampp.llm.openai.chat import Mode, Sampling, TextMode, json_schema
+from exampp.llm.openai.budget import Budget, Limits, Spent
+from exampp.llm.openai.chat import Chat, Mode, Sampling, TextMode, json_schema
 from exampp.llm.openai.connection import Connection
-from exampp.llm.openai.decisions import INSTRUCTIONS, DecisionsMode
+from exampp.llm.openai.decisions import DECISIONS, INSTRUCTIONS, DecisionsMode
 from exampp.llm.openai.engine import Engine, Source, stream
 from exampp.llm.openai.labels import LEAST_MASS, LabelsMode, check_labels
 from exampp.llm.openai.probe import Capabilities, Prober
 from exampp.llm.openai.sender import Policy, Sender
 
 Decode = Literal["auto", "text", "labels", "json", "decisions"]
-DECODES = ("auto", "text", "labels", "json", "decisions")
-OWN_KEYS = (
-    "model messages input questions stream n temperature seed max_tokens logprobs top_logprobs "
-    "response_format state"
-).split()
-"""What `extra_body` may not set, because replies would mean something else than settings say."""
-
 PROBE_RETRIES = 3
+LOOK_AHEAD = 2
+"""Requests that are prepared for each that may be in flight."""
+
 T = TypeVar("T")
 
 
@@ -37,29 +34,26 @@ class OpenAICompatibleGrader:
     `base_url` and `api_key` default to OPENAI_BASE_URL and OPENAI_API_KEY. `labels`, `field` and
     `meanings` (of the labels) come from the prompt. `decode` says what a reply is:
 
-    - `text`: what the model writes, as far as `max_tokens` go;
+    - `text`: what the model writes;
     - `labels`: the likeliest label as the first token, with the probabilities of all labels;
     - `json`: an object whose `field` is one of the labels, kept to by the server;
     - `decisions`: a typed decision about the passage; the text of the prompt is not sent, but
       `instructions` with the item in it;
     - `auto`: `labels` if there are any, the server tells likeliest tokens, and the labels hold
       most of the first token of a sample reply; else `json` if there are labels and a field, and
-      the server keeps to schemas; else `text`. Which one it is, is part of `settings`.
+      the server keeps to schemas; else `text`. `settings` tell which it is; name it to be sure
+      that another server or version does not make another grader.
 
     A mode that the server silently ignores is an error, found out by a few requests before the
-    first ask. `temperature`, `seed` and `max_tokens` are left to the server where they are None;
-    `extra_body` goes into every request, and into the settings: it is no place for secrets.
-    `revision` is for the user, who knows when the same name means another model.
-
-    Requests are sent again after faults of the server and the network as `policy` says
-    (`max_concurrency` and `max_retries` are short for its fields). `max_requests` counts since the
-    grader was made, probes included, and `max_cost` needs a `price`; when the next request could
-    exceed them, no more asks are pulled and `stopped` says why. One `answer` at a time.
+    first ask. `revision` is for users who know when the same name means another model. A request
+    that fails is sent again as the policy says; when the limits could be exceeded by the next
+    request, no more asks are pulled and `stopped` says why. One `answer` at a time.
 
     Raises:
-        InputError: arguments that cannot be, the SDK or a key is missing; later, from `settings`
-            or `answer`: the server does not know model or key, or cannot do what `decode` needs.
-        Unfinished: from `settings` or `answer`, if the server fails over and over.
+        InputError: arguments that cannot be, the SDK or a key is missing; later, from `settings`,
+            `capabilities` or `answer`: the server does not know model or key, or ignores what
+            `decode` needs.
+        Unfinished: from the same, if the server fails over and over.
 
     """
 
@@ -68,38 +62,169 @@ class OpenAICompatibleGrader:
         model: str,
         base_url: str | None = None,
         api_key: str | None = None,
-        *,
         labels: Sequence[str] = (),
         field: str = "",
         meanings: Mapping[str, str] | None = None,
+        *,
         decode: Decode = "auto",
         instructions: str = INSTRUCTIONS,
-        temperature: float | None = 0.0,
-        seed: int | None = 0,
-        max_tokens: int | None = 512,
-        extra_body: Mapping[str, Any] | None = None,
         revision: str = "",
-        max_concurrency: int | None = None,
-        max_retries: int | None = None,
+        sampling: Sampling | None = None,
         policy: Policy | None = None,
-        max_requests: int | None = None,
-        max_cost: float | None = None,
-        price: Price | None = None,
+        limits: Limits | None = None,
     ) -> None:
-        if max_cost is not None and max_tokens is None:
-            raise InputError("max_cost needs max_tokens", mend="Give max_tokens, such as 512")
         self._connection = Connection(base_url, api_key)
-        limit_name = self._connection.limit_name
-        extra = _checked(extra_body or {})
-        self._sampling = Sampling(model, temperature, seed, max_tokens, limit_name, extra)
-        self._labels, self._field = tuple(labels), field
-        self._meanings, self._instructions = dict(meanings or {}), instructions
-        self._decode = decode
+        self._chat = Chat(model, sampling or Sampling(), self._connection.limit_name)
+        self._labels = tuple(labels)
+        self._field = field
+        self._meanings = dict(meanings or {})
+        self._instructions = instructions
         self._revision = revision
-        given = {"max_concurrency": max_concurrency, "max_retries": max_retries}
-        changes: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
-        self._policy = replace(policy or Policy(), **changes)
-        self._budget = Budget(max_requests, max_cost, price)
+        self._decode = decode
+        self._policy = policy or Policy()
+        self._limits = limits or Limits()
+        self._budget = Budget(self._limits)
         self._capabilities: Capabilities | None = None
-        self._stopped = ""
-        self._mode = self._chosen()
+        self._checked: Mode | None = None
+        self.stopped = ""
+        self._declared = self._declare()
+
+    def __repr__(self) -> str:
+        return f"OpenAICompatibleGrader({self._chat.model!r} at {self._connection.server})"
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What determines a reply; asks the server once where `decode` is auto.
+
+        The server is not part of it: the same model moves between hosts and ports from one job to
+        the next, and its grades must not be due again for that.
+        """
+        mode = self._declared or self._mode()
+        identity = {"name": "openai", "model": self._chat.model}
+        revision = {"revision": self._revision} if self._revision else {}
+        return {**identity, **revision, **mode.settings()}
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        """Where the replies came from, to be kept beside the settings: host, SDK, capabilities."""
+        found = self._capabilities
+        return {
+            "server": self._connection.server,
+            "openai": version("openai"),
+            "capabilities": None if found is None else found.as_dict(),
+        }
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the server can do; found out by a few requests the first time."""
+        if self._capabilities is None:
+            self._capabilities = self._probe(lambda prober: prober.all(self._labels))
+        return self._capabilities
+
+    @property
+    def spent(self) -> Spent:
+        """Requests, tokens and cost so far."""
+        return self._budget.spent
+
+    @property
+    def limit(self) -> int | None:
+        """None: which tokens the server makes is not known here."""
+        return None
+
+    def answer(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Reply]]:
+        """Yield every ask with its reply as they come, pulling twice `max_concurrency` requests."""
+        self.stopped = ""
+        mode = self._mode()
+        source = Source(asks, mode, self._budget)
+        engine = Engine(self._connection, self._chat.model, self._policy, mode, self._budget)
+        try:
+            yield from stream(engine, source, LOOK_AHEAD * self._policy.max_concurrency)
+        finally:
+            engine.close()
+            self._budget.forget()
+            self.stopped = source.stopped
+
+    def _declare(self) -> Mode | None:
+        """The mode as far as it is known without the server; None for auto."""
+        if self._decode not in get_args(Decode):
+            known = ", ".join(get_args(Decode))
+            raise InputError(f"there is no decode {self._decode!r}", mend=f"Give one of {known}")
+        if self._limits.max_cost is not None and self._chat.sampling.max_tokens is None:
+            raise InputError("max_cost needs max_tokens", mend="Give max_tokens, such as 512")
+        if self._decode == "auto":
+            return None
+        if self._decode == "labels":
+            check_labels(self._labels)
+            return LabelsMode(self._chat, self._labels)
+        if self._decode == "json":
+            return TextMode(self._chat, json_schema(self._labels, self._field))
+        if self._decode == "decisions":
+            return self._decisions(DECISIONS)
+        return TextMode(self._chat)
+
+    def _mode(self) -> Mode:
+        """The mode, once the server has shown that it can do it."""
+        if self._checked is None:
+            find = {"auto": self._find_auto, "labels": self._find_labels}
+            find |= {"json": self._find_json, "decisions": self._find_decisions}
+            text = TextMode(self._chat)
+            self._checked = find[self._decode]() if self._decode in find else text
+        return self._checked
+
+    def _find_auto(self) -> Mode:
+        try:
+            check_labels(self._labels)
+        except InputError:
+            pass
+        else:
+            top, mass = self._probe(lambda prober: prober.logprobs(self._labels))
+            if top and mass is not None and mass >= LEAST_MASS:
+                return LabelsMode(self._chat, self._labels, top)
+        if self._labels and self._field and self._probe(Prober.json_schema):
+            return TextMode(self._chat, json_schema(self._labels, self._field))
+        return TextMode(self._chat)
+
+    def _find_labels(self) -> Mode:
+        top, _ = self._probe(lambda prober: prober.logprobs(self._labels))
+        if not top:
+            raise self._lacks("tells no likeliest tokens (top_logprobs)", "json")
+        return LabelsMode(self._chat, self._labels, top)
+
+    def _find_json(self) -> Mode:
+        if not self._probe(Prober.json_schema):
+            raise self._lacks("does not keep to a JSON schema (response_format)", "labels")
+        return TextMode(self._chat, json_schema(self._labels, self._field))
+
+    def _find_decisions(self) -> Mode:
+        path = self._probe(Prober.decisions)
+        if not path:
+            raise self._lacks("has no typed decisions (/decisions, /systemone)", "labels")
+        return self._decisions(path)
+
+    def _decisions(self, path: str) -> Mode:
+        return DecisionsMode(
+            self._chat.model,
+            path,
+            self._labels,
+            self._meanings,
+            self._instructions,
+            self._chat.sampling.extra_body,
+        )
+
+    def _lacks(self, what: str, other: str) -> InputError:
+        mend = f"Choose decode {other!r} or 'text'"
+        return InputError(f"{self._connection.server} {what}", field="decode", mend=mend)
+
+    def _probe(self, check: Callable[[Prober], Coroutine[Any, Any, T]]) -> T:
+        """Run a check on a loop of its own, on a thread because this one may have a loop."""
+        retries = min(PROBE_RETRIES, self._policy.max_retries)
+        policy = replace(self._policy, max_retries=retries)
+        connection, model = self._connection, self._chat.model
+
+        async def run() -> T:
+            async with connection.open(policy.timeout, 1) as client:
+                sender = Sender(client, connection, model, policy, self._budget, probe=True)
+                return await check(Prober(sender, self._chat))
+
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(asyncio.run, run()).result()

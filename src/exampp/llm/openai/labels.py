@@ -17,7 +17,7 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.llm.base import Ask, Reply, Usage
-from exampp.llm.openai.chat import PATH, TOP_LOGPROBS, Read, Said, Sampling, read_said
+from exampp.llm.openai.chat import PATH, TOP_LOGPROBS, Chat, Read, Said, read_said
 from exampp.llm.openai.trouble import Malformed
 
 LEAST_MASS = 0.5
@@ -47,7 +47,7 @@ def check_labels(labels: Sequence[str]) -> None:
 class LabelsMode:
     """The reply is the likeliest label, its scores the probabilities of all."""
 
-    sampling: Sampling
+    chat: Chat
     labels: tuple[str, ...]
     top: int = TOP_LOGPROBS
 
@@ -58,7 +58,7 @@ class LabelsMode:
     def settings(self) -> dict[str, Any]:
         """What determines a reply, JSON-able; `top` only bounds how much of it is seen."""
         mode = {"decode": "labels", "labels": list(self.labels), "least_mass": LEAST_MASS}
-        return mode | self.sampling.settings(None)
+        return mode | self.chat.settings(None)
 
     def texts(self, ask: Ask) -> tuple[str, ...]:
         """The two messages."""
@@ -66,7 +66,7 @@ class LabelsMode:
 
     def body(self, asks: Sequence[Ask]) -> dict[str, Any]:
         """The request for one ask."""
-        body = self.sampling.body(asks[0].system, asks[0].user, 1)
+        body = self.chat.body(asks[0].system, asks[0].user, 1)
         return body | {"logprobs": True, "top_logprobs": self.top}
 
     def read(self, data: Any, asks: Sequence[Ask]) -> Read:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from exampp.errors import InputError, Unfinished
 from exampp.llm.base import Ask
-from exampp.llm.openai.chat import PATH, TOP_LOGPROBS, Said, Sampling, json_schema, read_said
+from exampp.llm.openai.chat import PATH, TOP_LOGPROBS, Chat, Said, json_schema, read_said
 from exampp.llm.openai.decisions import DECISIONS, SYSTEM_ONE, DecisionsMode
 from exampp.llm.openai.labels import LabelsMode
 from exampp.llm.openai.sender import Sender
@@ -60,9 +60,9 @@ class Capabilities:
 class Prober:
     """Checks one server through a sender that counts its requests as probes."""
 
-    def __init__(self, sender: Sender, sampling: Sampling) -> None:
+    def __init__(self, sender: Sender, chat: Chat) -> None:
         self._sender = sender
-        self._sampling = sampling
+        self._chat = chat
 
     async def all(self, labels: Sequence[str]) -> Capabilities:
         """Every check, in a handful of requests."""
@@ -75,7 +75,7 @@ class Prober:
         said = f"Answer with one of: {', '.join(labels)}." if labels else "Answer with a digit."
         user = f"How many legs does a snake have? {said}\nAnswer:"
         for top in (TOP_LOGPROBS, FEWER_LOGPROBS):
-            body = self._sampling.body("", user, 1) | {"logprobs": True, "top_logprobs": top}
+            body = self._chat.body("", user, 1) | {"logprobs": True, "top_logprobs": top}
             reply = await self._ask(body)
             if reply is None:
                 continue
@@ -83,7 +83,7 @@ class Prober:
                 return 0, None
             if not labels:
                 return top, None
-            mode = LabelsMode(self._sampling, tuple(labels), top)
+            mode = LabelsMode(self._chat, tuple(labels), top)
             return top, sum(mode.chances(reply).values())
         return 0, None
 
@@ -91,8 +91,8 @@ class Prober:
         """Whether the server keeps to a schema that no model would keep to by itself."""
         schema = json_schema([str(UNLIKELY)], "number")
         form = {"name": "number", "strict": True, "schema": schema}
-        limit = max(JSON_TOKENS, self._sampling.max_tokens or 0)
-        body = self._sampling.body("", "Say hello.", limit)
+        limit = max(JSON_TOKENS, self._chat.sampling.max_tokens or 0)
+        body = self._chat.body("", "Say hello.", limit)
         body["response_format"] = {"type": "json_schema", "json_schema": form}
         reply = await self._ask(body)
         if reply is None:
@@ -107,7 +107,7 @@ class Prober:
         asks = [Ask(0, "Is this about rain?", "It rained all day.")]
         meanings = {"0": "no", "1": "yes"}
         for path in (DECISIONS, SYSTEM_ONE):
-            mode = DecisionsMode(self._sampling.model, path, ("0", "1"), meanings, "{item}")
+            mode = DecisionsMode(self._chat.model, path, ("0", "1"), meanings, "{item}")
             outcome = await self._sender.post(path, mode.body(asks), partial(mode.read, asks=asks))
             if not isinstance(outcome, Trouble):
                 return path
@@ -127,7 +127,7 @@ class Prober:
             self._fail(outcome)
         if outcome.status == 500:
             # some servers break at a feature; if this one breaks without it, nothing is known
-            plain = self._sampling.body("", "Say hello.", 1)
+            plain = self._chat.body("", "Say hello.", 1)
             works = await self._sender.post(PATH, plain, read_said)
             if isinstance(works, Trouble):
                 self._fail(works)

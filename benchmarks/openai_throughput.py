@@ -1,0 +1,153 @@
+"""Throughput of the grader on OpenAI-compatible servers against a bare loop over the SDK.
+
+    python benchmarks/openai_throughput.py [--asks 3000] [--concurrency 32] [--delay 0.004]
+
+Both send the same requests to the same server, a process of its own on loopback that answers each
+after `--delay` seconds with the same small body. The bare loop is what one would write by hand:
+`--concurrency` coroutines over `AsyncOpenAI.chat.completions.create`, without retries, and the
+reply's text. The rounds alternate, and the ratio is taken within a round, because other work on
+the machine changes the speed of both. Printed are requests per second, and CPU microseconds of the
+client for each request. The target is a ratio of at least 0.95.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing.queues import Queue
+
+from exampp.llm.base import Ask
+from exampp.llm.openai import OpenAICompatibleGrader, Policy, Sampling
+
+PASSAGE = "A reef is a ridge of rock, coral or similar material beneath the surface. " * 6
+REPLY = {
+    "id": "chatcmpl-0",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "tiny",
+    "choices": [
+        {
+            "index": 0,
+            "message": {"role": "assistant", "content": "4"},
+            "finish_reason": "stop",
+        }
+    ],
+    "usage": {"prompt_tokens": 130, "completion_tokens": 1, "total_tokens": 131},
+}
+
+
+async def serve(ports: Queue[int], delay: float) -> None:
+    data = json.dumps(REPLY).encode()
+    head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(data)}"
+    answer = head.encode() + b"\r\n\r\n" + data
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                lines = (await reader.readuntil(b"\r\n\r\n")).lower().split(b"\r\n")
+                size = next(line for line in lines if line.startswith(b"content-length:"))
+                await reader.readexactly(int(size.split(b":")[1]))
+                await asyncio.sleep(delay)
+                writer.write(answer)
+
+    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    ports.put(server.sockets[0].getsockname()[1])
+    await server.serve_forever()
+
+
+def run_server(ports: Queue[int], delay: float) -> None:
+    asyncio.run(serve(ports, delay))
+
+
+@contextmanager
+def started_server(delay: float) -> Iterator[str]:
+    context = multiprocessing.get_context("spawn")
+    ports: Queue[int] = context.Queue()
+    process = context.Process(target=run_server, args=(ports, delay), daemon=True)
+    process.start()
+    try:
+        yield f"http://127.0.0.1:{ports.get(timeout=30)}/v1"
+    finally:
+        process.terminate()
+        process.join()
+
+
+def make_asks(number: int) -> Iterator[Ask]:
+    for key in range(number):
+        item = f"What is a reef, part {key}?"
+        yield Ask(key, item, PASSAGE, f"Rate from 0 to 5.\nQuestion: {item}\nPassage: {PASSAGE}")
+
+
+async def bare(url: str, number: int, concurrency: int) -> int:
+    import openai
+
+    asks = make_asks(number)
+    done = 0
+
+    async def work(client: openai.AsyncOpenAI) -> None:
+        nonlocal done
+        for ask in asks:
+            reply = await client.chat.completions.create(
+                model="tiny",
+                messages=[{"role": "user", "content": ask.user}],
+                temperature=0,
+                seed=0,
+                max_tokens=8,
+            )
+            done += reply.choices[0].message.content == "4"
+
+    async with openai.AsyncOpenAI(base_url=url, api_key="none", max_retries=0) as client:
+        await asyncio.gather(*[work(client) for _ in range(concurrency)])
+    return done
+
+
+def ours(url: str, number: int, concurrency: int) -> int:
+    grader = OpenAICompatibleGrader(
+        "tiny",
+        url,
+        decode="text",
+        sampling=Sampling(max_tokens=8),
+        policy=Policy(max_concurrency=concurrency),
+    )
+    return sum(reply.text == "4" for _, reply in grader.answer(make_asks(number)))
+
+
+def measured(action: Callable[[], int], number: int) -> tuple[float, float]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    if action() != number:
+        raise SystemExit("some asks were not answered")
+    cpu = time.process_time() - cpu
+    return number / (time.perf_counter() - wall), cpu / number * 1e6
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--asks", type=int, default=3000)
+    parser.add_argument("--concurrency", type=int, default=32)
+    parser.add_argument("--delay", type=float, default=0.004)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    size = (options.asks, options.concurrency)
+    ratios = []
+    with started_server(options.delay) as url:
+        asyncio.run(bare(url, 200, 8))  # imports and first connections
+        ours(url, 200, 8)
+        for _ in range(options.rounds):
+            plain, plain_cpu = measured(lambda: asyncio.run(bare(url, *size)), size[0])
+            mine, mine_cpu = measured(lambda: ours(url, *size), size[0])
+            ratios.append(mine / plain)
+            print(
+                f"bare {plain:6.0f}/s {plain_cpu:5.0f} us   ours {mine:6.0f}/s {mine_cpu:5.0f} us"
+                f"   ratio {ratios[-1]:.2f}"
+            )
+    print(f"ratio: median {statistics.median(ratios):.2f}, worst {min(ratios):.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,292 @@
+"""Servers for tests of clients, all on loopback: one with faults to order, and llama.cpp.
+
+`FaultServer` speaks enough HTTP to break it in every way: it answers each request by a function of
+path and body, and a plan says which attempt at which request meets which fault. A request is known
+by the text that it carries, so that a plan with a seed breaks the same requests in the same way
+whatever the order they come in, and the attempts at every request are counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+import xllamacpp  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+
+JSON = "application/json"
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a server does with a request: `content` is JSON, or text as it is.
+
+    `hang` leaves it without an answer, `cut` closes the connection after so many bytes.
+    """
+
+    content: Any = None
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    hang: bool = False
+    cut: int | None = None
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A request as it came in; `text` is what it is known by, `attempt` counts from 0."""
+
+    path: str
+    body: Body
+    headers: Mapping[str, str]
+    text: str
+    attempt: int
+
+
+Script = Callable[[Seen], Answer]
+Plan = Callable[[Seen], Answer | None]
+
+
+def completion(text: str | None, finish: str = "stop", **more: Any) -> Body:
+    """A chat completion; `more` goes into its choice."""
+    message = {"role": "assistant", "content": text, **more.pop("message", {})}
+    usage = {"prompt_tokens": 20, "completion_tokens": 2, "total_tokens": 22}
+    usage["prompt_tokens_details"] = {"cached_tokens": 5}  # type: ignore[assignment]
+    choice = {"index": 0, "message": message, "finish_reason": finish, **more}
+    return {"object": "chat.completion", "model": "tiny", "choices": [choice], "usage": usage}
+
+
+def logprobs(chances: Mapping[str, float]) -> Body:
+    """The `logprobs` of a choice whose one token has these log-probabilities."""
+    top = [{"token": token, "logprob": value} for token, value in chances.items()]
+    first = max(top, key=lambda one: float(str(one["logprob"])))
+    return {"content": [{**first, "top_logprobs": top}]}
+
+
+def error(status: int, message: str = "", **more: Any) -> Answer:
+    """An error as OpenAI words it."""
+    headers = more.pop("headers", {})
+    return Answer({"error": {"message": message or f"error {status}", **more}}, status, headers)
+
+
+def rating(seen: Seen) -> Answer:
+    """A rating that depends on the text only."""
+    return Answer(completion(str(sum(seen.text.encode(errors="replace")) % 6)))
+
+
+FAULTS: dict[str, Callable[[], Answer]] = {
+    "too many requests": lambda: error(429, headers={"retry-after": "0.02"}),
+    "too many, by date": lambda: error(429, headers={"retry-after": formatdate(usegmt=True)}),
+    "server error": lambda: error(500),
+    "starting": lambda: Answer("loading model", 503, {"retry-after-ms": "10"}),
+    "hang": lambda: Answer(hang=True),
+    "cut before the answer": lambda: Answer(cut=0),
+    "cut within the answer": lambda: Answer(completion("5"), cut=150),
+    "garbage": lambda: Answer('{"choices": [{"message": {"content": "5"'),
+    "web page": lambda: Answer("<html>Bad gateway</html>", 502),
+    "no choices": lambda: Answer({"choices": []}),
+    "error with status 200": lambda: Answer({"error": {"code": 502, "message": "upstream"}}),
+}
+
+
+def random_faults(seed: int, rate: float, doomed: frozenset[str] = frozenset()) -> Plan:
+    """Break each attempt with the given probability; of `doomed` texts, every one."""
+
+    def plan(seen: Seen) -> Answer | None:
+        chance = random.Random(f"{seed}/{seen.text}/{seen.attempt}")
+        if seen.text not in doomed and chance.random() >= rate:
+            return None
+        return FAULTS[chance.choice(sorted(FAULTS))]()
+
+    return plan
+
+
+class FaultServer:
+    """Serves on a free port while it is entered; `requests` holds what came in, in order.
+
+    With `delay` every answer takes that many seconds. `busiest` is how many requests were in the
+    server at a time at most.
+    """
+
+    def __init__(self, script: Script = rating, plan: Plan | None = None, delay: float = 0) -> None:
+        self.script = script
+        self.plan = plan
+        self.delay = delay
+        self.requests: list[Seen] = []
+        self.times: list[float] = []
+        self.busiest = 0
+        self.url = ""
+        self._active = 0
+        self._attempts: dict[str, int] = defaultdict(int)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+
+    def __enter__(self) -> FaultServer:
+        self._thread.start()
+        self._server = asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result()
+        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    @property
+    def attempts(self) -> Counter[str]:
+        """How often each text was sent."""
+        return Counter(seen.text for seen in self.requests)
+
+    async def _listen(self) -> asyncio.Server:
+        return await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=2**22)
+
+    async def _stop(self) -> None:
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._serve(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                seen = await self._read(reader)
+                self._active += 1
+                self.busiest = max(self.busiest, self._active)
+                try:
+                    await asyncio.sleep(self.delay)
+                    answer = (self.plan(seen) if self.plan else None) or self.script(seen)
+                    if answer.hang:
+                        await reader.read()  # until the client gives up
+                        break
+                finally:
+                    self._active -= 1
+                if not self._write(writer, answer):
+                    break
+        writer.close()
+
+    async def _read(self, reader: asyncio.StreamReader) -> Seen:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+        pairs = (line.split(":", 1) for line in head[1:] if ":" in line)
+        headers = {name.lower(): value.strip() for name, value in pairs}
+        raw = await reader.readexactly(int(headers.get("content-length", 0)))
+        body = json.loads(raw) if raw else {}
+        text = text_of(body)
+        seen = Seen(head[0].split()[1], body, headers, text, self._attempts[text])
+        self._attempts[text] += 1
+        self.requests.append(seen)
+        self.times.append(self._loop.time())
+        return seen
+
+    @staticmethod
+    def _write(writer: asyncio.StreamWriter, answer: Answer) -> bool:
+        plain = isinstance(answer.content, str)
+        data = (answer.content if plain else json.dumps(answer.content)).encode()
+        headers = {"content-type": "text/html" if plain else JSON, "content-length": len(data)}
+        lines = [f"{name}: {value}" for name, value in {**headers, **answer.headers}.items()]
+        head = "\r\n".join([f"HTTP/1.1 {answer.status} Reason", *lines])
+        writer.write((head.encode() + b"\r\n\r\n" + data)[: answer.cut])
+        return answer.cut is None
+
+
+def text_of(body: Body) -> str:
+    """What a request is known by: the last message, or the judged text of a decision."""
+    messages = body.get("messages")
+    return str(messages[-1]["content"] if messages else body.get("input", body.get("state", "")))
+
+
+DIGITS = "012345"
+TEMPLATE = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant:"
+END = 256
+"""The token after the 256 bytes: end of text."""
+
+
+def write_tiny_model(path: Path, seed: int = 0, width: int = 32) -> None:
+    """Write a Llama of one layer with random weights that answers one digit from 0 to 5.
+
+    Its tokens are bytes. Two directions of its space are not random: one that all tokens share
+    makes the digits likely, and one that the digits have makes the end likely after them.
+    """
+    chance = np.random.default_rng(seed)
+    tokens = [*_byte_tokens(), "<|end|>", "th"]
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_context_length(4096)
+    writer.add_embedding_length(width)
+    writer.add_block_count(1)
+    writer.add_feed_forward_length(width)
+    writer.add_head_count(2)
+    writer.add_head_count_kv(2)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_vocab_size(len(tokens))
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list(tokens)
+    writer.add_token_types([1] * END + [3, 1])
+    writer.add_token_merges(["t h"])
+    writer.add_eos_token_id(END)
+    writer.add_bos_token_id(END)
+    writer.add_add_bos_token(False)
+    writer.add_chat_template(TEMPLATE)
+    for name, tensor in _tiny_weights(chance, len(tokens), width):
+        writer.add_tensor(name, tensor)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def _byte_tokens() -> list[str]:
+    shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    hidden = [byte for byte in range(256) if byte not in shown]
+    chars = {byte: chr(byte) for byte in shown}
+    chars |= {byte: chr(256 + number) for number, byte in enumerate(hidden)}
+    return [chars[byte] for byte in range(256)]
+
+
+def _tiny_weights(
+    chance: np.random.Generator, tokens: int, width: int
+) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    def random_tensor(rows: int, scale: float) -> NDArray[np.float32]:
+        return (chance.standard_normal((rows, width)) * scale).astype(np.float32)
+
+    read, write = random_tensor(tokens, 0.5), random_tensor(tokens, 0.3)
+    digits = [ord(digit) for digit in DIGITS]
+    read[:, 0], read[:, 1], write[:, :2] = 1, 0, 0
+    write[digits, 0], read[digits, 1], write[END, 1] = 4, 4, 8
+    yield from (("token_embd.weight", read), ("output.weight", write))
+    for name in ("output_norm", "blk.0.attn_norm", "blk.0.ffn_norm"):
+        yield f"{name}.weight", np.ones(width, np.float32)
+    for name in ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"):
+        yield f"blk.0.{name}.weight", random_tensor(width, 0.2)
+
+
+@contextmanager
+def llama_server(folder: Path) -> Iterator[str]:
+    """The base URL of a llama.cpp server with the tiny model; ready when it is entered."""
+    model = folder / "tiny.gguf"
+    write_tiny_model(model)
+    params = xllamacpp.CommonParams()
+    params.model.path = str(model)
+    params.n_ctx, params.n_parallel, params.n_threads_http = 8192, 2, 4
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+    params.port, params.warmup, params.cache_ram_mib, params.verbosity = 0, False, 0, -1
+    server = xllamacpp.Server(params)
+    yield f"{server.listening_address}/v1"
+    del server

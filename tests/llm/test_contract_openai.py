@@ -1,0 +1,46 @@
+"""The grader on OpenAI-compatible servers keeps the contract, on llama.cpp and on a stand-in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from contract import GraderContract, Make
+from servers import FaultServer, llama_server
+
+from exampp.llm.openai import OpenAICompatibleGrader, Policy
+
+POLICY = Policy(max_concurrency=16, timeout=30, backoff=0.01)
+LABELS = tuple("012345")
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with llama_server(tmp_path_factory.mktemp("llama")) as url:
+        yield url
+
+
+class TestText(GraderContract):
+    look_ahead = 2 * POLICY.max_concurrency
+
+    @pytest.fixture
+    def make(self, llama: str) -> Make:
+        return lambda: OpenAICompatibleGrader("tiny", llama, decode="text", policy=POLICY)
+
+
+class TestLabels(GraderContract):
+    look_ahead = 2 * POLICY.max_concurrency
+
+    @pytest.fixture
+    def make(self, llama: str) -> Make:
+        return lambda: OpenAICompatibleGrader("tiny", llama, labels=LABELS, policy=POLICY)
+
+
+class TestStandIn(GraderContract):
+    look_ahead = 2 * POLICY.max_concurrency
+
+    @pytest.fixture
+    def make(self) -> Iterator[Make]:
+        with FaultServer() as server:
+            url = server.url.replace("127.0.0.1", "localhost")
+            yield lambda: OpenAICompatibleGrader("tiny", url, decode="text", policy=POLICY)

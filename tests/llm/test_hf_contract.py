@@ -1,0 +1,53 @@
+"""Local models keep the contract of graders, whichever of the three classes they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from contract import GraderContract, Make
+from tiny_models import LABELS
+
+from exampp.llm.hf import load
+
+pytest_plugins = ("tiny_models",)
+
+
+class TestScoringSeq2Seq(GraderContract):
+    look_ahead = 128
+
+    @pytest.fixture
+    def make(self, t5: Path) -> Make:
+        return lambda: load(str(t5), labels=LABELS, device="cpu")
+
+
+class TestGeneratingSeq2Seq(GraderContract):
+    look_ahead = 128
+
+    @pytest.fixture
+    def make(self, t5_taught: Path) -> Make:
+        return lambda: load(str(t5_taught), device="cpu", max_new_tokens=4)
+
+
+class TestScoringChat(GraderContract):
+    look_ahead = 128
+
+    @pytest.fixture
+    def make(self, llama: Path) -> Make:
+        return lambda: load(str(llama), labels=LABELS, device="cpu")
+
+
+class TestGeneratingText(GraderContract):
+    look_ahead = 128
+
+    @pytest.fixture
+    def make(self, llama_plain: Path) -> Make:
+        return lambda: load(str(llama_plain), device="cpu", max_new_tokens=4)
+
+
+class TestExtractive(GraderContract):
+    look_ahead = 128
+
+    @pytest.fixture
+    def make(self, bert: Path) -> Make:
+        return lambda: load(str(bert), device="cpu")

@@ -1,0 +1,190 @@
+"""Loading models: what is chosen, what is recorded, what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_models import LABELS
+
+from exampp.errors import InputError
+from exampp.llm.hf import load
+from exampp.llm.hf.fetching import default_dtype, find_device
+
+torch = pytest.importorskip("torch")
+pytest_plugins = ("tiny_models",)
+
+
+def test_settings_of_a_scoring_grader(t5: Path) -> None:
+    import transformers
+
+    grader = load(str(t5), labels=LABELS, device="cpu", batch_tokens=99, look_ahead=9)
+    settings = dict(grader.settings)
+    assert len(settings.pop("sha256")) == 64
+    assert settings == {
+        "name": "hf",
+        "model": t5.name,
+        "task": "seq2seq",
+        "dtype": "float32",
+        "device": "cpu",
+        "transformers": transformers.__version__,
+        "format": "text",
+        "limit": 512,
+        "beams": 5,
+        "decode": "score",
+        "labels": list(LABELS),
+    }
+    assert grader.settings == load(str(t5), labels=LABELS, device="cpu").settings
+
+
+def test_settings_of_other_graders(t5: Path, llama: Path, bert: Path) -> None:
+    generating = load(str(t5), decode="generate", device="cpu", max_new_tokens=7, beams=3).settings
+    assert generating["decode"] == "generate"
+    assert (generating["max_new_tokens"], generating["beams"]) == (7, 3)
+    assert "labels" not in generating
+    chat = load(str(llama), device="cpu", dtype="bfloat16", template={"tone": "calm"})
+    assert chat.settings["task"] == "causal"
+    assert chat.settings["dtype"] == "bfloat16"
+    assert chat.settings["template"] == {"tone": "calm"}
+    assert chat.settings["limit"] == 1024 - 64
+    span = load(str(bert), device="cpu").settings
+    assert (span["task"], span["decode"], span["window"]) == ("extractive", "span", 64)
+    json.dumps([dict(generating), dict(chat.settings), dict(span)], allow_nan=False)
+
+
+def test_a_folder_is_known_by_its_content(t5: Path, t5_taught: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "elsewhere" / t5.name
+    shutil.copytree(t5, copy)
+    first = load(str(t5), device="cpu").settings
+    assert load(str(copy), device="cpu").settings == first
+    assert load(str(t5_taught), device="cpu").settings["sha256"] != first["sha256"]
+    (copy / "training.json").write_text("{}")
+    assert load(str(copy), device="cpu").settings == first
+
+
+def test_auto_scores_labels_that_are_single_tokens_and_generates_the_others(t5: Path) -> None:
+    verdict = load(str(t5), labels=("Yes", "No"), device="cpu")
+    assert verdict.settings["decode"] == "score"
+    words = load(str(t5), labels=("good", "bad"), device="cpu")
+    assert words.settings["decode"] == "generate"
+    assert words.note == (
+        "Replies are generated, not scored: the label 'bad' is not a single token of this model"
+    )
+    assert load(str(t5), device="cpu").settings["decode"] == "generate"
+    with pytest.raises(InputError, match="the label 'bad' is not a single token") as error:
+        load(str(t5), labels=("good", "bad"), decode="score", device="cpu")
+    assert "decode='generate'" in error.value.mend
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dtype": "float16"}, "T5 models overflow in float16"),
+        ({"dtype": "int3"}, "no dtype 'int3'"),
+        ({"device": "tpu"}, "no device 'tpu' here"),
+        ({"device": "cpu:x"}, "no device 'cpu:x' here"),
+        ({"decode": "guess"}, "'guess' is not known"),
+        ({"task": "sorting"}, "'sorting' is not known"),
+        ({"beams": 0}, "beams is 0"),
+        ({"batch_tokens": -1}, "batch_tokens is -1"),
+        ({"decode": "score"}, "0 different labels"),
+        ({"task": "extractive"}, "has no weights for qa_outputs"),
+    ],
+)
+def test_options_that_cannot_be(t5: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load(str(t5), **{"device": "cpu", **options})
+
+
+def test_extractive_models_decode_in_their_own_way(bert: Path) -> None:
+    with pytest.raises(InputError, match="neither scores labels nor generates"):
+        load(str(bert), decode="score", labels=LABELS, device="cpu")
+
+
+def test_causal_model_needs_room_for_the_reply(llama: Path) -> None:
+    with pytest.raises(InputError, match="leave no room"):
+        load(str(llama), max_new_tokens=2000, device="cpu")
+
+
+def test_wrong_folders(t5: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is not a folder"):
+        load(str(tmp_path / "none"), device="cpu")
+    with pytest.raises(InputError, match=r"has no config\.json"):
+        load(str(tmp_path), device="cpu")
+    broken = tmp_path / "broken"
+    shutil.copytree(t5, broken)
+    weights = broken / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:999])
+    with pytest.raises(InputError, match="could not be loaded"):
+        load(str(broken), device="cpu")
+    (broken / "config.json").write_text('{"model_type": "t5", "architectures": ["T5EncoderModel"]}')
+    with pytest.raises(InputError, match="T5EncoderModel is no grader by itself"):
+        load(str(broken), device="cpu")
+    (broken / "config.json").write_text("{")
+    with pytest.raises(InputError, match="could not be loaded"):
+        load(str(broken), device="cpu")
+
+
+def test_unknown_model_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(InputError, match="'nobody/no-model' could not be loaded") as error:
+        load("nobody/no-model", device="cpu")
+    assert "Hugging Face hub" in error.value.mend
+
+
+@pytest.mark.parametrize("package", ["torch", "transformers"])
+def test_missing_package(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(InputError, match=f"need the package {package}") as error:
+        load("some/model")
+    assert "pip install 'exampp[hf]'" in error.value.mend
+
+
+def test_old_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
+    import transformers
+
+    monkeypatch.setattr(transformers, "__version__", "4.57.6")
+    with pytest.raises(InputError, match="version 5 is needed"):
+        load("some/model")
+
+
+class FakeTorch:
+    """A machine with the given devices."""
+
+    def __init__(self, cuda: bool, mps: bool, bf16: bool = True) -> None:
+        self.cuda = self
+        self.backends = self
+        self.mps = FakeTorch.Mps(mps)
+        self._cuda, self._bf16 = cuda, bf16
+
+    class Mps:
+        def __init__(self, there: bool) -> None:
+            self.is_available = lambda: there
+
+    def is_available(self) -> bool:
+        return self._cuda
+
+    def device_count(self) -> int:
+        return 2
+
+    def is_bf16_supported(self, **_: bool) -> bool:
+        return self._bf16
+
+
+def test_default_device_and_dtype() -> None:
+    both = FakeTorch(cuda=True, mps=True)
+    assert find_device(both, None) == "cuda"
+    assert find_device(both, "cuda:1") == "cuda:1"
+    with pytest.raises(InputError, match="2 CUDA devices"):
+        find_device(both, "cuda:2")
+    assert find_device(FakeTorch(cuda=False, mps=True), None) == "mps"
+    assert find_device(FakeTorch(cuda=False, mps=False), None) == "cpu"
+    assert default_dtype(both, "cuda:1") == "bfloat16"
+    assert default_dtype(FakeTorch(cuda=True, mps=False, bf16=False), "cuda") == "float32"
+    assert default_dtype(both, "cpu") == "float32"
