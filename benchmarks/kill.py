@@ -75,9 +75,17 @@ def timed(arguments: list[str]) -> float:
 
 
 def trial(
-    name: str, prepare: list[str], command: list[str], kills: int, chance: random.Random
+    name: str,
+    prepare: list[str],
+    command: list[str],
+    kills: int,
+    reach: float,
+    chance: random.Random,
 ) -> None:
-    """Kill `command` some times on one collection, then let it through; compare with undisturbed."""
+    """Kill `command` some times on one collection, then let it through; compare with undisturbed.
+
+    The moments are drawn from the first `reach` of the time that an undisturbed run takes.
+    """
     folder = Path(tempfile.mkdtemp())
     calm, torn = folder / "calm.exam", folder / "torn.exam"
     for path in (calm, torn):
@@ -87,7 +95,7 @@ def trial(
     print(f"{name}: undisturbed {seconds:.1f} s, {len(grades(calm))} grades")
     before: Grades = grades(torn) if torn.exists() else {}
     for kill in range(kills):
-        after = chance.uniform(0.05, seconds)
+        after = chance.uniform(0.05, seconds * reach)
         was_running = killed_after([*command[:1], str(torn), *command[1:]], after)
         now = grades(torn) if torn.exists() else {}
         lost = [cell for cell, grade in before.items() if now.get(cell) != grade]
@@ -115,9 +123,11 @@ def main() -> None:
     options = parser.parse_args()
     chance = random.Random(options.seed)
     bare = ungraded(options.graded, Path(tempfile.mkdtemp()) / "ungraded.jsonl")
-    trial("import", [], ["import", str(options.graded)], options.kills, chance)
+    trial("import", [], ["import", str(options.graded)], options.kills, 1.0, chance)
+    # every killed run leaves less to do: spread the kills over the whole of the work
+    reach = 2 / (options.kills + 1)
     prepare = ["import", str(bare), str(options.bank)]
-    trial("grade", prepare, ["grade", "--grader", "draft"], options.kills, chance)
+    trial("grade", prepare, ["grade", "--grader", "draft"], options.kills, reach, chance)
 
 
 if __name__ == "__main__":

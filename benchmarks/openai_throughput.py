@@ -5,7 +5,8 @@
 Both send the same requests to the same server, a process of its own on loopback that answers each
 after `--delay` seconds with the same small body. The bare loop is what one would write by hand:
 `--concurrency` coroutines over `AsyncOpenAI.chat.completions.create`, without retries, and the
-reply's text. The rounds alternate, and the ratio is taken within a round, because other work on
+reply's text. "raw" is the fastest loop that the SDK allows, without its typed records, which the
+grader does without too. The rounds alternate, and the ratio is taken within a round, because other work on
 the machine changes the speed of both. Printed are requests per second, and CPU microseconds of the
 client for each request. The target is a ratio of at least 0.95.
 """
@@ -21,10 +22,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.queues import Queue
+from typing import Any
 
 from exampp.llm.base import Ask
 from exampp.llm.openai import OpenAICompatibleGrader, Policy, Sampling
 
+PATH = "/chat/completions"
 PASSAGE = "A reef is a ridge of rock, coral or similar material beneath the surface. " * 6
 REPLY = {
     "id": "chatcmpl-0",
@@ -84,7 +87,8 @@ def make_asks(number: int) -> Iterator[Ask]:
         yield Ask(key, item, PASSAGE, f"Rate from 0 to 5.\nQuestion: {item}\nPassage: {PASSAGE}")
 
 
-async def bare(url: str, number: int, concurrency: int) -> int:
+async def bare(url: str, number: int, concurrency: int, *, raw: bool = False) -> int:
+    import httpx2
     import openai
 
     asks = make_asks(number)
@@ -93,14 +97,19 @@ async def bare(url: str, number: int, concurrency: int) -> int:
     async def work(client: openai.AsyncOpenAI) -> None:
         nonlocal done
         for ask in asks:
-            reply = await client.chat.completions.create(
-                model="tiny",
-                messages=[{"role": "user", "content": ask.user}],
-                temperature=0,
-                seed=0,
-                max_tokens=8,
-            )
-            done += reply.choices[0].message.content == "4"
+            body: dict[str, Any] = {
+                "model": "tiny",
+                "messages": [{"role": "user", "content": ask.user}],
+                "temperature": 0,
+                "seed": 0,
+                "max_tokens": 8,
+            }
+            if raw:
+                response = await client.post(PATH, body=body, cast_to=httpx2.Response)
+                done += json.loads(response.content)["choices"][0]["message"]["content"] == "4"
+            else:
+                reply = await client.chat.completions.create(**body)
+                done += reply.choices[0].message.content == "4"
 
     async with openai.AsyncOpenAI(base_url=url, api_key="none", max_retries=0) as client:
         await asyncio.gather(*[work(client) for _ in range(concurrency)])
@@ -140,13 +149,15 @@ def main() -> None:
         ours(url, 200, 8)
         for _ in range(options.rounds):
             plain, plain_cpu = measured(lambda: asyncio.run(bare(url, *size)), size[0])
+            fast, fast_cpu = measured(lambda: asyncio.run(bare(url, *size, raw=True)), size[0])
             mine, mine_cpu = measured(lambda: ours(url, *size), size[0])
-            ratios.append(mine / plain)
+            ratios.append((mine / plain, mine / fast))
             print(
-                f"bare {plain:6.0f}/s {plain_cpu:5.0f} us   ours {mine:6.0f}/s {mine_cpu:5.0f} us"
-                f"   ratio {ratios[-1]:.2f}"
+                f"bare {plain:5.0f}/s {plain_cpu:5.0f} us   raw {fast:5.0f}/s {fast_cpu:5.0f} us   "
+                f"ours {mine:5.0f}/s {mine_cpu:5.0f} us   ratios {mine / plain:.2f} {mine / fast:.2f}"
             )
-    print(f"ratio: median {statistics.median(ratios):.2f}, worst {min(ratios):.2f}")
+    for name, values in zip(("bare", "raw"), zip(*ratios, strict=True), strict=True):
+        print(f"ratio to {name}: median {statistics.median(values):.2f}, worst {min(values):.2f}")
 
 
 if __name__ == "__main__":

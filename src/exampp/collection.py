@@ -13,17 +13,20 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from exampp.errors import InputError
 from exampp.formats.detect import detect
 from exampp.formats.lines import Skipped, existing_file, refuse
-from exampp.grade.graders import make_grading
-from exampp.grade.run import GradingRun, Progress
+from exampp.grade.graders import DEFAULT_PROMPT, Options, join, make_grading
+from exampp.grade.reparse import Reparsed, reparse
+from exampp.grade.run import MAX_FAILURES, GradingRun, Progress
 from exampp.grade.status import grading_status
 from exampp.graded import Graded, Workbench, with_run_files
 from exampp.inputs.exporting import EXPORTS, export
 from exampp.inputs.importing import UNKNOWN_PASSAGES, Importer, ImportReport, import_files
+from exampp.llm.base import Grader
+from exampp.prompts import load
 from exampp.records import GraderIdentity
 from exampp.records.choosing import choose_grader, label
 from exampp.records.gradebook import Gradebook
@@ -116,45 +119,84 @@ class Collection(Graded):
 
     def grading(
         self,
-        grader: str,
+        grader: str | Grader,
         *,
-        kind: str = "question",
         bank: str | None = None,
         depth: int = DEPTH,
-        only_failed: bool = False,
+        select: str = "due",
+        answers_of: str | None = None,
+        max_failures: int = MAX_FAILURES,
+        **options: Any,
     ) -> GradingRun:
-        """A grading run that is planned but not started: iterate over its `steps`."""
-        grading = make_grading(grader, kind)
-        found = grading.identity.kind
-        exam = Exam(found, self._bank(bank, found), depth)
-        return GradingRun(
-            self._connection, grading, exam, select="failed" if only_failed else "due"
-        )
+        """A grading run that is planned but not started: iterate over its `steps`.
+
+        `grader` is `draft`, `hf`, `openai`, or a grader of your own; `options` are those of
+        `grade.graders.Options`, such as model, prompt and kind. `answers_of` names the grader
+        whose extracted answers are to be verified. `select="failed"` takes only what was tried in
+        vain.
+        """
+        source = None
+        if answers_of is not None:
+            stored = graders(self._connection)
+            chosen = choose_grader([one.identity for one in stored], grader=answers_of)
+            source = next(one for one in stored if one.identity == chosen)
+        settings = {"answers_of": source.identity.key} if source else None
+        try:
+            wanted = Options(**options)
+        except TypeError as error:
+            raise InputError(f"a grader has no such option ({error})") from None
+        if isinstance(grader, str):
+            grading = make_grading(grader, wanted, settings)
+        else:
+            prompt = load(wanted.prompt or DEFAULT_PROMPT)
+            name = wanted.model or type(grader).__name__
+            grading = join(grader, name, prompt, wanted.kind, settings=settings)
+        kind = grading.identity.kind
+        by_query = kind != "query" and "query" in grading.prompt.slots
+        key = source.key if source else None
+        exam = Exam(kind, self._bank(bank, kind), depth, by_query, key)
+        return GradingRun(self._connection, grading, exam, select=select, max_failures=max_failures)
 
     def grade(
         self,
-        grader: str,
+        grader: str | Grader,
         *,
-        kind: str = "question",
-        bank: str | None = None,
-        depth: int = DEPTH,
         on_progress: Callable[[Progress], None] | None = None,
+        **options: Any,
     ) -> Progress:
-        """Grade everything that is due; continues where an earlier call stopped."""
-        run = self.grading(grader, kind=kind, bank=bank, depth=depth)
+        """Grade everything that is due; continues where an earlier call stopped.
+
+        Takes the options of `grading`.
+        """
+        run = self.grading(grader, **options)
         for progress in run.steps():
             if on_progress:
                 on_progress(progress)
         return progress
 
+    def reparse(
+        self, grader: str | None = None, *, prompt: str | None = None, mode: str = "exam"
+    ) -> Reparsed:
+        """Read the kept replies of a grader again, by today's rules and keys, without a model.
+
+        `prompt` is the prompt's file where it is not a bundled one; `mode="rubric"` reads as the
+        reference does. Replies that another program read become the grades of a new grader.
+        """
+        stored = graders(self._connection)
+        chosen = choose_grader([one.identity for one in stored], grader=grader)
+        source = next(one for one in stored if one.identity == chosen)
+        return reparse(self._connection, source, load(prompt or chosen.prompt), mode)
+
     def status(self) -> Table:
         """Per grader and bank: cells graded, due, and tried without a grade, by reason."""
         rows: list[tuple[Value, ...]] = []
+        notes: list[str] = []
         states = ("graded", "unparsed", "refused", "truncated", "failed")
         for one in grading_status(self._connection):
             cells = [one.states.get(state, 0) for state in states]
             rows.append((label(one.grader), one.bank or "queries", one.due, *cells))
-        return Table.of(["grader", "bank", "due", *states], rows)
+            notes += [f"{label(one.grader)}: {n} x {reason}" for reason, n in one.reasons]
+        return Table.of(["grader", "bank", "due", *states], rows, notes=notes)
 
     @property
     def graders(self) -> tuple[GraderIdentity, ...]:

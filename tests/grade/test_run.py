@@ -9,7 +9,7 @@ import exams
 import pytest
 
 import exampp
-from exampp.grade.graders import grading
+from exampp.grade.graders import join
 from exampp.grade.run import Grading, GradingRun, Progress
 from exampp.llm.base import Ask, Reply, Usage
 from exampp.llm.scripted import Script, ScriptedGrader
@@ -26,7 +26,7 @@ EXAM = Exam("question", "main")
 def scripted(script: Script, prompt: str = "question-self-rating", **options: object) -> Grading:
     grader = ScriptedGrader(script, **options)  # type: ignore[arg-type]
     chosen = load(prompt)
-    return grading(grader, "scripted", chosen, chosen.grades[0])
+    return join(grader, "scripted", chosen)
 
 
 def run(collection: exampp.Collection, how: Grading, **options: object) -> Progress:
@@ -131,12 +131,7 @@ def test_failures_never_replace_a_rating(tmp_path: Path) -> None:
             "SELECT DISTINCT detail FROM grade WHERE state = 4"
         ).fetchall()
         assert reason == [('{"reason":"timeout"}',)]
-        mended = grading(
-            ScriptedGrader("4", faults={"What makes a magnet?": "timeout"}),
-            "scripted",
-            load("question-self-rating"),
-            "question",
-        )
+        mended = scripted("4", faults={"What makes a magnet?": "timeout"})
         mended.grader._faults.clear()  # type: ignore[attr-defined]
         assert run(collection, mended, select="failed").done == 2
         assert {state for _, _, state, _ in grades(collection)} == {0}

@@ -24,12 +24,12 @@ PROMPT = load_prompt("question-self-rating")
 
 
 def prompts(count: int) -> list[Ask]:
-    """Rating prompts of quite different lengths."""
+    """Prompts of quite different lengths, of the form that taught models have seen."""
     asks = []
     for key in range(count):
-        question, context = f"What is the {WORDS[key % len(WORDS)]}?", " ".join(WORDS[: key % 29])
-        filled = fill(PROMPT, {"question": question, "context": context + f" {key}"})
-        asks.append(Ask(key, question, context, filled.user))
+        question = f"What is the {WORDS[key % len(WORDS)]}"
+        context = f"{' '.join(WORDS[key % 7 : key % 29])} {key}"
+        asks.append(Ask(key, question, context, f"Question: {question} Context: {context}"))
     return asks
 
 

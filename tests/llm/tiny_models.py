@@ -8,6 +8,7 @@ Test modules import this one before they name it as a plugin: PYTEST_DONT_REWRIT
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,9 +16,11 @@ from typing import Any
 
 import pytest
 
+from exampp.prompts import load as load_prompt
+
 LABELS = ("0", "1", "2", "3", "4", "5")
 _TEXT = """
-river lake stone bridge tower market garden winter letter Passage tells of the and a What is 
+river lake stone bridge tower market garden winter letter Passage tells of the and a What is
 said in text Rate from to Question Context Answer it long was who when where city king year
 """
 WORDS = tuple(_TEXT.split())
@@ -34,7 +37,9 @@ def _t5_tokenizer(split_zero: bool) -> Any:
     pieces = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -3.0)]
     pieces += [(c, -8.0) for c in _CHARACTERS]
     pieces += [("▁" + c, -6.0) for c in LABELS if c != "0" or not split_zero]
-    pieces += [("▁" + word, -5.0) for word in [*WORDS, "Yes", "No"]]
+    known = " ".join(load_prompt(n).user for n in ("question-self-rating", "question-answering"))
+    words = {*WORDS, *re.findall(r"[A-Za-z]{2,}", known), "Yes", "No", "unanswerable"}
+    pieces += [("▁" + word, -5.0) for word in sorted(words)]
     return T5Tokenizer(vocab=pieces, extra_ids=2)
 
 
@@ -64,7 +69,7 @@ def build_t5(folder: Path, *, split_zero: bool = False, taught: bool = False) ->
     return folder
 
 
-def teach(model: Any, tokenizer: Any, labels: Sequence[str], steps: int = 60) -> None:
+def teach(model: Any, tokenizer: Any, labels: Sequence[str], steps: int = 30) -> None:
     """Train a T5 for a second to reply with some label and to end there, unsure which label."""
     import torch
 

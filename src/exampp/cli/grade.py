@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,52 +22,194 @@ from exampp.errors import Unfinished
 if TYPE_CHECKING:
     from exampp.grade.run import GradingRun, Progress
 
+GIVEN_BY_ENVIRONMENT = "The key comes from OPENAI_API_KEY and is never stored."
+
+
+class Compat(StrEnum):
+    """By whose rules replies are read."""
+
+    exam = "exam"
+    rubric = "rubric"
+
 
 def grade(
     collection: CollectionFile,
     grader: Annotated[
-        str, typer.Option(help="Who grades: draft (offline similarity, for trying things out).")
+        str,
+        typer.Option(
+            help="Who grades: hf (a model on this machine), openai (any OpenAI-compatible server), "
+            "draft (offline similarity, for trying things out). With --reparse, whose replies."
+        ),
     ],
-    kind: Annotated[Kind, typer.Option(help="What is graded.")] = Kind.question,
+    model: Annotated[
+        str | None, typer.Option(help="A folder, a model hub name, or the server's name for it.")
+    ] = None,
+    prompt: Annotated[
+        str | None,
+        typer.Option(help="A bundled prompt or a TOML file. [default: question-self-rating]"),
+    ] = None,
+    kind: Annotated[
+        Kind | None, typer.Option(help="What is graded, where the prompt can grade several.")
+    ] = None,
     bank: BankName = None,
     depth: Annotated[
         int, typer.Option(min=1, help="How many passages of each ranking are graded.")
     ] = 20,
+    decode: Annotated[
+        str | None,
+        typer.Option(
+            help="hf: score (one step, label probabilities) or generate (the papers' way); "
+            "openai: text, labels, json, decisions. [default: auto]"
+        ),
+    ] = None,
+    revision: Annotated[str | None, typer.Option(help="The model's revision.")] = None,
+    device: Annotated[str | None, typer.Option(help="hf: cpu, cuda, cuda:1, mps.")] = None,
+    dtype: Annotated[str | None, typer.Option(help="hf: float32 or bfloat16.")] = None,
+    beams: Annotated[int | None, typer.Option(help="hf: beams of generate.")] = None,
+    limit: Annotated[int | None, typer.Option(help="hf: tokens of a prompt at most.")] = None,
+    batch_tokens: Annotated[int | None, typer.Option(help="hf: tokens in a batch.")] = None,
+    max_new_tokens: Annotated[int | None, typer.Option(help="Tokens of a reply at most.")] = None,
+    base_url: Annotated[
+        str | None, typer.Option(help=f"openai: the server's address. {GIVEN_BY_ENVIRONMENT}")
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(help="openai: requests in flight at most.")
+    ] = None,
+    retries: Annotated[int | None, typer.Option(help="openai: tries after a failed one.")] = None,
+    timeout: Annotated[float | None, typer.Option(help="openai: seconds to wait.")] = None,
+    max_requests: Annotated[int | None, typer.Option(help="openai: stop before more.")] = None,
+    max_cost: Annotated[float | None, typer.Option(help="openai: stop before it costs more.")] = (
+        None
+    ),
+    price_read: Annotated[
+        float | None, typer.Option(help="openai: price of a million tokens read.")
+    ] = None,
+    price_written: Annotated[
+        float | None, typer.Option(help="openai: price of a million tokens written.")
+    ] = None,
+    price_cached: Annotated[
+        float | None, typer.Option(help="openai: price of a million tokens read from the cache.")
+    ] = None,
+    answers_of: Annotated[
+        str | None,
+        typer.Option(help="Verify the answers that this grader extracted (answer-verification)."),
+    ] = None,
+    max_failures: Annotated[
+        int, typer.Option(min=1, help="Stop after so many failures in a row.")
+    ] = 20,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Only cells that were tried and have no grade.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what is due.")] = False,
+    reparse: Annotated[
+        bool, typer.Option("--reparse", help="Read kept replies again, without a model.")
+    ] = False,
+    compat: Annotated[
+        Compat, typer.Option(help="With --reparse: read as the papers' own program does.")
+    ] = Compat.exam,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what is due, what it takes, what is asked.")
+    ] = False,
 ) -> None:
     """Grade every passage against every item of the bank, as far as it is due.
 
-    Stops cleanly at Ctrl-C and continues where it stopped when called again.
+    Stops cleanly at Ctrl-C and continues where it stopped when called again. Several processes
+    may grade one collection and share the work.
     """
+    if reparse:
+        _reparse(collection, grader, prompt, compat)
+        return
+    options = {
+        "model": model,
+        "prompt": prompt,
+        "kind": kind.value if kind else None,
+        "decode": decode,
+        "revision": revision,
+        "device": device,
+        "dtype": dtype,
+        "beams": beams,
+        "limit": limit,
+        "batch_tokens": batch_tokens,
+        "max_new_tokens": max_new_tokens,
+        "base_url": base_url,
+        "concurrency": concurrency,
+        "retries": retries,
+        "timeout": timeout,
+        "max_requests": max_requests,
+        "max_cost": max_cost,
+        "price_read": price_read,
+        "price_written": price_written,
+        "price_cached": price_cached,
+    }
     with exampp.Collection(collection) as opened:
         run = opened.grading(
-            grader, kind=kind.value, bank=bank, depth=depth, only_failed=retry_failed
+            grader,
+            bank=bank,
+            depth=depth,
+            select="failed" if retry_failed else "due",
+            answers_of=answers_of,
+            max_failures=max_failures,
+            **options,
         )
+        if note := getattr(run.grading.grader, "note", ""):
+            remark(note)
         if dry_run:
-            due = run.count_due()
-            typer.echo(f"{due.cells} cells are due, {due.asks} of them to be asked.")
+            _estimate(run, price_read, price_written)
             return
         progress = work(run)
     typer.echo(summary(progress))
-    if run.stopped and progress.done < progress.total:
-        raise Unfinished(
-            f"stopped with {progress.total - progress.done} cells due; this continues:\n"
-            f"  {' '.join(['exampp', *sys.argv[1:]])}"
-        )
+    _unfinished(run, progress)
+
+
+def _unfinished(run: GradingRun, progress: Progress) -> None:
+    left = progress.total - progress.done
+    if run.stopped and left:
+        again = shlex.join(["exampp", *sys.argv[1:]])
+        why = f" ({run.why_stopped})" if run.why_stopped else ""
+        raise Unfinished(f"stopped with {left} cells due{why}; this continues:\n  {again}")
+
+
+def _estimate(run: GradingRun, price_read: float | None, price_written: float | None) -> None:
+    from exampp.grade.estimate import estimate
+
+    found = estimate(run, price_read, price_written)
+    about = "" if found.exact else "about "
+    seconds = "unknown (no earlier run)" if found.seconds is None else f"{found.seconds:.0f} s"
+    cost = "unknown (no prices given)" if found.cost is None else f"{found.cost:.2f}"
+    typer.echo(f"cells due       {found.cells}")
+    typer.echo(f"to be asked     {found.asks}")
+    typer.echo(f"prompt tokens   {about}{found.tokens}")
+    typer.echo(f"time            {seconds}")
+    typer.echo(f"cost            {cost}")
+    for number, text in enumerate(found.prompts, 1):
+        typer.echo(f"\n--- prompt {number} ---\n{text}")
+
+
+def _reparse(collection: Any, grader: str, prompt: str | None, compat: Compat) -> None:
+    with exampp.Collection(collection) as opened:
+        found = opened.reparse(grader, prompt=prompt, mode=compat.value)
+    typer.echo(f"{found.replies} replies read again, {found.changes.total()} changed")
+    for (before, after), count in found.changes.most_common():
+        typer.echo(f"{count:>9}  {before} -> {after}")
+    typer.echo(f"They are the grades of {found.identity.name} ({found.identity.key[:8]})")
 
 
 def summary(progress: Progress) -> str:
-    """What a run did, in one line."""
+    """What a run did, in one line, and what it took where tokens are counted."""
     text = f"{progress.done} of {progress.total} cells done"
     if progress.copied:
         text += f", {progress.copied} copied from equal texts"
     if progress.elsewhere:
         text += f", {progress.elsewhere} by another process"
     failed = sum(count for state, count in progress.states.items() if state)
-    return text + (f", {failed} without a grade (they stay due)" if failed else "")
+    if failed:
+        text += f", {failed} without a grade (they stay due; exampp status says why)"
+    spent = progress.spent
+    if spent.tokens_read:
+        text += (
+            f"\n{spent.asked} replies, {spent.tokens_read} tokens read "
+            f"({spent.tokens_cached} cached), {spent.tokens_written} written"
+        )
+    return text
 
 
 def work(run: GradingRun) -> Progress:
@@ -91,20 +235,18 @@ def _stopping(run: GradingRun) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+Update = Callable[["Progress"], None]
+
+
 @contextmanager
-def _bar() -> Iterator[Any]:
+def _bar() -> Iterator[Update]:
     """A progress bar on a terminal, a line now and then elsewhere."""
     if not sys.stderr.isatty():
         yield _plain_progress()
         return
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
 
     columns = (
         TextColumn("grading"),
@@ -113,11 +255,11 @@ def _bar() -> Iterator[Any]:
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    with Bar(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("", total=None, rate="")
         started = time.monotonic()
 
-        def update(progress: Any) -> None:
+        def update(progress: Progress) -> None:
             rate = progress.done / max(time.monotonic() - started, 1e-6)
             bar.update(
                 task, total=progress.total, completed=progress.done, rate=f"{rate:.0f} cells/s"
@@ -126,20 +268,23 @@ def _bar() -> Iterator[Any]:
         yield update
 
 
-def _plain_progress() -> Any:
-    state = {"next": time.monotonic() + 10}
+def _plain_progress() -> Update:
+    due = time.monotonic() + 10
 
-    def update(progress: Any) -> None:
-        if time.monotonic() >= state["next"]:
-            state["next"] = time.monotonic() + 10
+    def update(progress: Progress) -> None:
+        nonlocal due
+        if time.monotonic() >= due:
+            due = time.monotonic() + 10
             remark(f"grading: {progress.done} of {progress.total} cells")
 
     return update
 
 
 def status(collection: CollectionFile, style: TableStyle = Style.text) -> None:
-    """What the collection holds, and per grader what is done, due and failed."""
+    """What the collection holds, and per grader what is done, due and failed, and why."""
     with exampp.Collection(collection) as opened:
-        show(opened.contents(), style.value)
+        contents, graders = opened.contents(), opened.status()
+    show(contents, style.value)
+    if style is Style.text:
         typer.echo()
-        show(opened.status(), style.value)
+    show(graders, style.value)

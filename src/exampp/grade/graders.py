@@ -3,16 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 from exampp.errors import InputError
 from exampp.grade.asking import asker
 from exampp.grade.reading import reader
 from exampp.grade.run import Grading
+from exampp.llm import hf, openai
 from exampp.llm.base import Grader
 from exampp.llm.draft import THRESHOLDS, DraftGrader
 from exampp.prompts import Prompt, content_hash, load
 from exampp.records import GraderIdentity
+
+DEFAULT_PROMPT = "question-self-rating"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a user may say about a grader; None leaves a choice to the backend.
+
+    `model` is a folder, a name on the Hugging Face hub, or what the server calls it. `prompt` is
+    a bundled prompt or a TOML file, `kind` what is graded where a prompt can grade several. Prices
+    are per million tokens; `max_requests` and `max_cost` stop a run before they are exceeded.
+    """
+
+    model: str | None = None
+    prompt: str | None = None
+    kind: str | None = None
+    decode: str | None = None
+    revision: str | None = None
+    device: str | None = None
+    dtype: str | None = None
+    beams: int | None = None
+    limit: int | None = None
+    batch_tokens: int | None = None
+    max_new_tokens: int | None = None
+    base_url: str | None = None
+    api_key: str | None = None
+    concurrency: int | None = None
+    retries: int | None = None
+    timeout: float | None = None
+    max_requests: int | None = None
+    max_cost: float | None = None
+    price_read: float | None = None
+    price_written: float | None = None
+    price_cached: float | None = None
+
+    def given(self) -> dict[str, Any]:
+        """The options that were given, by name."""
+        named = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: value for name, value in named.items() if value is not None}
 
 
 def kind_of(prompt: Prompt, kind: str | None) -> str:
@@ -28,20 +69,21 @@ def kind_of(prompt: Prompt, kind: str | None) -> str:
     return kind
 
 
-def grading(
+def join(
     grader: Grader,
     model: str,
     prompt: Prompt,
-    kind: str,
+    kind: str | None = None,
     *,
     thresholds: tuple[float, ...] = (),
     settings: Mapping[str, Any] | None = None,
 ) -> Grading:
     """Join a backend and a prompt; what the identity holds determines every reply and rating."""
+    chosen = kind_of(prompt, kind)
     identity = GraderIdentity(
         model,
         prompt.name,
-        kind,
+        chosen,
         prompt.lowest,
         prompt.highest,
         {
@@ -52,20 +94,93 @@ def grading(
         },
     )
     return Grading(
-        grader, identity, asker(prompt, kind, grader), reader(prompt, thresholds=thresholds)
+        grader,
+        prompt,
+        identity,
+        asker(prompt, chosen, grader),
+        reader(prompt, thresholds=thresholds),
     )
 
 
-def draft(kind: str) -> Grading:
-    """The offline similarity grader; its grades are draft grades, labelled wherever they appear."""
-    return grading(DraftGrader(), "draft", load("draft"), kind, thresholds=THRESHOLDS)
+def _draft(_: Prompt, __: Options) -> Grader:
+    return DraftGrader()
 
 
-GRADERS: Mapping[str, Callable[[str], Grading]] = {"draft": draft}
+def _hf(prompt: Prompt, options: Options) -> Grader:
+    names = ("revision", "device", "dtype", "decode", "beams", "limit", "batch_tokens")
+    given = options.given()
+    chosen = {name: given[name] for name in (*names, "max_new_tokens") if name in given}
+    return hf.load(_named(options), labels=prompt.labels, **chosen)
 
 
-def make_grading(name: str, kind: str | None) -> Grading:
-    """The grading of a name in `GRADERS`; InputError for others."""
-    if name not in GRADERS:
-        raise InputError(f"no grader is called {name!r}", mend=f"Known: {', '.join(GRADERS)}")
-    return GRADERS[name](kind_of(load(name), kind))
+def _openai(prompt: Prompt, options: Options) -> Grader:
+    given = options.given()
+    policy = {"concurrency": "max_concurrency", "retries": "max_retries", "timeout": "timeout"}
+    prices = (options.price_read, options.price_written)
+    if (prices[0] is None) != (prices[1] is None):
+        raise InputError("a price needs both --price-read and --price-written")
+    price = None
+    if prices[0] is not None and prices[1] is not None:
+        price = openai.Price(prices[0], prices[1], options.price_cached)
+    sampling = openai.Sampling()
+    if options.max_new_tokens is not None:
+        sampling = openai.Sampling(max_tokens=options.max_new_tokens)
+    return openai.OpenAICompatibleGrader(
+        _named(options),
+        options.base_url,
+        options.api_key,
+        prompt.labels,
+        prompt.field,
+        decode=given.get("decode", "auto"),
+        revision=options.revision or "",
+        sampling=sampling,
+        policy=openai.Policy(**{policy[name]: given[name] for name in policy if name in given}),
+        limits=openai.Limits(options.max_requests, options.max_cost, price),
+    )
+
+
+def _named(options: Options) -> str:
+    if options.model is None:
+        raise InputError("which model?", mend="Name it with --model")
+    return options.model
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """A kind of grader: how it is made, its prompt by default, and the options it knows."""
+
+    make: Callable[[Prompt, Options], Grader]
+    prompt: str
+    options: frozenset[str]
+
+
+_ANY = {"prompt", "kind"}
+_MODEL = _ANY | {"model", "revision", "decode", "max_new_tokens"}
+_LOCAL = {"device", "dtype", "beams", "limit", "batch_tokens"}
+_SERVER = {"base_url", "api_key", "concurrency", "retries", "timeout", "max_requests", "max_cost"}
+_PRICES = {"price_read", "price_written", "price_cached"}
+BACKENDS: Mapping[str, Backend] = {
+    "draft": Backend(_draft, "draft", frozenset({"kind"})),
+    "hf": Backend(_hf, DEFAULT_PROMPT, frozenset(_MODEL | _LOCAL)),
+    "openai": Backend(_openai, DEFAULT_PROMPT, frozenset(_MODEL | _SERVER | _PRICES)),
+}
+"""Graders by name: the offline stand-in, models on this machine, and servers."""
+
+
+def make_grading(name: str, options: Options, settings: Mapping[str, Any] | None = None) -> Grading:
+    """The grading of a backend; InputError for a name or an option that it does not know."""
+    if name not in BACKENDS:
+        raise InputError(f"no grader is called {name!r}", mend=f"Known: {', '.join(BACKENDS)}")
+    backend = BACKENDS[name]
+    strange = [option for option in options.given() if option not in backend.options]
+    if strange:
+        raise InputError(
+            f"the grader {name} has no option --{strange[0].replace('_', '-')}",
+            mend=f"It has {', '.join('--' + o.replace('_', '-') for o in sorted(backend.options))}",
+        )
+    prompt = load(options.prompt or backend.prompt)
+    kind_of(prompt, options.kind)
+    made = backend.make(prompt, options)
+    thresholds = THRESHOLDS if prompt.reading == "thresholds" else ()
+    model = options.model or name
+    return join(made, model, prompt, options.kind, thresholds=thresholds, settings=settings)

@@ -24,6 +24,7 @@ from exampp.errors import InputError, Unfinished
 from exampp.grade.asking import Asker
 from exampp.grade.reading import Reader, Reading
 from exampp.llm.base import Ask, Grader, Reply
+from exampp.prompts import Prompt
 from exampp.records import Grade, GraderIdentity, Outcome, State
 from exampp.store.cells import Cell, Due, Exam, copy_grade, due, due_of_query, query_order
 from exampp.store.connection import transaction
@@ -42,6 +43,7 @@ class Grading:
     """Everything that turns due cells into grades: who is asked, how, and how replies are read."""
 
     grader: Grader
+    prompt: Prompt
     identity: GraderIdentity
     ask: Asker
     read: Reader
@@ -83,8 +85,10 @@ class GradingRun:
     Iterate over `steps` to do the work; it yields the progress after every commit. `stop` ends it
     cleanly: what is in flight is finished and kept, and nothing new is asked.
 
-    `select` is one of `store.cells.SELECTIONS`. A run that meets `max_failures` failures in a row
-    raises Unfinished with the last reason; what was committed stays.
+    A grader may end a run too, because a limit on what it may spend is reached: then `stopped` is
+    set and `why_stopped` says why. `select` is one of `store.cells.SELECTIONS`. A run that meets
+    `max_failures` failures in a row raises Unfinished with the last reason; what was committed
+    stays.
     """
 
     def __init__(
@@ -102,6 +106,7 @@ class GradingRun:
         self.select = select
         self.max_failures = max_failures
         self.stopped = False
+        self.why_stopped = ""
         self._owner = f"{socket.gethostname()}:{os.getpid()}:{id(self)}"
         self._waiting: dict[int, _Waiting] = {}
         self._open: Counter[int] = Counter()
@@ -135,7 +140,8 @@ class GradingRun:
             return
         with transaction(self.connection):
             key = put_grader(self.connection, self.grading.identity)
-            run = start_run(self.connection, key, datetime.now(UTC).isoformat(), None)
+            came_from = getattr(self.grading.grader, "provenance", None)
+            run = start_run(self.connection, key, datetime.now(UTC).isoformat(), came_from)
         started = time.monotonic()
         queries, select = query_order(self.connection), self.select
         while queries and not self.stopped:
@@ -145,6 +151,8 @@ class GradingRun:
                 with transaction(self.connection):
                     update_run(self.connection, run, progress.spent)
                 yield progress
+            if reason := getattr(self.grading.grader, "stopped", ""):
+                self.stopped, self.why_stopped = True, reason
             # what another process failed at is its business: here only what nobody tried
             queries, select = self._wait_for(key, held), "new"
         if not self.stopped:

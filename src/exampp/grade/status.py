@@ -8,16 +8,29 @@ from typing import NamedTuple
 from exampp.records import GraderIdentity
 from exampp.store.bank import bank_names
 from exampp.store.cells import DEPTH, Exam, due
-from exampp.store.grades import graders, state_counts
+from exampp.store.grades import failure_reasons, graders, state_counts
 
 
 class GraderStatus(NamedTuple):
-    """A grader on a bank: its cells by state, and how many are due on the pool of `depth`."""
+    """A grader on a bank: its cells by state, and how many are due on the pool of `depth`.
+
+    `reasons` are the most frequent reasons of cells without a grade, with their numbers.
+    """
 
     grader: GraderIdentity
     bank: str
     states: dict[str, int]
     due: int
+    reasons: list[tuple[str, int]]
+
+
+def exam_of(
+    connection: sqlite3.Connection, identity: GraderIdentity, bank: str, depth: int
+) -> Exam:
+    """What a grader grades: passages, or the answers that another grader extracted."""
+    source = identity.settings.get("answers_of")
+    keys = {stored.identity.key: stored.key for stored in graders(connection)}
+    return Exam(identity.kind, bank, depth, answers_of=keys.get(str(source)))
 
 
 def grading_status(connection: sqlite3.Connection, depth: int = DEPTH) -> list[GraderStatus]:
@@ -27,7 +40,11 @@ def grading_status(connection: sqlite3.Connection, depth: int = DEPTH) -> list[G
             identity,
             bank,
             dict(state_counts(connection, key)),
-            sum(len(one.cells) for one in due(connection, key, Exam(identity.kind, bank, depth))),
+            sum(
+                len(one.cells)
+                for one in due(connection, key, exam_of(connection, identity, bank, depth))
+            ),
+            failure_reasons(connection, key),
         )
         for key, identity in graders(connection)
         for bank in bank_names(connection, identity.kind)

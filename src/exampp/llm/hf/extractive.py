@@ -48,7 +48,9 @@ class Extractive:
 
     def encode(self, asks: Sequence[Ask]) -> list[tuple[Window, ...] | str]:
         """The windows of each ask, or the fault that it cannot be asked."""
-        return [self._windows(clean(ask.item), clean(ask.passage)) for ask in asks]
+        return [
+            self._windows(self.texts.safe(ask.item), self.texts.safe(ask.passage)) for ask in asks
+        ]
 
     def _windows(self, question: str, passage: str) -> tuple[Window, ...] | str:
         if not question.strip() or not passage.strip():
@@ -65,7 +67,6 @@ class Extractive:
             stride=min(STRIDE, room // 2),
             return_overflowing_tokens=True,
             return_offsets_mapping=True,
-            split_special_tokens=True,
             verbose=False,
         )
         parts = range(len(encoded["input_ids"]))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from exampp.llm.hf.squad import Example
-from exampp.llm.hf.texts import PlainTexts, clean
+from exampp.llm.hf.texts import PlainTexts
 
 UNANSWERABLE = "unanswerable"
 """What a seq2seq model is taught to reply to a question that the context does not answer."""
@@ -25,14 +25,14 @@ def seq2seq_features(
     An example is left out if the cut takes away its answer, or if nothing of the context remains.
     """
     for example in examples:
-        question, context = clean(example.question), clean(example.context)
+        question, context = texts.safe(example.question), texts.safe(example.context)
         end = _room(texts, question, context, prompt, limit)
         needed = example.start + len(example.answer) if example.answer is not None else 1
         if end < needed:
             continue
         ids = texts.ids([(prompt(question, context[:end]), "")])[0]
-        target = clean(example.answer) if example.answer is not None else UNANSWERABLE
-        labels = texts.tokenizer(target, split_special_tokens=True)["input_ids"]
+        target = UNANSWERABLE if example.answer is None else texts.safe(example.answer)
+        labels = texts.tokenizer(target)["input_ids"]
         yield {"input_ids": list(ids), "attention_mask": [1] * len(ids), "labels": labels}
 
 
@@ -53,7 +53,7 @@ def _room(texts: PlainTexts, question: str, context: str, prompt: Prompt, limit:
 
 
 def extractive_features(
-    tokenizer: Any, examples: Iterable[Example], window: int
+    texts: PlainTexts, examples: Iterable[Example], window: int
 ) -> Iterator[Feature]:
     """Windows over contexts, with the tokens where the answer starts and ends.
 
@@ -61,11 +61,10 @@ def extractive_features(
     than half of the window to the context is left out.
     """
     for example in examples:
-        question, context = clean(example.question), clean(example.context)
-        ids = tokenizer(question, add_special_tokens=False, split_special_tokens=True)["input_ids"]
-        if len(ids) > window // 2 or not context.strip():
+        question, context = texts.safe(example.question), texts.safe(example.context)
+        if len(texts.offsets(question)) > window // 2 or not context.strip():
             continue
-        encoded = tokenizer(
+        encoded = texts.tokenizer(
             question,
             context,
             truncation="only_second",
@@ -73,10 +72,9 @@ def extractive_features(
             stride=min(STRIDE, window // 4),
             return_overflowing_tokens=True,
             return_offsets_mapping=True,
-            split_special_tokens=True,
         )
         for index in range(len(encoded["input_ids"])):
-            yield _window(tokenizer, encoded, index, example)
+            yield _window(texts.tokenizer, encoded, index, example)
 
 
 def _window(tokenizer: Any, encoded: Any, index: int, example: Example) -> Feature:

@@ -11,7 +11,7 @@ import hashlib
 import importlib.util
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,7 @@ def finetune(
     resume: bool = True,
     seed: int = 0,
     device: str | None = None,
+    report: Callable[[int, int, float], None] | None = None,
 ) -> Trained:
     """Train a seq2seq or extractive model on SQuAD 2.0 data and save it to the folder `out`.
 
@@ -64,6 +65,7 @@ def finetune(
     is that of AdamW at its start, falling to 0 (default: see `LEARNING_RATES`); `max_steps` ends
     the training before its `epochs` are over. With `resume`, a training that was cut off goes on
     from its last checkpoint (there is one every `save_steps`), and a finished one is left alone.
+    `report` is told (step, steps in all, loss) now and then.
 
     Raises:
         InputError: the data are malformed, `out` holds something else, the model cannot be loaded
@@ -91,7 +93,7 @@ def finetune(
     if resume and (finished := _finished(folder, plan)):
         return finished
     _begin(folder, plan, resume)
-    trained = _train(fetched, features, folder, plan, save_steps)
+    trained = _train(fetched, features, folder, plan, save_steps, report)
     _end(folder, plan, trained)
     return trained
 
@@ -118,11 +120,11 @@ def _fetch(
 
 def _features(fetched: Fetched, examples: Any, prompt: Prompt | None) -> list[Feature]:
     limit = known_limit(fetched.tokenizer, fetched.model.config)
+    texts = PlainTexts(fetched.tokenizer)
     if prompt is not None and fetched.task == "seq2seq":
-        texts = PlainTexts(fetched.tokenizer)
         features = list(seq2seq_features(texts, examples, prompt, limit or 512))
     else:
-        features = list(extractive_features(fetched.tokenizer, examples, min(limit or 384, 384)))
+        features = list(extractive_features(texts, examples, min(limit or 384, 384)))
     if not features:
         raise InputError("no question fits into the model together with its context")
     return features
@@ -164,8 +166,21 @@ def _train(
     folder: Path,
     plan: Mapping[str, Any],
     save_steps: int,
+    report: Callable[[int, int, float], None] | None,
 ) -> Trained:
-    from transformers import DataCollatorForSeq2Seq, DataCollatorWithPadding, Trainer, set_seed
+    from transformers import (
+        DataCollatorForSeq2Seq,
+        DataCollatorWithPadding,
+        PrinterCallback,
+        Trainer,
+        TrainerCallback,
+        set_seed,
+    )
+
+    class Reporting(TrainerCallback):
+        def on_log(self, _: Any, state: Any, *__: Any, logs: Any, **___: Any) -> None:
+            if report is not None and "loss" in logs:
+                report(state.global_step, state.max_steps, float(logs["loss"]))
 
     checkpoint = last_checkpoint(folder / CHECKPOINTS)
     started = int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
@@ -180,7 +195,9 @@ def _train(
         args=_arguments(fetched, folder, plan, save_steps),
         train_dataset=features,
         data_collator=collate,
+        callbacks=[Reporting()],
     )
+    trainer.remove_callback(PrinterCallback)
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     fetched.model.save_pretrained(folder)
     fetched.tokenizer.save_pretrained(folder)

@@ -1,13 +1,15 @@
 """From the text of a prompt to the tokens that a model reads.
 
 Passages are data. A passage that spells out a special token (`</s>`, `<|im_end|>`) must not end the
-prompt or open a turn of the assistant, so special tokens within texts are read as plain characters.
+prompt or open a turn of the assistant, so a space takes the place of the token's first character.
+The length stays, and so offsets hold. Tokenizers have a switch for this (`split_special_tokens`),
+but it does not reach those that have `</s>` in the vocabulary of their model too, such as T5's.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from exampp.errors import InputError
@@ -34,13 +36,17 @@ class PlainTexts:
             )
         self.tokenizer = tokenizer
         self._strip_end = strip_end
+        self._special = _any_of(special_tokens(tokenizer))
+
+    def safe(self, text: str) -> str:
+        """The text as data: of the same length, without special tokens and lone surrogates."""
+        return self._special.sub(lambda token: " " + token[0][1:], clean(text))
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """The (start, end) characters of each token of a text, without special tokens."""
         encoded = self.tokenizer(
-            clean(text),
+            self.safe(text),
             add_special_tokens=False,
-            split_special_tokens=True,
             return_offsets_mapping=True,
             verbose=False,
         )
@@ -50,8 +56,8 @@ class PlainTexts:
         """The tokens of (user, system) prompts, special tokens included."""
         if not prompts:
             return []
-        texts = [self._text(clean(user), clean(system)) for user, system in prompts]
-        encoded = self.tokenizer(texts, split_special_tokens=True, verbose=False)
+        texts = [self._text(self.safe(user), self.safe(system)) for user, system in prompts]
+        encoded = self.tokenizer(texts, verbose=False)
         return [tuple(ids) for ids in encoded["input_ids"]]
 
     def reply_tokens(self, label: str) -> Sequence[int]:
@@ -88,22 +94,13 @@ class ChatTexts(PlainTexts):
     def __init__(self, tokenizer: Any, options: Mapping[str, Any]) -> None:
         super().__init__(tokenizer)
         self._options = dict(options)
-        added = tokenizer.added_tokens_decoder.values()
-        special = {str(t) for t in added if t.special} | set(tokenizer.all_special_tokens)
-        # between the first character and the rest, so that the token is gone
-        self._special = re.compile(
-            "|".join(
-                f"(?<={re.escape(t[0])}){re.escape(t[1:])}" for t in sorted(special) if len(t) > 1
-            )
-            or r"(?!)"
-        )
         self._has_system = self._accepts_system()
 
     def ids(self, prompts: Sequence[tuple[str, str]]) -> list[tuple[int, ...]]:
         """The tokens of (user, system) prompts, up to where the assistant's reply starts."""
         if not prompts:
             return []
-        texts = [self._render(clean(user), clean(system)) for user, system in prompts]
+        texts = [self._render(self.safe(user), self.safe(system)) for user, system in prompts]
         encoded = self.tokenizer(texts, add_special_tokens=False, verbose=False)
         return [tuple(ids) for ids in encoded["input_ids"]]
 
@@ -113,7 +110,6 @@ class ChatTexts(PlainTexts):
         return _added(self.tokenizer, start, start + label, add_special_tokens=False)
 
     def _render(self, user: str, system: str) -> str:
-        user, system = self._special.sub(r" \g<0>", user), self._special.sub(r" \g<0>", system)
         if system and not self._has_system:
             user, system = f"{system}\n{user}", ""
         turns = [{"role": "user", "content": user}]
@@ -132,6 +128,17 @@ class ChatTexts(PlainTexts):
             return "qv7" in self._render("x", "qv7")
         except TemplateError:
             return False
+
+
+def special_tokens(tokenizer: Any) -> set[str]:
+    """The special tokens that a text can spell out."""
+    added = {str(t) for t in tokenizer.added_tokens_decoder.values() if t.special}
+    return {token for token in added | set(tokenizer.all_special_tokens) if len(token) > 1}
+
+
+def _any_of(words: Iterable[str]) -> re.Pattern[str]:
+    """A pattern for any of the words, the longest first; one that never matches for none."""
+    return re.compile("|".join(map(re.escape, sorted(words, key=len, reverse=True))) or r"(?!)")
 
 
 def _added(tokenizer: Any, start: str, whole: str, **options: Any) -> Sequence[int]:
