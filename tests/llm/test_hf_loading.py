@@ -15,7 +15,6 @@ from exampp.errors import InputError
 from exampp.llm.hf import load
 from exampp.llm.hf.fetching import default_dtype, find_device
 
-torch = pytest.importorskip("torch")
 pytest_plugins = ("tiny_models",)
 
 

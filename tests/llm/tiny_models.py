@@ -18,6 +18,9 @@ import pytest
 
 from exampp.prompts import load as load_prompt
 
+torch: Any = pytest.importorskip("torch")
+transformers: Any = pytest.importorskip("transformers")
+
 LABELS = ("0", "1", "2", "3", "4", "5")
 _TEXT = """
 river lake stone bridge tower market garden winter letter Passage tells of the and a What is
@@ -32,25 +35,20 @@ _CHARACTERS = [c for c in string.printable if c.isprintable() and c != " "]
 
 
 def _t5_tokenizer(split_zero: bool) -> Any:
-    from transformers import T5Tokenizer
-
     pieces = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -3.0)]
     pieces += [(c, -8.0) for c in _CHARACTERS]
     pieces += [("▁" + c, -6.0) for c in LABELS if c != "0" or not split_zero]
     known = " ".join(load_prompt(n).user for n in ("question-self-rating", "question-answering"))
     words = {*WORDS, *re.findall(r"[A-Za-z]{2,}", known), "Yes", "No", "unanswerable"}
     pieces += [("▁" + word, -5.0) for word in sorted(words)]
-    return T5Tokenizer(vocab=pieces, extra_ids=2)
+    return transformers.T5Tokenizer(vocab=pieces, extra_ids=2)
 
 
 def build_t5(folder: Path, *, split_zero: bool = False, taught: bool = False) -> Path:
     """A T5 of 2 + 2 layers; with `split_zero`, `0` is two pieces, as in the real FLAN-T5."""
-    import torch
-    from transformers import T5Config, T5ForConditionalGeneration
-
     tokenizer = _t5_tokenizer(split_zero)
     torch.manual_seed(1)
-    config = T5Config(
+    config = transformers.T5Config(
         vocab_size=len(tokenizer),
         d_model=32,
         d_kv=8,
@@ -61,7 +59,7 @@ def build_t5(folder: Path, *, split_zero: bool = False, taught: bool = False) ->
         tie_word_embeddings=False,
         decoder_start_token_id=0,
     )
-    model = T5ForConditionalGeneration(config).eval()
+    model = transformers.T5ForConditionalGeneration(config).eval()
     if taught:
         teach(model, tokenizer, LABELS)
     model.save_pretrained(folder)
@@ -71,8 +69,6 @@ def build_t5(folder: Path, *, split_zero: bool = False, taught: bool = False) ->
 
 def teach(model: Any, tokenizer: Any, labels: Sequence[str], steps: int = 30) -> None:
     """Train a T5 for a second to reply with some label and to end there, unsure which label."""
-    import torch
-
     prompts = [f"Question: What is the {word} Context: {word} {n}" for n, word in enumerate(WORDS)]
     batch = tokenizer(prompts, return_tensors="pt", padding=True)
     replies = [labels[n * 7 % len(labels)] for n in range(len(prompts))]
@@ -87,9 +83,7 @@ def teach(model: Any, tokenizer: Any, labels: Sequence[str], steps: int = 30) ->
 
 def build_llama(folder: Path, *, chat: bool = True) -> Path:
     """A Llama of 2 layers with a byte-level BPE, and a chat template if wanted."""
-    import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
     special = ["<|end|>", "<|im_start|>", "<|im_end|>"]
     bpe = Tokenizer(models.BPE())
@@ -100,14 +94,14 @@ def build_llama(folder: Path, *, chat: bool = True) -> Path:
         vocab_size=400, special_tokens=special, initial_alphabet=alphabet, show_progress=False
     )
     bpe.train_from_iterator([" ".join(WORDS), "0 1 2 3 4 5 6 7 8 9 user assistant"] * 4, trainer)
-    tokenizer = PreTrainedTokenizerFast(
+    tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_object=bpe, eos_token="<|im_end|>", pad_token="<|end|>", model_max_length=1024
     )
     tokenizer.add_special_tokens({"additional_special_tokens": ["<|im_start|>"]})
     if chat:
         tokenizer.chat_template = CHAT_TEMPLATE
     torch.manual_seed(2)
-    config = LlamaConfig(
+    config = transformers.LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=32,
         intermediate_size=64,
@@ -120,23 +114,22 @@ def build_llama(folder: Path, *, chat: bool = True) -> Path:
         pad_token_id=0,
         initializer_range=0.3,
     )
-    LlamaForCausalLM(config).save_pretrained(folder)
+    transformers.LlamaForCausalLM(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 
 
 def build_bert(folder: Path) -> Path:
     """A BERT of 2 layers for extractive question answering, of at most 64 tokens."""
-    import torch
-    from transformers import BertConfig, BertForQuestionAnswering, BertTokenizer
-
     words = sorted({word.lower() for word in WORDS})
     characters = [c for c in _CHARACTERS if not c.isupper()]
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *characters]
     tokens += ["##" + c for c in characters if c.isalnum()] + [w for w in words if len(w) > 1]
-    tokenizer = BertTokenizer(vocab={t: i for i, t in enumerate(tokens)}, model_max_length=64)
+    tokenizer = transformers.BertTokenizer(
+        vocab={t: i for i, t in enumerate(tokens)}, model_max_length=64
+    )
     torch.manual_seed(3)
-    config = BertConfig(
+    config = transformers.BertConfig(
         vocab_size=len(tokens),
         hidden_size=32,
         intermediate_size=64,
@@ -145,15 +138,13 @@ def build_bert(folder: Path) -> Path:
         max_position_embeddings=64,
         initializer_range=0.3,
     )
-    BertForQuestionAnswering(config).save_pretrained(folder)
+    transformers.BertForQuestionAnswering(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_thread() -> Iterator[None]:
-    import torch
-
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

@@ -38,6 +38,7 @@ class ScriptedGrader:
 
     `look_ahead` asks are pulled at a time; with `shuffle` their replies are yielded in a random
     order with that seed, as real backends may do. `delay` is slept before each reply, in seconds.
+    Without `record` nothing is kept of what was asked, for long runs.
     `name` tells graders apart whose script is a function, which `settings` cannot look into.
 
     Raises:
@@ -55,10 +56,12 @@ class ScriptedGrader:
         look_ahead: int = 1,
         shuffle: int | None = None,
         name: str = "scripted",
+        record: bool = True,
     ) -> None:
         if look_ahead < 1:
             raise InputError(f"a look-ahead of {look_ahead}", mend="Give 1 or more")
         self.calls: list[Ask] = []
+        self._record = record
         reasons: Mapping[Any, str] = faults or {}
         self._faults: dict[Key, str] = dict(reasons)
         self._default = default
@@ -87,7 +90,8 @@ class ScriptedGrader:
                 yield pair
 
     def _reply(self, ask: Ask) -> Reply:
-        self.calls.append(ask)
+        if self._record:
+            self.calls.append(ask)
         if self._faults:
             fault = self._faults.get((ask.item, ask.passage)) or self._faults.get(ask.item)
             if fault:

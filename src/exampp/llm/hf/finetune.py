@@ -24,6 +24,8 @@ from exampp.llm.hf.texts import PlainTexts, known_limit
 
 RECORD = "training.json"
 CHECKPOINTS = "checkpoints"
+Report = Callable[[int, int, float], None]
+"""Is told (step, steps in all, loss)."""
 LEARNING_RATES = {"seq2seq": 1e-4, "extractive": 3e-5}
 
 
@@ -56,7 +58,7 @@ def finetune(
     resume: bool = True,
     seed: int = 0,
     device: str | None = None,
-    report: Callable[[int, int, float], None] | None = None,
+    report: Report | None = None,
 ) -> Trained:
     """Train a seq2seq or extractive model on SQuAD 2.0 data and save it to the folder `out`.
 
@@ -65,7 +67,7 @@ def finetune(
     is that of AdamW at its start, falling to 0 (default: see `LEARNING_RATES`); `max_steps` ends
     the training before its `epochs` are over. With `resume`, a training that was cut off goes on
     from its last checkpoint (there is one every `save_steps`), and a finished one is left alone.
-    `report` is told (step, steps in all, loss) now and then.
+    `report` is called now and then.
 
     Raises:
         InputError: the data are malformed, `out` holds something else, the model cannot be loaded
@@ -166,36 +168,19 @@ def _train(
     folder: Path,
     plan: Mapping[str, Any],
     save_steps: int,
-    report: Callable[[int, int, float], None] | None,
+    report: Report | None,
 ) -> Trained:
-    from transformers import (
-        DataCollatorForSeq2Seq,
-        DataCollatorWithPadding,
-        PrinterCallback,
-        Trainer,
-        TrainerCallback,
-        set_seed,
-    )
-
-    class Reporting(TrainerCallback):
-        def on_log(self, _: Any, state: Any, *__: Any, logs: Any, **___: Any) -> None:
-            if report is not None and "loss" in logs:
-                report(state.global_step, state.max_steps, float(logs["loss"]))
+    from transformers import PrinterCallback, Trainer, set_seed
 
     checkpoint = last_checkpoint(folder / CHECKPOINTS)
     started = int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
     set_seed(plan["seed"])
-    collate: Any
-    if fetched.task == "seq2seq":
-        collate = DataCollatorForSeq2Seq(fetched.tokenizer, model=fetched.model)
-    else:
-        collate = DataCollatorWithPadding(fetched.tokenizer)
     trainer = Trainer(
         model=fetched.model,
         args=_arguments(fetched, folder, plan, save_steps),
         train_dataset=features,
-        data_collator=collate,
-        callbacks=[Reporting()],
+        data_collator=_collator(fetched),
+        callbacks=[_reporting(report)] if report else [],
     )
     trainer.remove_callback(PrinterCallback)
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
@@ -204,6 +189,25 @@ def _train(
     history = trainer.state.log_history
     losses = tuple((int(entry["step"]), entry["loss"]) for entry in history if "loss" in entry)
     return Trained(folder, trainer.state.global_step, started, losses)
+
+
+def _collator(fetched: Fetched) -> Any:
+    from transformers import DataCollatorForSeq2Seq, DataCollatorWithPadding
+
+    if fetched.task == "seq2seq":
+        return DataCollatorForSeq2Seq(fetched.tokenizer, model=fetched.model)
+    return DataCollatorWithPadding(fetched.tokenizer)
+
+
+def _reporting(report: Report) -> Any:
+    from transformers import TrainerCallback
+
+    class Reporting(TrainerCallback):
+        def on_log(self, args: Any, state: Any, control: Any, **news: Any) -> None:  # noqa: ARG002
+            if "loss" in news["logs"]:
+                report(state.global_step, state.max_steps, float(news["logs"]["loss"]))
+
+    return Reporting()
 
 
 def _arguments(fetched: Fetched, folder: Path, plan: Mapping[str, Any], save_steps: int) -> Any:

@@ -149,7 +149,7 @@ class Sender:
         except (openai.APIError, TimeoutError) as error:
             return of_transport(error)
         except (ValueError, RecursionError):
-            return Trouble(Then.AGAIN, "the reply is not JSON")
+            return Trouble(Then.AGAIN, "the reply is not JSON", lost=True)
         if isinstance(data, dict) and data.get("error") and not data.get("choices"):
             # some gateways report the trouble of the server behind them with status 200
             code = data["error"].get("code") if isinstance(data["error"], dict) else None
@@ -159,7 +159,7 @@ class Sender:
             return read(data)
         except (Malformed, LookupError, TypeError, ValueError, AttributeError) as error:
             what = str(error) if isinstance(error, Malformed) else "unknown shape"
-            return Trouble(Then.AGAIN, f"the reply is malformed: {what}")
+            return Trouble(Then.AGAIN, f"the reply is malformed: {what}", lost=True)
 
     def _weigh(self, trouble: Trouble) -> Trouble:
         """End the run if the server wants to be left alone for too long."""

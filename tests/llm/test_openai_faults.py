@@ -1,0 +1,226 @@
+"""Faults of servers and networks: what is asked again, what is given up, what stops a run."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+from contract import Counted, answers, make_ask, make_asks
+from servers import Answer, FaultServer, Plan, Seen, completion, error, random_faults
+
+from exampp.errors import ExamError, InputError, Unfinished
+from exampp.llm.base import Ask, Reply
+from exampp.llm.openai import OpenAICompatibleGrader, Policy
+
+QUICK = Policy(max_concurrency=16, max_retries=3, timeout=0.3, backoff=0.01)
+
+
+def grader_at(server: FaultServer, policy: Policy = QUICK) -> OpenAICompatibleGrader:
+    return OpenAICompatibleGrader("tiny", server.url, decode="text", policy=policy)
+
+
+def attempts_until_answer(plan: Plan, text: str, most: int) -> int:
+    for attempt in range(most):
+        if plan(Seen("", {}, {}, text, attempt)) is None:
+            return attempt + 1
+    return most
+
+
+def test_faulty_server_changes_nothing_but_the_asks_that_are_faults() -> None:
+    asks = list(make_asks(100))
+    doomed = frozenset(ask.user for ask in asks[::97])
+    plan = random_faults(seed=4, rate=0.3, doomed=doomed)
+    with FaultServer() as server:
+        expected = answers(grader_at(server), asks)
+    with FaultServer(plan=plan) as server:
+        grader = grader_at(server)
+        replies = answers(grader, asks)
+        sent = server.attempts
+    most = QUICK.max_retries + 1
+    needed = {ask.user: attempts_until_answer(plan, ask.user, most) for ask in asks}
+    assert sent == needed, "a request was sent too often, or not again"
+    assert grader.spent.requests == sum(needed.values()) == len(asks) + grader.spent.retries
+    faults = {ask.key for ask in asks if plan(Seen("", {}, {}, ask.user, needed[ask.user] - 1))}
+    assert faults >= {ask.key for ask in asks if ask.user in doomed}
+    for ask in asks:
+        if ask.key in faults:
+            assert replies[ask.key].fault.endswith(f"(asked {most} times)")
+        else:
+            assert replies[ask.key] == expected[ask.key]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (error(500, "it broke"), "HTTP 500: it broke"),
+        (error(429, headers={"retry-after": "0"}), "HTTP 429: error 429"),
+        (Answer("<html>Bad gateway</html>", 502), "HTTP 502: <html>Bad gateway</html>"),
+        (Answer(hang=True), "no reply in time"),
+        (Answer(cut=0), "the connection broke (RemoteProtocolError)"),
+        (Answer(completion("1"), cut=120), "the connection broke (RemoteProtocolError)"),
+        (Answer("not { json"), "the reply is not JSON"),
+        (Answer("[" * 100_000), "the reply is not JSON"),
+        (Answer([1, 2]), "the reply is malformed: it has no choices"),
+        (Answer({"choices": [{"text": "5"}]}), "the reply is malformed: unknown shape"),
+        (Answer({"choices": [{"message": "5"}]}), "the reply is malformed: unknown shape"),
+        (Answer(completion([{"x": 1}])), "the reply is malformed: its content is no text"),  # type: ignore[arg-type]
+        (Answer({"error": {"code": 503, "message": "later"}}), "HTTP 503: later"),
+        (Answer({"error": "upstream"}), "HTTP 502: upstream"),
+    ],
+)
+def test_transport_faults_are_asked_again_and_then_faults(answer: Answer, reason: str) -> None:
+    policy = Policy(max_retries=1, timeout=0.2, backoff=0.01)
+    with FaultServer(plan=lambda _: answer) as server:
+        replies = answers(grader_at(server, policy), make_asks(1, items=1))
+        assert len(server.requests) == 2
+    assert replies[0] == Reply("", fault=f"{reason} (asked 2 times)")
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (
+            error(
+                400, "This model's maximum context length is 8192", code="context_length_exceeded"
+            ),
+            "too long for the model",
+        ),
+        (error(400, "the request exceeds the available context size"), "too long for the model"),
+        (error(413, "payload"), "too long for the model"),
+        (error(400, "something odd"), "HTTP 400: something odd"),
+        (Answer({"detail": "odd"}, 422), "HTTP 422: odd"),
+    ],
+)
+def test_rejected_ask_is_a_fault_and_not_asked_again(answer: Answer, reason: str) -> None:
+    with FaultServer(plan=lambda seen: answer if "Passage 1 " in seen.text else None) as server:
+        replies = answers(grader_at(server), make_asks(3, items=1))
+        assert len(server.requests) == 3
+    assert replies[1].fault.startswith(reason)
+    assert not replies[0].fault
+    assert not replies[2].fault
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "message"),
+    [
+        (error(401, "bad key"), InputError, "bad key. Set OPENAI_API_KEY"),
+        (error(403, "no access"), InputError, "no access. The key may not use 'tiny'"),
+        (error(404, "no such model"), InputError, "no such model. Check that the model 'tiny'"),
+        (error(400, "gone", code="model_not_found"), InputError, "gone. Check that the model"),
+        (error(402, "pay"), Unfinished, "pay. Mend the account, then run it again"),
+        (error(429, "pay", code="insufficient_quota"), Unfinished, "Mend the account"),
+        (error(429, headers={"retry-after": "86400"}), Unfinished, "left alone for 86400 s"),
+        (error(400, "Unsupported value", param="temperature"), InputError, "temperature=None"),
+        (error(400, "Unsupported: 'max_tokens'"), InputError, "Give max_tokens=None"),
+    ],
+)
+def test_what_no_ask_escapes_stops_the_run(
+    answer: Answer, kind: type[ExamError], message: str
+) -> None:
+    source = Counted(make_asks(1_000))
+    with FaultServer(plan=lambda _: answer) as server:
+        with pytest.raises(kind) as caught:
+            list(grader_at(server).answer(source))
+        assert message in str(caught.value)
+        assert "127.0.0.1:" in str(caught.value)
+        assert len(server.requests) <= QUICK.max_concurrency
+    assert source.pulled <= 2 * QUICK.max_concurrency
+
+
+def test_replies_from_before_the_stop_are_kept() -> None:
+    def plan(seen: Seen) -> Answer | None:
+        return error(401) if "Passage 30 " in seen.text else None
+
+    kept: list[int] = []
+    with FaultServer(plan=plan) as server, pytest.raises(InputError, match="HTTP 401"):
+        kept.extend(ask.key for ask, _ in grader_at(server).answer(make_asks(100, items=1)))
+    assert len(kept) >= 30 - QUICK.max_concurrency
+
+
+def test_gives_up_on_a_server_that_answers_nothing() -> None:
+    policy = Policy(max_retries=0, give_up_after=10, max_concurrency=4)
+    with FaultServer(plan=lambda _: error(500, "no disk")) as server:
+        with pytest.raises(Unfinished, match=r"10 asks in a row without a reply.*no disk"):
+            list(grader_at(server, policy).answer(make_asks(1_000)))
+        assert len(server.requests) <= 10 + 4
+
+
+def test_asks_that_are_too_long_do_not_end_the_run() -> None:
+    policy = Policy(give_up_after=2)
+    with FaultServer(plan=lambda _: error(413)) as server:
+        assert len(answers(grader_at(server, policy), make_asks(10))) == 30
+
+
+def test_server_that_is_not_there() -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))  # bound and not listening: connections are refused
+        url = f"http://127.0.0.1:{held.getsockname()[1]}/v1"
+        grader = OpenAICompatibleGrader("tiny", url, decode="text", policy=QUICK)
+        with pytest.raises(InputError, match=r"does not answer\. Start the server"):
+            list(grader.answer(make_asks(10)))
+
+
+def test_slow_start_is_waited_for() -> None:
+    def plan(seen: Seen) -> Answer | None:
+        return Answer("loading", 503) if len(server.requests) < 20 else None
+
+    with FaultServer(plan=plan) as server:
+        policy = Policy(max_retries=10, backoff=0.01)
+        assert not any(r.fault for r in answers(grader_at(server, policy), make_asks(5)).values())
+
+
+@pytest.mark.parametrize(
+    ("answer", "reply"),
+    [
+        (Answer(completion("I am still", "length")), ("I am still", True, {})),
+        (
+            Answer(completion("Well", "content_filter")),
+            ("Well", False, {"refusal": True, "reason": "content_filter"}),
+        ),
+        (
+            Answer(completion(None, message={"refusal": "I cannot"})),
+            ("I cannot", False, {"refusal": True, "reason": "I cannot"}),
+        ),
+        (
+            error(400, "blocked", code="content_filter"),
+            ("", False, {"refusal": True, "reason": "HTTP 400: blocked"}),
+        ),
+        (Answer(completion(None)), ("", False, {})),
+    ],
+)
+def test_replies_that_are_not_whole(
+    answer: Answer, reply: tuple[str, bool, dict[str, object]]
+) -> None:
+    with FaultServer(lambda _: answer) as server:
+        found = answers(grader_at(server), make_asks(1, items=1))[0]
+        assert len(server.requests) == 1
+    assert (found.text, found.truncated, dict(found.detail)) == reply
+    assert not found.fault
+
+
+def test_huge_and_odd_texts_arrive_as_they_are() -> None:
+    texts = ["a\x00b\x1b", "漢字 🜁 \u2028", "x" * 300_000, "half \ud83d"]
+    asks = [Ask(key, "", "", text, "be fair") for key, text in enumerate(texts)]
+    with FaultServer() as server:
+        answers(grader_at(server), asks)
+        arrived = sorted(server.attempts)
+    assert arrived == sorted([*texts[:3], "half ?"])
+
+
+def test_works_where_an_event_loop_runs_already() -> None:
+    import asyncio
+
+    async def notebook() -> int:
+        with FaultServer() as server:
+            return len(list(grader_at(server).answer(make_asks(2))))
+
+    assert asyncio.run(notebook()) == 6
+
+
+def test_first_reply_does_not_wait_for_the_end_of_the_asks() -> None:
+    with FaultServer() as server:
+        source = Counted(make_ask(key, "item", f"passage {key}") for key in range(200))
+        stream = grader_at(server).answer(source)
+        next(stream)
+        assert source.pulled <= 2 * QUICK.max_concurrency
+        assert sum(1 for _ in stream) == 199
