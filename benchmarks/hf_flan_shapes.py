@@ -92,6 +92,8 @@ def make_model(size: str) -> Any:
         **SHAPES[size],
     )
     model: Any = transformers.T5ForConditionalGeneration(shape)
+    # transformers 5 ties the output layer of every new T5 to its embeddings; FLAN-T5's is not
+    model.lm_head.weight = torch.nn.Parameter(model.lm_head.weight.detach().clone())
     return model.eval()
 
 

@@ -130,6 +130,7 @@ class FaultServer:
         self._active = 0
         self._attempts: dict[str, int] = defaultdict(int)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._writers: set[asyncio.StreamWriter] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
@@ -155,11 +156,17 @@ class FaultServer:
 
     async def _stop(self) -> None:
         self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        while self._writers or self._tasks:
+            for task in self._tasks:
+                task.cancel()
+            for writer in self._writers:
+                writer.transport.abort()
+            self._writers.clear()
+            # connections that were on their way in come in now, and aborted ones are lost
+            await asyncio.sleep(0.001)
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.add(writer)
         task = asyncio.create_task(self._serve(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -180,6 +187,7 @@ class FaultServer:
                     self._active -= 1
                 if not self._write(writer, answer):
                     break
+        self._writers.discard(writer)
         writer.close()
 
     async def _read(self, reader: asyncio.StreamReader) -> Seen:

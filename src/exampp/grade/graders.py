@@ -10,7 +10,6 @@ from exampp.errors import InputError
 from exampp.grade.asking import asker
 from exampp.grade.reading import reader
 from exampp.grade.run import Grading
-from exampp.llm import hf, openai
 from exampp.llm.base import Grader
 from exampp.llm.draft import THRESHOLDS, DraftGrader
 from exampp.prompts import Prompt, content_hash, load
@@ -107,6 +106,9 @@ def _draft(_: Prompt, __: Options) -> Grader:
 
 
 def _hf(prompt: Prompt, options: Options) -> Grader:
+    # each backend loads when it is asked for: evaluating must not pay for grading
+    from exampp.llm import hf
+
     names = ("revision", "device", "dtype", "decode", "beams", "limit", "batch_tokens")
     given = options.given()
     chosen = {name: given[name] for name in (*names, "max_new_tokens") if name in given}
@@ -114,6 +116,8 @@ def _hf(prompt: Prompt, options: Options) -> Grader:
 
 
 def _openai(prompt: Prompt, options: Options) -> Grader:
+    from exampp.llm import openai
+
     given = options.given()
     policy = {"concurrency": "max_concurrency", "retries": "max_retries", "timeout": "timeout"}
     prices = (options.price_read, options.price_written)

@@ -1,0 +1,210 @@
+"""The commands, as people and scripts use them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import exams
+import pytest
+from commands import Commands
+
+import exampp
+
+
+@pytest.fixture
+def graded(tmp_path: Path) -> Path:
+    """The small exam, graded by the draft grader."""
+    with exams.make(tmp_path) as collection:
+        collection.grade("draft")
+        return collection.path
+
+
+def test_version_and_help(exampp_command: Commands) -> None:
+    assert exampp_command("--version").out == f"exampp {exampp.__version__}\n"
+    ran = exampp_command("--help")
+    assert ran.code == 0
+    for name in ("demo", "init", "import", "export", "grade", "status", "evaluate", "prompts"):
+        assert name in ran.out
+
+
+def test_the_main_path(tmp_path: Path, exampp_command: Commands) -> None:
+    path = tmp_path / "new.exam"
+    files = exams.write_files(tmp_path / "files")
+    assert exampp_command("init", path).code == 0
+    assert "questions.tsv: plain-bank, 3 records" in exampp_command("import", path, *files).out
+    assert "Nothing changed." in exampp_command("import", path, *files).out
+    assert exampp_command("grade", path, "--grader", "draft").out == "8 of 8 cells done\n"
+    board = exampp_command("evaluate", path, "--min-rating", "1").out
+    assert board.startswith("DRAFT GRADES: graded by draft")
+    assert "* These are draft grades" in board
+
+
+def test_machine_formats_are_tidy_and_labelled(graded: Path, exampp_command: Commands) -> None:
+    ran = exampp_command("evaluate", graded, "--min-rating", "4", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(ran.out)))
+    assert {row["system"] for row in rows} == {"alpha", "beta", "_overall_"}
+    assert {row["measure"] for row in rows} == {"Cover@20", "nCover@20", "nDCG@20"}
+    assert {(row["grader"], row["draft"]) for row in rows} == {("draft", "true")}
+    assert "draft grades" in ran.err
+    found = json.loads(exampp_command("evaluate", graded, "--format", "json").out)
+    assert {row["system"] for row in found["rows"]} == {"alpha", "beta", "_overall_"}
+
+
+def test_means_are_the_means_of_the_queries(graded: Path, exampp_command: Commands) -> None:
+    arguments = ("evaluate", graded, "-m", "Cover@20", "--min-rating", "4", "--format", "json")
+    means = {r["system"]: r["mean"] for r in json.loads(exampp_command(*arguments).out)["rows"]}
+    rows = json.loads(exampp_command(*arguments, "--per-query").out)["rows"]
+    for system, mean in means.items():
+        values = [row["value"] for row in rows if row["system"] == system]
+        assert len(values) == 2
+        assert mean == pytest.approx(sum(values) / 2, abs=1e-12)
+
+
+def test_qrels_of_draft_grades_say_so(
+    graded: Path, tmp_path: Path, exampp_command: Commands
+) -> None:
+    to = tmp_path / "exam.qrels"
+    ran = exampp_command("evaluate", graded, "--qrels", to)
+    assert ran.code == 0
+    lines = [line.split(" ") for line in to.read_text().splitlines()]
+    assert [(query, passage) for query, _, passage, _ in lines] == [
+        ("q1", "p1"),
+        ("q1", "p2"),
+        ("q1", "p4"),
+        ("q2", "p3"),
+        ("q2", "p4"),
+    ]
+    assert {iteration for _, iteration, _, _ in lines} == {"draft"}
+
+
+def test_runs_from_outside(graded: Path, tmp_path: Path, exampp_command: Commands) -> None:
+    run = tmp_path / "late.run"
+    run.write_text("q1 Q0 p1 1 1 late\nq1 Q0 p77 2 0.5 late\nq2 Q0 p3 1 1 late\n")
+    arguments = ("-m", "Cover@20", "-m", "P@2", "--min-rating", "4", "--format", "json")
+    rows = json.loads(exampp_command("evaluate", graded, "--run", run, *arguments).out)["rows"]
+    late = [row for row in rows if row["system"] == "late"]
+    assert [row["ungraded"] for row in late] == pytest.approx([1 / 3, 1 / 3])
+    run.write_text("x1 Q0 p1 1 1 late\n")
+    ran = exampp_command("evaluate", graded, "--run", run)
+    assert (ran.code, "none of the runs' queries is known, such as x1" in ran.err) == (2, True)
+
+
+def test_official_leaderboard(graded: Path, tmp_path: Path, exampp_command: Commands) -> None:
+    official = tmp_path / "official.json"
+    official.write_text('{"alpha": 1, "beta": 2, "gamma": 3}')
+    ran = exampp_command(
+        "evaluate", graded, "-m", "nDCG@10", "--official", official, "--format", "tsv"
+    )
+    table = ran.out[ran.out.index("measure\tmin_rating\tspearman") :]
+    (row,) = list(csv.DictReader(io.StringIO(table), delimiter="\t"))
+    assert (float(row["spearman"]), float(row["kendall"]), row["systems"]) == (1.0, 1.0, "2")
+    assert "only in the official leaderboard, left out: gamma" in ran.err
+
+
+def test_export_and_import_again(graded: Path, tmp_path: Path, exampp_command: Commands) -> None:
+    """A collection rebuilt from its exports evaluates to the same numbers."""
+    out = tmp_path / "graded.jsonl.gz"
+    assert exampp_command("export", graded, out).code == 0
+    again = tmp_path / "again.exam"
+    bank = tmp_path / "bank.yaml"
+    assert exampp_command("export", graded, bank, "--format", "bank").code == 0
+    assert exampp_command("import", again, out, bank).code == 0
+    options = ("--min-rating", "4", "-m", "Cover@20", "-m", "nDCG@20", "--format", "json")
+    first = json.loads(exampp_command("evaluate", graded, *options).out)["rows"]
+    assert json.loads(exampp_command("evaluate", again, *options).out)["rows"] == first
+    from_file = json.loads(exampp_command("evaluate", out, *options, "--bank", bank).out)["rows"]
+    for row, same in zip(from_file, first, strict=True):
+        assert {**row, "bank": "main"} == same
+
+
+def test_dry_run_asks_nobody(tmp_path: Path, exampp_command: Commands) -> None:
+    with exams.make(tmp_path) as collection:
+        path = collection.path
+    before = exams.tables(path)
+    ran = exampp_command("grade", path, "--grader", "draft", "--dry-run")
+    assert "cells due       8\n" in ran.out
+    assert ran.out.count("--- prompt") == 2
+    assert exams.tables(path) == before
+
+
+def test_options_of_other_graders_are_refused(graded: Path, exampp_command: Commands) -> None:
+    ran = exampp_command("grade", graded, "--grader", "draft", "--dtype", "float32")
+    assert (ran.code, ran.err) == (
+        2,
+        "exampp: the grader draft has no option --dtype. It has --kind\n",
+    )
+
+
+def test_status(graded: Path, exampp_command: Commands) -> None:
+    ran = exampp_command("status", graded, "--format", "json")
+    contents, _, graders = ran.out.partition("}\n{")
+    assert '"thing": "grades"' in contents
+    assert '"graded": 8' in graders
+
+
+def test_prompts(tmp_path: Path, exampp_command: Commands) -> None:
+    listed = exampp_command("prompts", "list", "--format", "tsv").out
+    assert "question-self-rating\tquestion\t0-5" in listed
+    shown = exampp_command("prompts", "show", "thomas").out
+    assert "{query}" in shown
+    mine = tmp_path / "mine.toml"
+    mine.write_text(
+        'name = "mine"\ntitle = "t"\nsource = "s"\ngrades = "question"\nreading = "rating"\n'
+        'scale = { lowest = 0, highest = 3 }\nslots = ["question", "context"]\ncut = "context"\n'
+        'user = "Q: {question} C: {contxt}"\n'
+    )
+    ran = exampp_command("prompts", "show", mine)
+    assert ran.code == 2
+    assert str(mine) in ran.err
+    assert "contxt" in ran.err
+
+
+def test_no_traceback_even_for_a_defect(
+    graded: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr(exampp.Collection, "contents", broken)
+    ran = exampp_command("status", graded)
+    assert (ran.code, "Traceback" in ran.err) == (1, False)
+    assert "unexpected RuntimeError: boom" in ran.err
+
+
+def test_ctrl_c_says_how_to_continue(tmp_path: Path) -> None:
+    """A real process, interrupted in the middle: what was graded is kept, and it goes on."""
+    import signal
+    import subprocess
+    import sys
+    import time
+
+    lines = "".join(
+        f'{{"passage_id": "n{n}", "text": "Passage {n} {"speaks of the sky " * 40}"}}\n'
+        for n in range(3000)
+    )
+    (tmp_path / "passages.jsonl").write_text(lines)
+    run = "".join(f"q1 Q0 n{n} {n + 1} {-n} big\n" for n in range(3000))
+    (tmp_path / "big.run").write_text(run)
+    with exams.make(tmp_path) as collection:
+        collection.import_files(tmp_path / "passages.jsonl", tmp_path / "big.run")
+        path = collection.path
+    command = [sys.executable, "-m", "exampp", "grade", str(path), "--grader", "draft"]
+    command += ["--depth", "3000"]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with exampp.Collection(path) as watched:
+        while child.poll() is None:
+            if watched.contents().rows[-1][1]:
+                break
+            time.sleep(0.05)
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=60)
+        kept = watched.contents().rows[-1][1]
+        assert child.returncode == 1, err
+        assert "cells due; this continues:\n  exampp grade" in err
+        assert isinstance(kept, int)
+        assert 0 < kept < 6008
+        due = watched.grading("draft", depth=3000).count_due().cells
+        assert due == 6008 - kept
