@@ -101,7 +101,7 @@ def set_ratings(model: Any, tokenizer: Any, asks: Sequence[Ask]) -> None:
     """Let the model rate each prompt at random, with an end behind the rating.
 
     The last hidden states of every start of a reply are collected; the output rows of the tokens
-    that may follow are the least-squares solution for logits of 25 plus noise where they may
+    that may follow are the least-squares solution for logits of 16 plus noise where they may
     follow and of 0 where they may not. All other rows are scaled down.
     """
     sequences = [tokenizer(label, add_special_tokens=False)["input_ids"] for label in LABELS]
@@ -129,7 +129,7 @@ def set_ratings(model: Any, tokenizer: Any, asks: Sequence[Ask]) -> None:
     with torch.no_grad():
         model.lm_head.weight.mul_(0.02)
         for token in sorted(set().union(*follows.values())):
-            wanted = torch.tensor([25.0 if token in follows[kind] else 0.0 for kind in kinds])
+            wanted = torch.tensor([16.0 if token in follows[kind] else 0.0 for kind in kinds])
             spread = torch.randn(len(kinds), generator=noise) * (wanted > 0)
             if token == tokenizer.eos_token_id:
                 spread.zero_()

@@ -172,11 +172,13 @@ def _latex(table: Table) -> str:
 
 
 def _separated(table: Table, delimiter: str) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
-    writer.writerow([column.name for column in table.columns])
-    writer.writerows(table.rows)
-    return stream.getvalue()
+    def line(cells: Sequence[Value]) -> str:
+        # a field is quoted for the characters of the line end, and \r must be quoted too
+        stream = io.StringIO()
+        csv.writer(stream, delimiter=delimiter, lineterminator="\r\n").writerow(cells)
+        return stream.getvalue()[:-2] + "\n"
+
+    return "".join(map(line, ([column.name for column in table.columns], *table.rows)))
 
 
 def _json(table: Table) -> str:
