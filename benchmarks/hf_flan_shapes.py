@@ -70,9 +70,9 @@ def make_asks(tokenizer: Any, cells: int, per_passage: int) -> list[Ask]:
     asks: list[Ask] = []
     while len(asks) < cells:
         words = " ".join(chance.sample(passages, 6)).split()
-        room = chance.randint(60, LIMIT - overhead)
+        room = min(chance.randint(100, 450), LIMIT - overhead)  # long ones are cut
         while len(tokenizer(" ".join(words))["input_ids"]) > room:
-            words = words[: int(len(words) * 0.9)]
+            words = words[: int(len(words) * 0.97)]
         for question in chance.sample(questions, per_passage)[: cells - len(asks)]:
             context = " ".join(words)
             user = fill(PROMPT, {"question": question, "context": context}).user

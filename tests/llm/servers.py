@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import random
 import threading
 from collections import Counter, defaultdict
@@ -127,7 +128,7 @@ class FaultServer:
         self.times: list[float] = []
         self.busiest = 0
         self.url = ""
-        self._active = 0
+        self.active = 0
         self._attempts: dict[str, int] = defaultdict(int)
         self._tasks: set[asyncio.Task[None]] = set()
         self._writers: set[asyncio.StreamWriter] = set()
@@ -156,6 +157,7 @@ class FaultServer:
 
     async def _stop(self) -> None:
         self._server.close()
+        await asyncio.sleep(0.001)
         while self._writers or self._tasks:
             for task in self._tasks:
                 task.cancel()
@@ -175,8 +177,8 @@ class FaultServer:
         with suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
                 seen = await self._read(reader)
-                self._active += 1
-                self.busiest = max(self.busiest, self._active)
+                self.active += 1
+                self.busiest = max(self.busiest, self.active)
                 try:
                     await asyncio.sleep(self.delay)
                     answer = (self.plan(seen) if self.plan else None) or self.script(seen)
@@ -184,7 +186,7 @@ class FaultServer:
                         await reader.read()  # until the client gives up
                         break
                 finally:
-                    self._active -= 1
+                    self.active -= 1
                 if not self._write(writer, answer):
                     break
         self._writers.discard(writer)
@@ -212,6 +214,61 @@ class FaultServer:
         head = "\r\n".join([f"HTTP/1.1 {answer.status} Reason", *lines])
         writer.write((head.encode() + b"\r\n\r\n" + data)[: answer.cut])
         return answer.cut is None
+
+
+def capable(*features: str, mass: float = 0.9) -> FaultServer:
+    """A server that silently ignores what is not among its features."""
+
+    def script(seen: Seen) -> Answer:
+        body = seen.body
+        if seen.path.endswith(("decisions", "systemone")):
+            known = seen.path.rpartition("/")[2] in features
+            return decide(seen) if known else error(404, "Not Found")
+        if "response_format" in body and "json" in features:
+            schema = body["response_format"]["json_schema"]["schema"]
+            name, value = next(iter(schema["properties"].items()))
+            return Answer(completion(json.dumps({name: value["enum"][-1]})))
+        if body.get("logprobs") and "logprobs" in features:
+            chances = {"3": math.log(mass), "The": math.log(1 - mass)}
+            return Answer(completion("3", "length", logprobs=logprobs(chances)))
+        return Answer(completion("I say 2"))
+
+    return FaultServer(script)
+
+
+def decide(seen: Seen) -> Answer:
+    """Typed decisions: the level of a question is its length modulo the levels."""
+    usage = {"input_tokens": 103, "output_tokens": 0, "input_tokens_details": {"cached_tokens": 7}}
+    body: Body = seen.body
+    if "state" in body:
+        found = {name: decide_one(question) for name, question in body["questions"].items()}
+        answers: Any = {
+            name: {"type": "score", "probabilities": {str(n): p for n, p in enumerate(chances)}}
+            for name, chances in found.items()
+        }
+    else:
+        answers = [
+            {
+                "type": "score",
+                "score": 1.0,
+                "confidence": 0.5,
+                "probabilities": [
+                    {"label": level["label"], "value": n, "probability": p}
+                    for n, (level, p) in enumerate(
+                        zip(question["levels"], decide_one(question), strict=True)
+                    )
+                ],
+            }
+            for question in body["questions"]
+        ]
+    return Answer({"model": "tiny", "answers": answers, "usage": usage})
+
+
+def decide_one(question: Body) -> list[float]:
+    levels = len(question["levels"] if "levels" in question else question["criteria"])
+    best = len(question["instructions"]) % levels
+    rest = 0.4 / (levels - 1)
+    return [0.6 if level == best else rest for level in range(levels)]
 
 
 def text_of(body: Body) -> str:
@@ -277,12 +334,16 @@ def _tiny_weights(
     read, write = random_tensor(tokens, 0.5), random_tensor(tokens, 0.3)
     digits = [ord(digit) for digit in DIGITS]
     read[:, 0], read[:, 1], write[:, :2] = 1, 0, 0
-    write[digits, 0], read[digits, 1], write[END, 1] = 4, 4, 8
+    write[digits] *= 3  # so that another text has another digit
+    write[digits, 0], read[digits, 1], write[END, 1] = 12, 4, 20
     yield from (("token_embd.weight", read), ("output.weight", write))
     for name in ("output_norm", "blk.0.attn_norm", "blk.0.ffn_norm"):
         yield f"{name}.weight", np.ones(width, np.float32)
     for name in ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"):
-        yield f"blk.0.{name}.weight", random_tensor(width, 0.2)
+        weights = random_tensor(width, 0.5 if name in ("attn_q", "attn_k") else 0.2)
+        if name in ("attn_output", "ffn_down"):
+            weights[:2] = 0  # leaves the two directions alone
+        yield f"blk.0.{name}.weight", weights
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from contract import GraderContract, Make
-from servers import FaultServer, llama_server
+from servers import FaultServer, capable, llama_server
 
 from exampp.llm.openai import OpenAICompatibleGrader, Policy
 
@@ -44,3 +44,19 @@ class TestStandIn(GraderContract):
         with FaultServer() as server:
             url = server.url.replace("127.0.0.1", "localhost")
             yield lambda: OpenAICompatibleGrader("tiny", url, decode="text", policy=POLICY)
+
+
+class TestDecisions(GraderContract):
+    look_ahead = 2 * POLICY.max_concurrency * 10 + 1
+
+    @pytest.fixture
+    def make(self) -> Iterator[Make]:
+        with capable("systemone") as server:
+            yield lambda: OpenAICompatibleGrader(
+                "tiny",
+                server.url,
+                labels=LABELS,
+                meanings=dict.fromkeys(LABELS, "a level"),
+                decode="decisions",
+                policy=POLICY,
+            )

@@ -252,6 +252,18 @@ def test_chat_template_is_used(llama: Path, llama_plain: Path) -> None:
     assert model.texts.tokenizer.decode(list(model.texts.reply_tokens("4"))) == "4"
 
 
+def test_template_that_asks_for_the_date_always_gets_the_same(llama: Path) -> None:
+    from transformers import AutoTokenizer
+
+    from exampp.llm.hf.texts import ChatTexts
+
+    tokenizer = AutoTokenizer.from_pretrained(llama)
+    tokenizer.chat_template = "{{ strftime_now('%d %b %Y') }}: {{ messages[0]['content'] }}"
+    assert tokenizer.decode(list(ChatTexts(tokenizer, {}).ids([("Rate", "")])[0])) == (
+        "26 Jul 2024: Rate"
+    )
+
+
 def test_template_without_system_turns(llama: Path) -> None:
     from transformers import AutoTokenizer
 

@@ -78,10 +78,14 @@ class GraderIdentity:
 
     @property
     def name(self) -> str:
-        """The short name people choose it by: `model/prompt`, and its repetition if any."""
-        repetition = self.settings.get("repetition", 1)
+        """The short name people choose it by: `model:prompt`.
+
+        `#2` is a second take of the same grader in one file, `@rubric` the mode in which kept
+        replies were read again.
+        """
+        repetition, read = self.settings.get("repetition", 1), self.settings.get("read")
         name = self.model if self.model == self.prompt else f"{self.model}:{self.prompt}"
-        return name + (f"#{repetition}" if repetition != 1 else "")
+        return name + (f"#{repetition}" if repetition != 1 else "") + (f"@{read}" if read else "")
 
     @property
     def is_draft(self) -> bool:

@@ -10,7 +10,7 @@ from exampp.llm.hf.fetching import TASKS, Fetched, fetch
 from exampp.llm.hf.grader import LocalGrader, LocalModel
 from exampp.llm.hf.identity import model_identity
 from exampp.llm.hf.labels import LabelTokens, label_tokens
-from exampp.llm.hf.texts import ChatTexts, ContinuedTexts, PlainTexts, known_limit
+from exampp.llm.hf.texts import TODAY, ChatTexts, ContinuedTexts, PlainTexts, known_limit
 
 DECODES = ("auto", "score", "generate")
 BATCH_TOKENS = {"cpu": 4096, "mps": 8192, "cuda": 32768}
@@ -61,14 +61,13 @@ def load(
         look_ahead=look_ahead,
     )
     fetched = fetch(model, task=task, revision=revision, device=device, dtype=dtype)
-    kind = fetched.device.partition(":")[0]
-    note = ""
+    kind, note = fetched.device.partition(":")[0], ""
     if fetched.task == "extractive":
         local, own = _extractive(fetched, decode, limit)
     else:
+        beams = beams or (5 if fetched.task == "seq2seq" else 1)
         texts, options = _texts(fetched, bool(labels) and decode != "generate", template)
         found, note = _labels(fetched, texts, labels, decode)
-        beams = beams or (5 if fetched.task == "seq2seq" else 1)
         local = _prompted(fetched, texts, found, beams, max_new_tokens, limit)
         own = _prompted_settings(local, texts, found, beams, max_new_tokens, options)
     settings = {
@@ -80,13 +79,8 @@ def load(
         "transformers": fetched.transformers,
         **own,
     }
-    return LocalGrader(
-        local,
-        settings,
-        note=note,
-        budget=batch_tokens or BATCH_TOKENS[kind],
-        look_ahead=look_ahead or LOOK_AHEAD[kind],
-    )
+    budget, ahead = batch_tokens or BATCH_TOKENS[kind], look_ahead or LOOK_AHEAD[kind]
+    return LocalGrader(local, settings, note=note, budget=budget, look_ahead=ahead)
 
 
 def _check(task: str | None, decode: str, **numbers: int | None) -> None:
@@ -180,8 +174,8 @@ def _prompted_settings(
     template: Mapping[str, Any],
 ) -> dict[str, Any]:
     settings: dict[str, Any] = {"format": texts.format, "limit": local.limit, "beams": beams}
-    if template:
-        settings["template"] = dict(template)
+    if texts.format == "chat":
+        settings |= {"template": dict(template), "today": TODAY.date().isoformat()}
     if labels:
         return {**settings, "decode": "score", "labels": list(labels.labels)}
     return {**settings, "decode": "generate", "max_new_tokens": max_new_tokens}

@@ -41,10 +41,10 @@ class Price:
 class Spent:
     """Counters since the grader was made.
 
-    `requests` counts all that were sent, `retries` and `probes` those among them that were sent
-    again or sent to find out what the server can do. Tokens as the servers tell them; `cost` in
-    the currency of the price, with an upper bound where a server told no tokens. `lost` is the
-    upper bound for requests that were cut off and may have been billed.
+    `requests` counts all that were sent; among them `probes` were sent to find out what the server
+    can do, and `retries` because the same had failed before. Tokens are those that servers told;
+    `cost` is in the currency of the price, with an upper bound where a server told no tokens.
+    `lost` is the upper bound for requests that were cut off and may have been billed.
     """
 
     requests: int = 0
@@ -125,20 +125,21 @@ class Budget:
     def retry(self, worst: float, *, lost: bool) -> str:
         """Grant another request for what failed; the reason if it may not be sent.
 
-        `lost` tells that the failed one may have been billed.
+        `lost` tells that the failed one may have been billed; what is still held is for the next.
         """
         with self._lock:
-            self._spent.lost += worst if lost else 0.0
-            over = self._over_requests() or self._over_cost(0.0)
+            gone = worst if lost else 0.0
+            over = self._over_requests() or self._over_cost(gone)
             if not over:
                 self._granted += 1
+                self._spent.lost += gone
             return over
 
     def sent(self, *, retry: bool, probe: bool) -> None:
         """Count a request that goes out now."""
         with self._lock:
             self._spent.requests += 1
-            self._spent.retries += retry
+            self._spent.retries += retry and not probe
             self._spent.probes += probe
             self._granted += probe and not retry
 

@@ -144,12 +144,14 @@ def read_said(data: Any) -> Said:
 
 def _first(token: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
     """The likeliest first tokens with their probabilities, the one that was said among them."""
-    top = [*(token.get("top_logprobs") or []), token]
-    seen = {str(one["token"]): float(one["logprob"]) for one in reversed(top)}
-    chances = {text: math.exp(min(value, 0.0)) for text, value in seen.items()}
-    if any(math.isnan(chance) for chance in chances.values()):
+    top = list(token.get("top_logprobs") or [])
+    if token["token"] not in [one["token"] for one in top]:
+        top.append(token)
+    # different tokens can have the same text: parts of characters are all shown as one sign
+    chances = [(str(one["token"]), math.exp(min(float(one["logprob"]), 0.0))) for one in top]
+    if any(math.isnan(chance) for _, chance in chances):
         raise Malformed("a log-probability is no number")
-    return tuple(chances.items())
+    return tuple(chances)
 
 
 class Read(NamedTuple):

@@ -153,8 +153,9 @@ def _divide(usage: Usage, parts: int) -> list[Usage]:
     """Shares that add up to the whole."""
 
     def share(total: int, part: int) -> int:
-        return total * (part + 1) // parts - total * part // parts
+        return total // parts + (part < total % parts)
 
+    # the remainders go to the first shares, so that no share has more cached than read
     return [
         Usage(share(usage.read, n), share(usage.cached, n), share(usage.written, n))
         for n in range(parts)

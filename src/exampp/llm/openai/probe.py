@@ -35,7 +35,8 @@ FEATURES = ("logprobs", "top_logprobs", "response_format")
 UNLIKELY = 7531
 """A number that no model says unless a schema makes it."""
 
-JSON_TOKENS = 64
+JSON_TOKENS = 256
+"""Enough for models that pad JSON with blanks, which schemas allow."""
 
 
 @dataclass(frozen=True, slots=True)

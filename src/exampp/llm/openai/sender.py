@@ -100,9 +100,8 @@ class Sender:
                 return trouble._replace(
                     then=Then.FAULT, reason=f"{trouble.reason}; not asked again: {over}"
                 )
-            if trouble.wait is None:
-                longest = min(LONGEST_BACKOFF, self._policy.backoff * 2**attempt)
-                await asyncio.sleep(random.uniform(0, longest))
+            longest = min(LONGEST_BACKOFF, self._policy.backoff * 2**attempt)
+            await asyncio.sleep(random.uniform(0, longest))
         raise AssertionError("count() does not end")
 
     async def _attempt(

@@ -1,0 +1,142 @@
+"""Typed decisions, on a stand-in with the documented shapes; test_openai_serve has a real one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from contract import Counted, answers, item_text, make_asks
+from servers import Answer, FaultServer, Seen, capable, decide, error
+
+from exampp.errors import InputError
+from exampp.llm.openai import Limits, OpenAICompatibleGrader, Policy
+
+SIX = tuple("012345")
+MEANINGS = {label: f"meaning {label}" for label in SIX}
+POLICY = Policy(max_concurrency=4, max_retries=2, timeout=2, backoff=0.01)
+
+
+def grader_at(
+    server: FaultServer, labels: tuple[str, ...] = SIX, **more: Any
+) -> OpenAICompatibleGrader:
+    more = {"meanings": MEANINGS, **more}
+    return OpenAICompatibleGrader(
+        "tiny", server.url, labels=labels, decode="decisions", policy=POLICY, **more
+    )
+
+
+@pytest.mark.parametrize("path", ["decisions", "systemone"])
+def test_all_items_of_a_passage_go_into_one_request(path: str) -> None:
+    with capable(path) as server:
+        grader = grader_at(server, instructions="{item}")
+        replies = answers(grader, make_asks(5, 7))
+        sent = [seen for seen in server.requests if "Passage" in seen.text]
+    assert len(sent) == 5
+    assert all(len(seen.body["questions"]) == 7 for seen in sent)
+    assert "Rate from" not in json.dumps(sent[0].body), "the prompt is not sent"
+    for key, reply in replies.items():
+        best = str(len(item_text(key % 7)) % 6)
+        assert reply.text == best
+        assert reply.scores == pytest.approx(dict.fromkeys(SIX, 0.08) | {best: 0.6})
+    assert sum(reply.usage.read for reply in replies.values()) == 5 * 103
+    assert sum(reply.usage.cached for reply in replies.values()) == 5 * 7
+
+
+@pytest.mark.parametrize(("path", "most"), [("decisions", 400), ("systemone", 64)])
+def test_requests_have_a_size(path: str, most: int) -> None:
+    with capable(path) as server:
+        grader = grader_at(server)
+        assert len(answers(grader, make_asks(1, 500))) == 500
+        sizes = [len(s.body["questions"]) for s in server.requests if "Passage" in s.text]
+    assert sorted(sizes, reverse=True) == [most] * (500 // most) + [500 % most]
+
+
+def test_words_are_options_of_a_choice() -> None:
+    def script(seen: Seen) -> Answer:
+        if seen.path.endswith("systemone"):
+            return error(404)
+        question = seen.body["questions"][0]
+        if question["type"] == "score":
+            return decide(seen)
+        chances = zip(question["choices"], (0.1, 0.7), strict=True)
+        given = [{"value": c["value"], "probability": p} for c, p in chances]
+        return Answer({"answers": [{"type": "choice", "probabilities": given}]})
+
+    with FaultServer(script) as server:
+        meanings = {"yes": "it does", "no": "it does not"}
+        grader = grader_at(server, ("yes", "no"), meanings=meanings)
+        reply = answers(grader, make_asks(1, 1))[0]
+        question = server.requests[-1].body["questions"][0]
+    assert question["choices"] == [
+        {"value": "yes", "description": "it does"},
+        {"value": "no", "description": "it does not"},
+    ]
+    assert reply.text == "no"
+    assert reply.scores == pytest.approx({"yes": 0.125, "no": 0.875})
+    assert reply.detail["outside"] == pytest.approx(0.2)
+
+
+def test_levels_are_in_order_whatever_the_order_of_labels() -> None:
+    with capable("systemone") as server:
+        backwards = grader_at(server, SIX[::-1])
+        replies = answers(backwards, make_asks(1))
+        assert server.requests[-1].body["questions"]["0"]["criteria"] == [
+            f"meaning {label}" for label in SIX
+        ]
+        assert replies == answers(grader_at(server), make_asks(1))
+
+
+def test_refusal_of_one_question_leaves_the_others() -> None:
+    def script(seen: Seen) -> Answer:
+        answer = decide(seen)
+        if len(answer.content["answers"]) > 1:
+            answer.content["answers"][1] = {"type": "refusal", "name": None}
+        return answer
+
+    with FaultServer(script) as server:
+        replies = answers(grader_at(server), make_asks(1, 3))
+    assert [bool(reply.detail.get("refusal")) for _, reply in sorted(replies.items())] == [
+        False,
+        True,
+        False,
+    ]
+
+
+def test_answers_that_are_missing_are_faults() -> None:
+    def script(seen: Seen) -> Answer:
+        answer = decide(seen)
+        if "Passage" in seen.text:
+            answer.content["answers"].pop()
+        return answer
+
+    with FaultServer(script) as server:
+        replies = answers(grader_at(server), make_asks(1, 3))
+    assert {r.fault for r in replies.values()} == {
+        "the reply is malformed: 2 answers to 3 questions (asked 3 times)"
+    }
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"meanings": {"0": "none"}}, "needs the meanings of the labels 1, 2, 3, 4, 5"),
+        ({"meanings": MEANINGS, "instructions": "How well?"}, "no place for {item}"),
+        ({"labels": ("1",), "meanings": MEANINGS}, "needs two labels"),
+    ],
+)
+def test_what_it_needs(more: dict[str, Any], message: str) -> None:
+    options: dict[str, Any] = {"labels": SIX, **more}
+    with pytest.raises(InputError, match=message):
+        OpenAICompatibleGrader("tiny", "http://localhost/v1", decode="decisions", **options)
+
+
+def test_max_requests_loses_no_ask_that_was_pulled() -> None:
+    source = Counted(make_asks(10, 3))
+    with capable("decisions") as server:
+        grader = grader_at(server, limits=Limits(max_requests=4))
+        replies = answers(grader, source)
+        assert len(server.requests) == 4
+    # one request was a probe; the last cannot look whether the passage has more items
+    assert len(replies) == source.pulled == 3 + 3 + 1
+    assert grader.stopped == "max_requests: 4 requests"

@@ -1,0 +1,102 @@
+"""The grader on a real server: llama.cpp with a tiny model, in all its modes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from contract import answers, make_ask, make_asks
+from servers import DIGITS, llama_server
+
+from exampp.errors import InputError
+from exampp.llm.openai import Decode, OpenAICompatibleGrader, Policy, Sampling
+
+POLICY = Policy(max_concurrency=8, timeout=30, backoff=0.01)
+LABELS = tuple(DIGITS)
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with llama_server(tmp_path_factory.mktemp("llama")) as url:
+        yield url
+
+
+def grader_at(
+    url: str, decode: Decode = "auto", labels: tuple[str, ...] = LABELS, max_tokens: int = 128
+) -> OpenAICompatibleGrader:
+    return OpenAICompatibleGrader(
+        "tiny",
+        url,
+        labels=labels,
+        field="grade",
+        meanings=dict.fromkeys(labels, "a level"),
+        decode=decode,
+        policy=POLICY,
+        sampling=Sampling(max_tokens=max_tokens),
+    )
+
+
+def test_capabilities_are_those_of_llama_cpp(llama: str) -> None:
+    found = grader_at(llama).capabilities
+    assert found.top_logprobs == 20
+    assert found.json_schema
+    assert found.decisions == "", "the model is no decision model: the server says 501"
+    assert found.label_mass is not None
+    assert found.label_mass > 0.9
+
+
+def test_auto_chooses_labels(llama: str) -> None:
+    assert grader_at(llama).settings == grader_at(llama, "labels").settings
+
+
+def test_labels_agree_with_the_text(llama: str) -> None:
+    said = answers(grader_at(llama, "text"), make_asks(20))
+    labelled = answers(grader_at(llama, "labels"), make_asks(20))
+    assert {key: reply.text for key, reply in said.items()} == {
+        key: reply.text for key, reply in labelled.items()
+    }
+    assert len({reply.text for reply in labelled.values()}) > 1
+    for reply in labelled.values():
+        assert reply.scores is not None
+        assert set(reply.scores) == set(LABELS)
+        assert reply.scores[reply.text] == max(reply.scores.values())
+        assert 0 <= reply.detail["outside"] < 0.5
+        assert reply.usage.written == 1
+        assert reply.usage.read > 50
+
+
+def test_likeliest_tokens_without_the_labels_give_no_scores(llama: str) -> None:
+    replies = answers(grader_at(llama, "labels", ("yes", "no")), make_asks(1))
+    for reply in replies.values():
+        assert reply.scores is None
+        assert reply.text in DIGITS
+        assert reply.detail["outside"] == pytest.approx(1, abs=0.05)
+
+
+@pytest.mark.parametrize("labels", [LABELS, ("yes", "no")])
+def test_json_keeps_to_the_schema(llama: str, labels: tuple[str, ...]) -> None:
+    allowed = [int(label) for label in labels] if labels == LABELS else list(labels)
+    for reply in answers(grader_at(llama, "json", labels), make_asks(4)).values():
+        assert not reply.truncated
+        assert json.loads(reply.text)["grade"] in allowed
+
+
+def test_short_limit_truncates(llama: str) -> None:
+    reply = answers(grader_at(llama, "json", max_tokens=3), make_asks(1, 1))[0]
+    assert reply.truncated
+    assert not reply.fault
+
+
+def test_passage_that_is_too_long_is_a_fault_of_its_own(llama: str) -> None:
+    asks = [make_ask(1, "item", "short"), make_ask(2, "item", "long " * 3_000)]
+    grader = grader_at(llama, "labels")
+    replies = answers(grader, asks)
+    assert not replies[1].fault
+    assert replies[2].fault.startswith("too long for the model (HTTP 400: ")
+    assert grader.spent.retries == 0
+
+
+def test_typed_decisions_are_missed_before_the_first_ask(llama: str) -> None:
+    with pytest.raises(InputError, match="has no typed decisions"):
+        list(grader_at(llama, "decisions").answer(make_asks(1)))

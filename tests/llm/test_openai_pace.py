@@ -1,0 +1,170 @@
+"""How many requests are in flight, and that a server that wants rest gets it."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+from contract import answers, make_asks
+from servers import Answer, FaultServer, Seen, error
+
+from exampp.errors import InputError
+from exampp.llm.openai import OpenAICompatibleGrader, Policy
+from exampp.llm.openai.pace import START, Pace
+from exampp.llm.openai.trouble import retry_after
+
+
+def grader_at(server: FaultServer, policy: Policy) -> OpenAICompatibleGrader:
+    return OpenAICompatibleGrader("tiny", server.url, decode="text", policy=policy)
+
+
+async def round_of(pace: Pace, number: int, *, overload: bool = False) -> None:
+    """That many requests one after another, as many in flight as the limit allows."""
+
+    async def request() -> None:
+        entered = await pace.enter()
+        await asyncio.sleep(0)
+        pace.leave(entered, answered=not overload, overload=overload)
+
+    await asyncio.gather(*[request() for _ in range(number)])
+
+
+def test_limit_doubles_each_round_up_to_the_most() -> None:
+    async def grow() -> list[float]:
+        pace = Pace(30)
+        # a latency beyond the jitter of the clock
+        pace._best = pace._recent = 1.0
+        limits = [pace.limit]
+        for _ in range(3):
+            await round_of(pace, 2 * int(pace.limit))
+            limits.append(pace.limit)
+        return limits
+
+    limits = asyncio.run(grow())
+    assert limits[0] == START
+    assert limits[1] >= 1.5 * START
+    assert limits[3] == 30
+
+
+def test_overload_halves_once_a_round() -> None:
+    async def shrink() -> list[float]:
+        pace = Pace(32)
+        limits = []
+        for _ in range(5):
+            await round_of(pace, int(pace.limit), overload=True)
+            limits.append(pace.limit)
+            await asyncio.sleep(0.001)
+        return limits
+
+    assert asyncio.run(shrink()) == [4, 2, 1, 1, 1]
+
+
+def test_limit_does_not_grow_while_replies_wait_in_a_queue() -> None:
+    async def wait() -> float:
+        pace = Pace(100)
+        loop = asyncio.get_running_loop()
+        entered = [await pace.enter() for _ in range(START)]
+        pace._best, pace._recent = 0.001, 0.1
+        for _ in entered:
+            pace.leave(loop.time() - 0.1, answered=True, overload=False)
+        return pace.limit
+
+    assert asyncio.run(wait()) == START
+
+
+def test_cancelled_waiters_lose_no_slots() -> None:
+    async def cancel() -> int:
+        pace = Pace(1)
+        entered = await pace.enter()
+        waiting = [asyncio.create_task(pace.enter()) for _ in range(3)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        pace.leave(entered, answered=False, overload=False)  # the slot goes to the second
+        waiting[1].cancel()  # which is cancelled before it runs
+        await asyncio.wait_for(waiting[2], 1)
+        return pace._active
+
+    assert asyncio.run(cancel()) == 1
+
+
+def test_concurrency_reaches_the_most_and_not_more() -> None:
+    # a delay that outweighs the time of the client, which is no sign of a queue
+    with FaultServer(delay=0.1) as server:
+        answers(grader_at(server, Policy(max_concurrency=2 * START)), make_asks(40))
+        assert server.busiest == 2 * START
+
+
+def test_overloaded_server_is_found_out() -> None:
+    # more than 4 at a time are refused
+    def plan(_: Seen) -> Answer | None:
+        return error(503) if server.active > 4 else None
+
+    with FaultServer(plan=plan, delay=0.005) as server:
+        policy = Policy(max_concurrency=64, max_retries=20, backoff=0.01)
+        grader = grader_at(server, policy)
+        replies = answers(grader, make_asks(150))
+        assert not any(reply.fault for reply in replies.values())
+        assert server.busiest <= 16
+        assert grader.spent.retries < 150
+
+
+@pytest.mark.parametrize("form", ["seconds", "date"])
+def test_retry_after_holds_for_all_requests(form: str) -> None:
+    rest = 0.4 if form == "seconds" else 1.0
+    clock = datetime(2026, 1, 1, tzinfo=UTC)  # of a server whose clock is wrong
+    until = format_datetime(clock + timedelta(seconds=rest), usegmt=True)
+    headers = {
+        "seconds": {"retry-after": str(rest)},
+        "date": {"retry-after": until, "date": format_datetime(clock, usegmt=True)},
+    }[form]
+    told: list[float] = []
+
+    def plan(seen: Seen) -> Answer | None:
+        if told or len(server.requests) < 20:
+            return None
+        told.append(server.times[-1])
+        return error(429, headers=headers)
+
+    with FaultServer(plan=plan) as server:
+        replies = answers(grader_at(server, Policy(max_concurrency=4)), make_asks(50))
+        after = [time - told[0] for time in server.times if time > told[0]]
+    assert not any(reply.fault for reply in replies.values())
+    # what was on its way arrives at once, everything else after the rest
+    assert sum(seconds < rest - 0.05 for seconds in after) <= 4
+    assert max(after) >= rest - 0.05
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "7"}, 7),
+        ({"retry-after": " 1.5 "}, 1.5),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after": "-3"}, 0),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "soon"}, None),
+        ({}, None),
+        (
+            {
+                "retry-after": "Wed, 21 Oct 2026 07:28:30 GMT",
+                "date": "Wed, 21 Oct 2026 07:28:00 GMT",
+            },
+            30,
+        ),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0),
+        ({"retry-after": "Wed, 21 Oct 2026 07:28:30 -0000"}, None),
+    ],
+)
+def test_reads_retry_after(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers) == seconds
+
+
+@pytest.mark.parametrize(
+    "changes", [{"max_concurrency": 0}, {"timeout": 0}, {"give_up_after": 0}, {"max_retries": -1}]
+)
+def test_policies_that_cannot_be(changes: dict[str, int]) -> None:
+    with pytest.raises(InputError, match=next(iter(changes))):
+        Policy(**changes)
