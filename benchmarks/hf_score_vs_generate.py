@@ -133,9 +133,10 @@ def report(
     print(f"ratings of {first}: {counts}")
     for name, times in spent.items():
         ratios = sorted(a / b for a, b in zip(spent[first], times, strict=True))
+        middle = statistics.median(ratios)
         same = sum(a == b for a, b in zip(ratings[first], ratings[name], strict=True))
         print(
-            f"{name:16} {len(asks) / min(times):8.2f} cells/s  ratio {statistics.median(ratios):5.2f} "
+            f"{name:16} {len(asks) / min(times):8.2f} cells/s  ratio {middle:5.2f} "
             f"({ratios[0]:.2f}-{ratios[-1]:.2f})  same rating {same}/{len(asks)}"
         )
 

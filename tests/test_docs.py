@@ -10,9 +10,12 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import servers
+import tiny_models
 
 import exampp
 from exampp.demo import demo_files
@@ -45,7 +48,35 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         collection.import_files(*demo_files())
         collection.grade("draft")
         collection.export(folder / "graded.jsonl.gz")
+    with exampp.Collection.create(folder / "my.exam") as collection:
+        collection.import_files(*(folder / name for name in STARTING))
+    with exampp.Collection.create(folder / "keyed.exam") as collection:
+        collection.import_files(*write_keyed(folder / "keyed"))
+    tiny_models.build_t5(folder / "google" / "flan-t5-large", taught=True)
     return folder
+
+
+STARTING = ("queries.tsv", "passages.jsonl", "bank.csv", "bm25.run")
+
+
+def write_keyed(folder: Path) -> list[Path]:
+    """One query, one question with an answer key, one passage."""
+    contents = {
+        "bank.tsv": "query_id\tquestion\tanswer\nq\tWhat does yeast make?\tgas\n",
+        "passages.jsonl": '{"passage_id": "p", "text": "Yeast turns sugar into gas."}\n',
+        "one.run": "q Q0 p 1 1.0 one\n",
+    }
+    folder.mkdir()
+    for name, content in contents.items():
+        (folder / name).write_text(content)
+    return [folder / name for name in contents]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """An OpenAI-compatible server on this machine, its address."""
+    with servers.FaultServer() as started:
+        yield started.url
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -53,8 +84,14 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_commands(page: Path, folder: Path) -> None:
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+def test_commands(page: Path, folder: Path, server: str) -> None:
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "OPENAI_BASE_URL": server,
+        "OPENAI_API_KEY": "none",
+        "HF_HUB_OFFLINE": "1",
+    }
     for block in blocks(page, "console"):
         for line in block.splitlines():
             assert line.startswith("$ exampp "), f"not a command: {line}"

@@ -23,8 +23,11 @@ from exampp.grade.reparse import Reparsed, reparse
 from exampp.grade.run import MAX_FAILURES, GradingRun, Progress
 from exampp.grade.status import grading_status
 from exampp.graded import Graded, Workbench, with_run_files
+from exampp.inputs.datasets import has_documents, is_dataset
 from exampp.inputs.exporting import EXPORTS, export
 from exampp.inputs.importing import UNKNOWN_PASSAGES, Importer, ImportReport, import_files
+from exampp.inputs.pooling import pool_tables
+from exampp.inputs.segment import PASSAGE_TOKENS
 from exampp.llm.base import Grader
 from exampp.prompts import load
 from exampp.records import GraderIdentity
@@ -33,10 +36,11 @@ from exampp.records.gradebook import Gradebook
 from exampp.report.table import Table, Value
 from exampp.store.bank import MAIN_BANK, QUERY_BANK, Edit, bank_names
 from exampp.store.cells import DEPTH, Exam
-from exampp.store.connection import connect, is_collection
+from exampp.store.connection import connect, is_collection, transaction
 from exampp.store.gradebook import read_gradebook
 from exampp.store.grades import graders
 from exampp.store.inputs import counts
+from exampp.store.steps import put_step, read_step, state
 
 
 class Collection(Graded):
@@ -83,25 +87,40 @@ class Collection(Graded):
         bank: str = MAIN_BANK,
         on_error: str = "refuse",
         unknown_passages: str = "error",
+        corpus: str | Path | None = None,
+        depth: int | None = None,
+        system: str | None = None,
+        passage_tokens: int = PASSAGE_TOKENS,
         author: str | None = None,
     ) -> ImportReport:
         """Bring files in, all of them or none; what a file is, is told from its content.
 
         `kind` says what the files are where it cannot be told. `on_error="skip"` leaves bad lines
         out and counts them. `unknown_passages="keep"` takes ranked passages without a text.
+        `corpus` (a file, a folder, or `irds:ID`) is where the texts of ranked and judged passages
+        are looked up; `depth` passages of each run are taken, by default all, 20 with a corpus.
+        `system` names the system of responses that do not; responses are cut into passages of at
+        most `passage_tokens` tokens, at sentences where it is 0.
         Raises InputError for anything malformed; the collection then is as it was.
         """
         if unknown_passages not in UNKNOWN_PASSAGES:
             raise InputError(f"unknown_passages is one of {', '.join(UNKNOWN_PASSAGES)}")
+        if corpus is None:
+            corpus = next(filter(has_documents, filter(is_dataset, files)), None)
         skipped = Skipped() if on_error == "skip" else None
         importer = Importer(
             self._connection,
             Edit(author or _user(), "import", _now()),
             bank,
             skipped or refuse,
-            unknown_passages,
+            "keep" if corpus else unknown_passages,
+            depth or (DEPTH if corpus else None),
+            system,
+            passage_tokens,
         )
-        report = import_files(importer, [Path(file) for file in files], kind)
+        report = import_files(
+            importer, [Path(file) for file in files], kind, str(corpus) if corpus else None
+        )
         return report if skipped is None else report.with_skipped(skipped.count, skipped.first)
 
     def export(self, path: str | Path, kind: str = "workbench", *, bank: str | None = None) -> int:
@@ -114,6 +133,23 @@ class Collection(Graded):
         """How many of each thing the collection holds."""
         rows = [(name, count) for name, count in counts(self._connection).items()]
         return Table.of(["thing", "count"], rows)
+
+    def pool(self, depth: int = DEPTH) -> tuple[Table, Table]:
+        """The pool of the first `depth` passages of all runs: its systems, and cells per bank."""
+        return pool_tables(self._connection, depth)
+
+    def is_done(self, step: str, fingerprint: str) -> bool:
+        """Whether a step was recorded by `mark_done` with this fingerprint."""
+        return read_step(self._connection, step) == fingerprint
+
+    def mark_done(self, step: str, fingerprint: str) -> None:
+        """Record that a step is done, and the fingerprint of what it was done on."""
+        with transaction(self._connection):
+            put_step(self._connection, step, fingerprint, _now())
+
+    def fingerprint(self, *, grades: bool = False) -> str:
+        """Changes where queries, passages, rankings, judgments or items change, or the grades."""
+        return state(self._connection, grades=grades)
 
     # ---- grading --------------------------------------------------------------------------------
 

@@ -2,7 +2,8 @@
 
     ExamError
     |-- InputError        a file, an option or a value is not what it must be (exit code 2)
-    |   `-- AmbiguousGrader   several graders match and one must be chosen
+    |   |-- AmbiguousGrader   several graders match and one must be chosen
+    |   `-- Repeated          something that a file may hold once came again
     `-- Unfinished        the work could not be finished; what was done is kept (exit code 1)
         `-- CollectionBusy    another process holds the collection
 
@@ -56,7 +57,9 @@ class InputError(ExamError):
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.what}" if self.where else self.what
-        return f"{text}. {self.mend}" if self.mend else text
+        if not self.mend:
+            return text
+        return f"{text} {self.mend}" if text.endswith(("?", ".", "!")) else f"{text}. {self.mend}"
 
     def at(self, file: str | Path | None = None, line: int | None = None) -> InputError:
         """Fill in the place where the raiser did not know it, and return self."""
@@ -71,6 +74,10 @@ class AmbiguousGrader(InputError):
     def __init__(self, what: str, graders: Sequence[str]) -> None:
         super().__init__(what)
         self.graders = tuple(graders)
+
+
+class Repeated(InputError):
+    """Something that may occur once in a file occurs again."""
 
 
 class Unfinished(ExamError):

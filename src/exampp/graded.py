@@ -13,11 +13,9 @@ from exampp.evaluate.external import with_runs
 from exampp.evaluate.leaderboard import Leaderboard, evaluate
 from exampp.evaluate.policy import POLICIES
 from exampp.evaluate.qrels import Labelling, qrels
-from exampp.formats import bank as bank_format
-from exampp.formats import plain_bank
+from exampp.formats import banks
 from exampp.formats import qrels as qrels_format
 from exampp.formats import runs as runs_format
-from exampp.formats.detect import detect
 from exampp.formats.lines import Skipped, existing_file, refuse
 from exampp.formats.workbench_gradebook import read_grades
 from exampp.records import BankEntry, GraderIdentity, Judgment
@@ -199,8 +197,4 @@ def read_run_files(paths: Sequence[str | Path]) -> dict[str, dict[str, list[tupl
 
 def read_bank_file(path: str | Path) -> list[BankEntry]:
     """The entries of a bank file, workbench or written by hand."""
-    readers = {"bank": bank_format.read, "plain-bank": plain_bank.read}
-    kind = detect(existing_file(path))
-    if kind not in readers:
-        raise InputError(f"is no bank but {kind}", file=path)
-    return list(readers[kind](path))
+    return list(banks.read(path))

@@ -70,7 +70,7 @@ def test_compressed_files(tmp_path: Path, ending: str) -> None:
         assert detect(file(tmp_path, data, name + ending)) == kind
 
 
-ALL = "workbench, bank, plain-bank, queries, passages, run, qrels, leaderboard"
+ALL = ", ".join(KINDS)
 
 
 @pytest.mark.parametrize(

@@ -197,3 +197,93 @@ def collection_gradebook_of_nobody(collection: exampp.Collection) -> exams.Query
 
     nobody = StoredGrader(0, GraderIdentity("nobody", "none", "question"))
     return read_gradebook(collection._connection, nobody, "main").queries[0]
+
+
+def test_a_corrected_bank_without_ids_replaces_its_questions(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        bank = tmp_path / "files" / "questions.tsv"
+        bank.write_text(bank.read_text().replace("Why are sunsets red?", "Why is a sunset red?"))
+        report = collection.import_files(bank)
+        assert (report.retired, report.after["items"]) == (1, 3)
+        assert collection.import_files(bank).changes == 0
+        # the retired question comes back with its file
+        bank.write_text(bank.read_text().replace("Why is a sunset red?", "Why are sunsets red?"))
+        assert collection.import_files(bank).retired == 1
+        assert {item for item, _ in cells(collection)} == {
+            text for texts in exams.QUESTIONS.values() for text in texts
+        }
+
+
+def test_a_bank_says_nothing_of_other_queries_and_kinds(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        nuggets = tmp_path / "nuggets.tsv"
+        nuggets.write_text("query_id\tnugget\nq1\tblue light scatters\n")
+        assert collection.import_files(nuggets).retired == 0
+        bank = tmp_path / "bank.tsv"
+        bank.write_text("query_id\tquestion\nq2\tWhat makes a magnet?\n")
+        assert collection.import_files(bank).retired == 0
+
+
+def test_one_import_has_one_text_for_a_passage(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        for number in (1, 2):
+            (tmp_path / f"passages-{number}.jsonl").write_text(
+                f'{{"passage_id": "p8", "text": "Text {number}."}}\n'
+            )
+        with pytest.raises(exampp.InputError, match=r"passages-2.*'p8' has two different texts"):
+            collection.import_files(tmp_path / "passages-1.jsonl", tmp_path / "passages-2.jsonl")
+        collection.import_files(tmp_path / "passages-1.jsonl")
+        assert collection.import_files(tmp_path / "passages-2.jsonl").changes > 0
+
+
+def test_titles_survive_export_and_import(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        passages = tmp_path / "passages.jsonl"
+        passages.write_text(
+            json.dumps({"passage_id": "p1", "title": "Sky", "text": "Blue."}) + "\n"
+        )
+        collection.import_files(passages)
+        collection.grade("draft")
+        out = tmp_path / "out.jsonl"
+        collection.export(out)
+        assert collection.import_files(out).after == collection.import_files(out).before
+        assert collection.grading("draft").count_due().cells == 0
+        with exampp.Collection.create(tmp_path / "again.exam") as again:
+            again.import_files(out)
+            assert again.import_files(passages, tmp_path / "files" / "questions.tsv").changes > 0
+            assert again.grading("draft").count_due().cells == 0
+
+
+def test_an_edited_question_exports_once(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        bank = tmp_path / "bank.tsv"
+        bank.write_text("query_id\titem_id\tquestion\nq2\ti1\tWhat makes a magnet?\n")
+        collection.import_files(bank, bank="own")
+        collection.grade("draft", bank="own")
+        bank.write_text("query_id\titem_id\tquestion\nq2\ti1\tWhat, then, makes a magnet?\n")
+        collection.import_files(bank, bank="own")
+        collection.grade("draft", bank="own")
+        out = tmp_path / "out.jsonl"
+        collection.export(out)
+        with exampp.Collection.create(tmp_path / "again.exam") as again:
+            assert again.import_files(out).after["grades"] == 2
+
+
+def test_a_prompt_that_names_the_query_is_due_when_the_query_changes(tmp_path: Path) -> None:
+    from exampp.llm.scripted import ScriptedGrader
+
+    mine = tmp_path / "mine.toml"
+    mine.write_text(
+        'name = "mine"\ntitle = "t"\nsource = "s"\ngrades = "question"\nreading = "rating"\n'
+        'scale = { lowest = 0, highest = 5 }\nslots = ["query", "question", "context"]\n'
+        'cut = "context"\nuser = "{query}? {question} {context}"\n'
+    )
+    with exams.make(tmp_path) as collection:
+        options = {"prompt": str(mine), "model": "m"}
+        assert collection.grade(ScriptedGrader("4"), **options).done == 8
+        assert collection.grade(ScriptedGrader("4"), **options).total == 0
+        queries = tmp_path / "files" / "queries.json"
+        queries.write_text(queries.read_text().replace("magnets", "compasses"))
+        collection.import_files(queries)
+        assert collection.grade(ScriptedGrader("4"), **options).done == 2
+        assert collection.grade(ScriptedGrader("4"), **options).total == 0

@@ -29,8 +29,6 @@ def test_settings_of_a_scoring_grader(t5: Path) -> None:
         "model": t5.name,
         "task": "seq2seq",
         "dtype": "float32",
-        "device": "cpu",
-        "transformers": transformers.__version__,
         "format": "text",
         "limit": 512,
         "beams": 5,
@@ -38,6 +36,11 @@ def test_settings_of_a_scoring_grader(t5: Path) -> None:
         "labels": list(LABELS),
     }
     assert grader.settings == load(str(t5), labels=LABELS, device="cpu").settings
+    assert grader.provenance == {
+        "device": "cpu",
+        "batch_tokens": 99,
+        "transformers": transformers.__version__,
+    }
 
 
 def test_settings_of_other_graders(t5: Path, llama: Path, bert: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 
 import pytest
 from contract import Counted, answers, make_ask, make_asks
@@ -135,6 +136,17 @@ def test_replies_from_before_the_stop_are_kept() -> None:
     with FaultServer(plan=plan) as server, pytest.raises(InputError, match="HTTP 401"):
         kept.extend(ask.key for ask, _ in grader_at(server).answer(make_asks(100, items=1)))
     assert len(kept) >= 30 - QUICK.max_concurrency
+
+
+def test_stop_reaches_a_caller_who_was_busy() -> None:
+    with FaultServer(plan=lambda seen: error(401) if "Passage 9 " in seen.text else None) as server:
+        stream = grader_at(server).answer(make_asks(1_000, items=1))
+        next(stream)
+        watched = next(t for t in threading.enumerate() if t.name == "exampp-openai")
+        watched.join(10)  # the loop ends by itself meanwhile
+        assert not watched.is_alive()
+        with pytest.raises(InputError, match="HTTP 401"):
+            list(stream)
 
 
 def test_gives_up_on_a_server_that_answers_nothing() -> None:

@@ -64,6 +64,8 @@ def import_(
     for thing, now in report.after.items():
         new = now - report.before[thing]
         typer.echo(f"{thing:>10}  {now:>9}" + (f"  ({new:+})" if new else ""))
+    if report.retired:
+        typer.echo(f"{report.retired} items that the bank's file no longer holds were retired.")
     if not report.changes:
         typer.echo("Nothing changed.")
 

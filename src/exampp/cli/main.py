@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import exampp
-from exampp.cli import demo, evaluate, grade, inputs, prompts
+from exampp.cli import demo, evaluate, finetune, grade, inputs, prompts
 from exampp.errors import ExamError
 
 app = typer.Typer(
@@ -44,6 +44,7 @@ app.command("import")(inputs.import_)
 app.command("export")(inputs.export)
 app.command("grade")(grade.grade)
 app.command("status")(grade.status)
+app.command("finetune")(finetune.finetune)
 app.command("evaluate")(evaluate.evaluate)
 app.add_typer(prompts.app, name="prompts")
 

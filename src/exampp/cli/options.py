@@ -62,6 +62,7 @@ class ExportFormat(StrEnum):
 
     workbench = "workbench"
     bank = "bank"
+    nuggetizer = "nuggetizer"
     runs = "runs"
     judgments = "judgments"
     queries = "queries"

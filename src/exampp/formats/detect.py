@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.formats import passages, queries
+from exampp.formats import car, passages, queries, responses
 from exampp.formats.lines import plain_name, read_lines
 from exampp.formats.objects import OBJECT
 from exampp.formats.plain_table import is_table_header
@@ -24,6 +24,12 @@ _KEYS_OF_ROWS = frozenset(
     queries.ID_KEYS + queries.TEXT_KEYS + passages.ID_KEYS + passages.TEXT_KEYS
 ) | {"items", "questions"}
 _NEVER = re.compile(r"(?!)")
+_LESSONS = re.compile(r'\s*\[\s*\{\s*"(?:adjunctTopics|globalID|lessonName|metaLessonID)"')
+_NUGGET_BANK = re.compile(r'\s*\{[^\[]*?"(?:nugget_bank|claim_bank|format_version)"\s*:')
+_NUGGET_BANKS = frozenset({"nugget_bank", "claim_bank"})
+_IMPORTANCES = frozenset({"vital", "okay"})
+_START = 4000
+_STATEMENTS = frozenset(responses.STATEMENT_KEYS) - {"text"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,10 @@ class _Sample:
     @property
     def head(self) -> str:
         return self.lines[0]
+
+    @property
+    def start(self) -> str:
+        return "\n".join(self.lines)[:_START]
 
     def columns(self, separator: str | None) -> list[list[str]]:
         return [line.split(separator) for line in self.lines]
@@ -99,6 +109,42 @@ def _is_plain_bank(sample: _Sample) -> bool:
     return sample.name.endswith((".yaml", ".yml")) or is_table_header(sample.head)
 
 
+def _is_tqa(sample: _Sample) -> bool:
+    return _LESSONS.match(sample.start) is not None
+
+
+def _is_nuggetizer(sample: _Sample) -> bool:
+    return "nuggets" in sample.keys and not sample.keys.isdisjoint({"qid", "query"})
+
+
+def _is_argue(sample: _Sample) -> bool:
+    if sample.keys:
+        return not sample.keys.isdisjoint(_NUGGET_BANKS)
+    return _NUGGET_BANK.match(sample.start) is not None
+
+
+def _is_trec_nuggets(sample: _Sample) -> bool:
+    if _is_json(sample) or sample.widths("\t") != {4}:
+        return False
+    words = [columns[2].strip().lower() for columns in sample.columns("\t")]
+    return set(words) <= _IMPORTANCES or (len(words) > 1 and set(words[1:]) <= _IMPORTANCES)
+
+
+def _is_candidates(sample: _Sample) -> bool:
+    return "candidates" in sample.keys
+
+
+def _is_responses(sample: _Sample) -> bool:
+    keys = sample.keys
+    if "metadata" in keys and not keys.isdisjoint(_STATEMENTS):
+        return True
+    return not (
+        keys.isdisjoint(responses.QUERY_KEYS)
+        or keys.isdisjoint(responses.SYSTEM_KEYS)
+        or keys.isdisjoint(responses.STATEMENT_KEYS)
+    )
+
+
 def _is_dictionary(sample: _Sample, first_values: str) -> bool:
     """Whether the file is one object of ids to values that start with one of these characters."""
     is_one = not any(line.lstrip().startswith("{") for line in sample.lines[1:])
@@ -110,6 +156,8 @@ def _has_tabs(sample: _Sample, widths: set[int]) -> bool:
 
 
 def _may_be_queries(sample: _Sample) -> bool:
+    if _is_argue(sample) or _is_nuggetizer(sample) or _is_responses(sample):
+        return False
     if _is_dictionary(sample, '"') or _has_tabs(sample, {2}):
         return True
     keys = sample.keys
@@ -153,6 +201,12 @@ KINDS: Mapping[str, _Kind] = {
     "workbench": _Kind(_is_workbench),
     "bank": _Kind(_is_bank),
     "plain-bank": _Kind(_is_plain_bank),
+    "tqa": _Kind(_is_tqa),
+    "nuggetizer": _Kind(_is_nuggetizer),
+    "argue": _Kind(_is_argue),
+    "trec-nuggets": _Kind(_is_trec_nuggets, name=re.compile(r"nuggets\.(txt|tsv)$")),
+    "responses": _Kind(_is_responses),
+    "candidates": _Kind(_is_candidates),
     "queries": _Kind(
         _may_be_queries,
         re.compile(r"(query_id|qid|topic_id)\t", re.IGNORECASE),
@@ -174,13 +228,15 @@ KINDS: Mapping[str, _Kind] = {
 
 
 def detect(path: str | Path) -> str:
-    """The kind of the file, a key of `KINDS`.
+    """The kind of the file, a key of `KINDS`, or one of `car.kind_of`.
 
     What the first lines may be decides; where that is more than one kind (two columns separated by
     a tab are queries, passages or a leaderboard), the header and then the name of the file. A name
     alone decides only where no line fits, so that the fault in the line can be told. InputError
     where nothing decides.
     """
+    if found_car := car.kind_of(path):
+        return found_car
     sample = _sample(path)
     kinds = [kind for kind, how in KINDS.items() if how.fits(sample)]
     by_header = [kind for kind in kinds if KINDS[kind].header.match(sample.head)]

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Hashable
 from pathlib import Path
 
-from exampp.errors import InputError
+from exampp.errors import InputError, Repeated
 
 
 def shown(value: object, limit: int = 60) -> str:
@@ -93,10 +93,10 @@ class FirstLines:
                 self._lines[slot] = line
 
 
-def repeated(what: str, first: int, path: str | Path, line: int, field: str = "") -> InputError:
+def repeated(what: str, first: int, path: str | Path, line: int, field: str = "") -> Repeated:
     """The error for `what` (such as "the query '7'") that was on line `first` already."""
     place = "this line" if first == line else f"line {first}"
-    return InputError(
+    return Repeated(
         f"{what} was on {place} already",
         file=path,
         line=line,

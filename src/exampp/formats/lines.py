@@ -137,6 +137,11 @@ def existing_file(path: str | Path) -> Path:
     return path
 
 
+def open_binary(path: str | Path) -> IO[bytes]:
+    """The file's bytes, unpacked, for formats without lines; refusals as in `existing_file`."""
+    return _decompressed(existing_file(path))
+
+
 def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
     """Yield (line number from 1, line without its end) of every line that is not blank.
 
@@ -316,16 +321,31 @@ def _expect(text: str, place: int, mark: str) -> int:
     return _skip(text, place + 1)
 
 
+def _is_database(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return stream.read(16) == b"SQLite format 3\x00"
+
+
 @contextmanager
 def writing(path: str | Path) -> Iterator[BinaryIO]:
     """A stream whose content becomes the file when all of it is written, and never before.
 
     The name's ending (.gz, .xz, .zst) chooses the compression. An existing file is replaced in
-    one step, so that reader and writer may be the same file.
+    one step, so that reader and writer may be the same file. Devices and pipes are written to as
+    it comes. Raises InputError for a place that cannot be written, and for a collection.
     """
-    path = Path(path)
+    # a link stays a link: what it leads to is replaced
+    path = Path(os.path.realpath(path))
     if path.is_dir():
         raise InputError("is a folder, not a file", file=path)
+    if path.exists() and not path.is_file():
+        with path.open("wb") as device:
+            yield device
+        return
+    if path.exists() and _is_database(path):
+        raise InputError(
+            "is a collection, and would be lost", file=path, mend="Write to another file"
+        )
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:

@@ -63,6 +63,12 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Passage]:
             yield passage
 
 
+def parse(line: bytes, path: str | Path, number: int) -> Passage:
+    """The passage of one line, whichever layout it has; its text may be blank."""
+    is_json = line.lstrip().startswith((b"{", b"["))
+    return (_from_object if is_json else _from_columns)(line, path, number)
+
+
 def _checked(
     parse: Callable[[bytes, str | Path, int], Passage], line: bytes, path: str | Path, number: int
 ) -> Passage:

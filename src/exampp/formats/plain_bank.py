@@ -79,16 +79,22 @@ def _same_text(group: _Group, known: str, row: Row, name: str) -> str:
     return known or text
 
 
-_TEXTS: Mapping[str, Callable[[list[BankEntry]], str]] = {
-    ".csv": lambda entries: plain_table.text_of(entries, ","),
-    ".tsv": lambda entries: plain_table.text_of(entries, "\t"),
+_TEXTS: Mapping[str, Callable[[list[BankEntry], bool], str]] = {
+    ".csv": lambda entries, ids: plain_table.text_of(entries, ",", ids),
+    ".tsv": lambda entries, ids: plain_table.text_of(entries, "\t", ids),
     ".yaml": plain_yaml.text_of,
     ".yml": plain_yaml.text_of,
 }
 
 
-def write(path: str | Path, entries: Iterable[BankEntry]) -> None:
+def write(
+    path: str | Path, entries: Iterable[BankEntry], *, ids: bool = False, remark: str = ""
+) -> None:
     """Write a bank for people, as the name's ending says: .csv, .tsv, .yaml or .yml.
+
+    `ids` gives every item its id, even where reading would supply it. `remark` starts with
+    `plain_table.REMARK` and is a line of its own that readers skip: the last of a table, whose
+    first line must be the header, and the first of YAML.
 
     What a plain bank has no place for (the `extra` of entries and items) is left out. Otherwise
     reading gives the same entries; InputError where it would not: for an entry without items or
@@ -99,9 +105,13 @@ def write(path: str | Path, entries: Iterable[BankEntry]) -> None:
     if text_of is None:
         raise InputError(f"the name must end in {', '.join(_TEXTS)}", file=path)
     try:
-        text = text_of(_bare(entries))
+        text = text_of(_bare(entries), ids)
     except InputError as error:
         raise error.at(path) from None
+    if remark and text_of is plain_yaml.text_of:
+        text = f"{remark}\n{text}"
+    elif remark:
+        text = f"{text}{remark}\n"
     with writing(path) as stream:
         stream.write(encode_text(text, path))
 

@@ -71,9 +71,12 @@ def _kind_and_text(row: Row) -> tuple[str, str]:
     return kind, row.cells[given[0]]
 
 
-def cells_of(entry: BankEntry, item: Item) -> dict[str, str]:
-    """The cells of an item's row but its answers; blank where reading supplies what they say."""
-    own_id = item.item_id != item_id(item.query_id, item.text, item.facet_id)
+def cells_of(entry: BankEntry, item: Item, ids: bool = False) -> dict[str, str]:
+    """The cells of an item's row but its answers; blank where reading supplies what they say.
+
+    `ids` gives the id where reading would supply it, too.
+    """
+    own_id = ids or item.item_id != item_id(item.query_id, item.text, item.facet_id)
     return {
         "query_id": item.query_id,
         "query_text": entry.query_text,

@@ -14,6 +14,8 @@ from exampp.formats.lines import OnError, read_text
 from exampp.formats.plain_rows import MEANINGS, NAMES, Row, cells_of, check
 from exampp.records import BankEntry
 
+REMARK = "# exampp "
+"""A row whose first cell starts so is about the table, and no item."""
 _TEXTS = ({"question"}, {"nugget"}, {"text", "kind"})
 """Any of these sets of columns says what the items are."""
 
@@ -65,7 +67,7 @@ def _cells(text: str, separator: str, path: str | Path) -> Iterator[tuple[int, l
     number = 1
     try:
         for cells in table:
-            if any(cell.strip() for cell in cells):
+            if any(cell.strip() for cell in cells) and not cells[0].startswith(REMARK):
                 yield number, cells
             number = table.line_num + 1
     except csv.Error as error:
@@ -114,15 +116,16 @@ def _joined_answers(answers: Iterable[str]) -> str:
     return " | ".join(answer.replace("|", "\\|") for answer in answers)
 
 
-def text_of(entries: Iterable[BankEntry], separator: str) -> str:
+def text_of(entries: Iterable[BankEntry], separator: str, ids: bool = False) -> str:
     """The table of the entries' items, with the columns that any of them needs.
 
+    `ids` gives every item its id, so that a changed text is known for a change.
     InputError for an item that would not read back the same.
     """
     rows = []
     for entry in entries:
         for item in entry.items:
-            cells = cells_of(entry, item) | {"answers": _joined_answers(item.answers)}
+            cells = cells_of(entry, item, ids) | {"answers": _joined_answers(item.answers)}
             read_back = {key: cell.strip() if "_id" in key else cell for key, cell in cells.items()}
             check(item, Row(0, read_back, _split_answers(cells["answers"])))
             rows.append(cells)

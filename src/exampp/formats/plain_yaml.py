@@ -110,8 +110,8 @@ def _yaml_row(node: Node, default_kind: str) -> Row:
     return Row(node.line, cells, answers, default_kind)
 
 
-def text_of(entries: Iterable[BankEntry]) -> str:
-    """The entries as YAML, those of one query together.
+def text_of(entries: Iterable[BankEntry], ids: bool = False) -> str:
+    """The entries as YAML, those of one query together; `ids` gives every item its id.
 
     InputError for an item that would not read back the same.
     """
@@ -127,7 +127,8 @@ def text_of(entries: Iterable[BankEntry]) -> str:
             lines.append(f"  query: {quoted(main.query_text)}")
         lines += _subtopic_lines(group, main.query_text)
         lines.append("  items:")
-        lines += [line for entry in group for item in entry.items for line in _lines(entry, item)]
+        for entry in group:
+            lines += [line for item in entry.items for line in _lines(entry, item, ids)]
     return "\n".join(lines) + "\n"
 
 
@@ -145,8 +146,8 @@ def _subtopic_lines(group: list[BankEntry], query_text: str) -> list[str]:
     return ["  subtopics:", *lines] if lines else []
 
 
-def _lines(entry: BankEntry, item: Item) -> list[str]:
-    cells = cells_of(entry, item)
+def _lines(entry: BankEntry, item: Item, ids: bool) -> list[str]:
+    cells = cells_of(entry, item, ids)
     check(item, Row(0, cells, tuple(filter(str.strip, item.answers))))
     keys = [key for key in cells if cells[key] and key not in _OF_QUERY]
     if keys == ["question"] and not item.answers:

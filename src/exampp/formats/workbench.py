@@ -8,8 +8,9 @@ is kept as residue and written back.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -18,6 +19,7 @@ from exampp.formats.lines import OnError, decode_json, read_lines, refuse, writi
 from exampp.formats.residue import difference, restored
 from exampp.prompts.catalogue import by_workbench_class, load
 from exampp.records import (
+    ITEM_KINDS,
     Grade,
     GraderIdentity,
     Judgment,
@@ -34,13 +36,18 @@ UNNAMED_CLASS = "QuestionPromptWithChoices"
 """The prompt of grades without prompt_info, which predate it."""
 
 
+_Rank = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+_Label = Annotated[int, msgspec.Meta(ge=-(2**15) + 1, le=2**15 - 1)]
+"""Judgments and ratings are held in 16 bits, ranks in 32."""
+
+
 # ---- the JSON, typed as far as it is understood ------------------------------------------------
 
 
 class SelfRatingJson(msgspec.Struct, gc=False):
     """A rating of one item."""
 
-    self_rating: int
+    self_rating: _Label
     question_id: str | None = None
     nugget_id: str | None = None
 
@@ -73,15 +80,15 @@ class DirectJson(msgspec.Struct):
     llm_options: msgspec.Raw = msgspec.Raw(b"{}")
     prompt_info: msgspec.Raw = msgspec.Raw(b"null")
     prompt_type: str | None = None
-    self_ratings: int | None = None
-    relevance_label: int | None = None
+    self_ratings: _Label | None = None
+    relevance_label: _Label | None = None
     llm_response_error: str | None = None
 
 
 class JudgmentJson(msgspec.Struct, gc=False):
     """A human judgment."""
 
-    relevance: int
+    relevance: _Label
     query: str | None = None
 
 
@@ -89,7 +96,7 @@ class RankingJson(msgspec.Struct, gc=False):
     """A system returned the passage."""
 
     method: str
-    rank: int
+    rank: _Rank
     score: float
     queryId: str | None = None  # noqa: N815
 
@@ -106,6 +113,7 @@ class PassageJson(msgspec.Struct):
 
     paragraph_id: str
     text: str
+    title: Any = None
     paragraph_data: DataJson = msgspec.field(default_factory=DataJson)
     exam_grades: list[SheetJson] | None = None
     grades: list[DirectJson] | None = None
@@ -197,18 +205,12 @@ def _passage(query_id: str, typed: PassageJson, original: dict[str, Any]) -> Poo
     bare = PooledPassage(
         passage_id=typed.paragraph_id,
         text=typed.text,
+        title=typed.title if isinstance(typed.title, str) else "",
         judgments=_judgments(query_id, typed, data.get("judgments", [])),
         rankings=_rankings(query_id, typed, data.get("rankings", [])),
         sheets=tuple(_sheets(query_id, typed, exam, direct)),
     )
-    return PooledPassage(
-        bare.passage_id,
-        bare.text,
-        bare.judgments,
-        bare.rankings,
-        bare.sheets,
-        difference(passage_json(bare), original),
-    )
+    return replace(bare, residue=difference(passage_json(bare), original))
 
 
 def _judgments(
@@ -304,7 +306,7 @@ def exam_identity(entry: MarksJson) -> GraderIdentity:
 
 
 def direct_identity(entry: DirectJson) -> GraderIdentity:
-    """Who made a direct relevance grade."""
+    """Who made a direct relevance grade; whoever reads several takes the widest scale of them."""
     highest = 1 if entry.self_ratings is None and entry.relevance_label is None else 5
     return _identity(
         entry.llm,
@@ -342,9 +344,13 @@ def _read_identity(
     decoded_options = msgspec.json.decode(options)
     decoded_info = msgspec.json.decode(info)
     ours = decoded_options.get("exampp") if isinstance(decoded_options, dict) else None
-    if isinstance(ours, dict):
-        return msgspec.convert(ours, GraderIdentity)
+    if ours is not None:
+        return _our_identity(ours)
+    if not isinstance(decoded_info, dict | None):
+        raise InputError("Expected `object | null`", field="prompt_info")
     prompt_class = (decoded_info or {}).get("prompt_class") or UNNAMED_CLASS
+    if not isinstance(prompt_class, str):
+        raise InputError("Expected `str`", field="prompt_info.prompt_class")
     name = by_workbench_class(prompt_class)
     if name is not None:
         prompt = load(name)
@@ -356,6 +362,16 @@ def _read_identity(
     if prompt_type is not None:
         settings["prompt_type"] = prompt_type
     return GraderIdentity(llm, name or prompt_class, kind, 0, highest, settings)
+
+
+def _our_identity(value: Any) -> GraderIdentity:
+    try:
+        identity = msgspec.convert(value, GraderIdentity)
+    except msgspec.ValidationError as error:
+        raise InputError(str(error), field="llm_options.exampp") from None
+    if identity.kind not in ITEM_KINDS:
+        raise InputError(f"{identity.kind!r} is no kind of item", field="llm_options.exampp.kind")
+    return identity
 
 
 def exam_grades(entry: SheetJson, identity: GraderIdentity) -> Iterator[Grade]:
@@ -436,6 +452,7 @@ def passage_json(passage: PooledPassage) -> dict[str, Any]:
     written: dict[str, Any] = {
         "paragraph_id": passage.passage_id,
         "text": passage.text,
+        **({"title": passage.title} if passage.title else {}),
         "paragraph": {},
         "paragraph_data": {
             "judgments": [restored(_judgment_json(j), r) for j, r in passage.judgments],

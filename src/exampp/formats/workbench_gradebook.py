@@ -24,7 +24,13 @@ from exampp.formats.workbench import (
     marks,
     repeated,
 )
-from exampp.records import BankEntry, GraderIdentity, facet_of, facet_of_item
+from exampp.records import (
+    BankEntry,
+    GraderIdentity,
+    check_system_names,
+    facet_of,
+    facet_of_item,
+)
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking, Ratings
 
 Entry = MarksJson | DirectJson
@@ -57,6 +63,7 @@ class WorkbenchGrades:
         for query in self._queries:
             for passage in query.passages:
                 systems.update((entry.method, None) for entry in passage.paragraph_data.rankings)
+        check_system_names(systems)
         return Gradebook(
             grader=grader,
             bank=name,
@@ -129,7 +136,9 @@ def _query(
             except InputError as error:
                 error.field = f"[1][{index}].{place}.{error.field}"
                 raise
-            graders.setdefault(identity.key, identity)
+            known = graders.get(identity.key)
+            if known is None or known.highest < identity.highest:
+                graders[identity.key] = identity
             query.rated.setdefault(identity.key, []).append((index, rated))
     return query
 

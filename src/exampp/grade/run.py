@@ -154,9 +154,10 @@ class GradingRun:
             if reason := getattr(self.grading.grader, "stopped", ""):
                 self.stopped, self.why_stopped = True, reason
             # what another process failed at is its business: here only what nobody tried
-            queries, select = self._wait_for(key, held), "new"
+            queries = self._wait_for(key, held) if select != "failed" else []
+            select = "new"
         if not self.stopped:
-            progress.elsewhere = progress.total - progress.done
+            progress.elsewhere = max(0, progress.total - progress.done)
             yield progress
 
     def _wait_for(self, key: int, held: list[int]) -> list[int]:
@@ -284,7 +285,10 @@ class GradingRun:
         self, key: int, one: Due, reply: str | None, reading: Reading, progress: Progress
     ) -> None:
         state, rating, rule = reading.outcome.state, reading.outcome.rating, reading.outcome.rule
-        grade = Grade("", state, rating, reply, rule, reading.confidence, reading.detail)
+        detail = reading.detail
+        if self.exam.by_query:
+            detail = {**(detail or {}), "query": one.query}
+        grade = Grade("", state, rating, reply, rule, reading.confidence, detail)
         self._rows += [grade_row(key, item, passage, grade) for item, passage in one.cells]
         progress.done += len(one.cells)
         progress.states[state] += len(one.cells)

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from exampp.errors import InputError
 from exampp.formats import bank as workbench_bank
-from exampp.formats import passages, plain_bank, qrels, queries, runs, workbench
+from exampp.formats import nuggetizer, passages, plain_bank, qrels, queries, runs, workbench
 from exampp.records import BankEntry
 from exampp.store.bank import MAIN_BANK, read_bank
 from exampp.store.inputs import read_judgments, read_passages, read_queries, read_runs
@@ -48,11 +48,22 @@ def _writer(
     return run
 
 
-def _bank(connection: sqlite3.Connection, path: Path, bank: str | None) -> int:
+def _entries(connection: sqlite3.Connection, bank: str | None) -> list[BankEntry]:
     name = bank or MAIN_BANK
-    entries: list[BankEntry] = list(read_bank(connection, name))
+    entries = list(read_bank(connection, name))
     if not entries:
         raise InputError(f"the collection has no bank {name!r}", mend="Name one with --bank")
+    return entries
+
+
+def _nuggetizer(connection: sqlite3.Connection, path: Path, bank: str | None) -> int:
+    entries = _entries(connection, bank)
+    nuggetizer.write(path, entries)
+    return sum(len(entry.items) for entry in entries)
+
+
+def _bank(connection: sqlite3.Connection, path: Path, bank: str | None) -> int:
+    entries = _entries(connection, bank)
     plain = {".csv", ".tsv", ".yaml", ".yml"} & set(path.suffixes)
     (plain_bank if plain else workbench_bank).write(path, entries)
     return sum(len(entry.items) for entry in entries)
@@ -61,6 +72,7 @@ def _bank(connection: sqlite3.Connection, path: Path, bank: str | None) -> int:
 EXPORTS: Mapping[str, Callable[[sqlite3.Connection, Path, str | None], int]] = {
     "workbench": _writer(read_pools, workbench.write),
     "bank": _bank,
+    "nuggetizer": _nuggetizer,
     "runs": _writer(read_runs, runs.write),
     "judgments": _writer(read_judgments, qrels.write),
     "queries": _writer(read_queries, queries.write),

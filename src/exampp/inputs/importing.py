@@ -5,31 +5,49 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.formats import bank, passages, plain_bank, qrels, queries, runs, workbench
+from exampp.formats import (
+    banks,
+    candidates,
+    car,
+    passages,
+    qrels,
+    queries,
+    responses,
+    runs,
+    workbench,
+)
 from exampp.formats.detect import detect
 from exampp.formats.lines import OnError, existing_file
-from exampp.records import Facet, Judgment, Ranked
-from exampp.store.bank import Edit, put_bank, put_query_items
+from exampp.formats.responses import Response
+from exampp.inputs import datasets
+from exampp.inputs.corpus import look_up
+from exampp.inputs.generated import take_candidates, take_responses
+from exampp.inputs.places import Places
+from exampp.inputs.rankings import RunLog, findings, stage, top
+from exampp.inputs.segment import PASSAGE_TOKENS
+from exampp.records import Judgment, Ranked
+from exampp.report.table import Table
+from exampp.store.bank import Edit, put_bank, put_query_items, retire_unmentioned
 from exampp.store.connection import transaction
 from exampp.store.inputs import (
-    WHOLE_QUERY,
     apply_rankings,
+    begin_import,
     counts,
+    end_import,
     has_text,
-    put_facets,
     put_judgments,
     put_passages,
     put_queries,
     put_source,
-    query_keys,
-    stage_rankings,
 )
 from exampp.store.interning import batches, intern
 from exampp.store.pools import put_pools
+
+_NO_FINDINGS = Table((), ())
 
 UNKNOWN_PASSAGES = ("error", "keep")
 """What becomes of a run's passages whose text is not in the collection."""
@@ -49,14 +67,20 @@ class ImportReport:
     """What an import did: its files, and the collection's counts before and after.
 
     `changes` counts the rows that were added, changed or removed: 0 where all was known already.
+    `retired` items were in the bank and are not in the file that was imported for it now.
+    `missing` are the passages that the corpus did not have; `findings` what is odd about the runs,
+    a table of system, finding, count and which.
     """
 
     files: tuple[Imported, ...]
     before: Mapping[str, int]
     after: Mapping[str, int]
     changes: int
+    retired: int = 0
     skipped: int = 0
     skipped_first: tuple[InputError, ...] = ()
+    missing: tuple[str, ...] = ()
+    findings: Table = _NO_FINDINGS
 
     def with_skipped(self, count: int, first: Sequence[InputError]) -> ImportReport:
         """The report with the bad lines that were left out: how many, and the first of them."""
@@ -65,13 +89,21 @@ class ImportReport:
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """How files are taken over; `bank` names the bank that bank files go into."""
+    """How files are taken over; `bank` names the bank that bank files go into.
+
+    Of every ranking the first `depth` passages are taken. `system` names the system of responses
+    that do not say it; they are cut into passages of at most `passage_tokens` tokens.
+    """
 
     connection: sqlite3.Connection
     edit: Edit
     bank: str
     on_error: OnError
     unknown_passages: str = "error"
+    depth: int | None = None
+    system: str | None = None
+    passage_tokens: int = PASSAGE_TOKENS
+    log: RunLog = field(default_factory=RunLog)
 
     def workbench(self, path: Path) -> int:
         """Graded passages with their rankings and judgments."""
@@ -87,24 +119,19 @@ class Importer:
         """Passages with their texts."""
         return len(put_passages(self.connection, passages.read(path, self.on_error)))
 
-    def workbench_bank(self, path: Path) -> int:
-        """A bank in the workbench's format."""
-        return put_bank(self.connection, self.bank, bank.read(path, self.on_error), self.edit)
-
-    def plain_bank(self, path: Path) -> int:
-        """A bank written by hand."""
-        entries = plain_bank.read(path, self.on_error)
-        return put_bank(self.connection, self.bank, entries, self.edit)
-
     def qrels(self, path: Path) -> int:
         """Human judgments."""
-        places = _Places(self.connection)
-        count = 0
+        places = Places(self.connection)
 
         def known(judgment: Judgment) -> None:
             places.find(judgment.query_id)
 
-        for batch in batches(qrels.read(path, self.on_error, known)):
+        return self._judge(qrels.read(path, self.on_error, known))
+
+    def _judge(self, judgments: Iterable[Judgment]) -> int:
+        places = Places(self.connection)
+        count = 0
+        for batch in batches(judgments):
             ids = intern(self.connection, "passage", "passage_id", [j.passage_id for j in batch])
             put_judgments(
                 self.connection,
@@ -115,91 +142,108 @@ class Importer:
 
     def run(self, path: Path) -> int:
         """The rankings of one or several systems."""
-        places = _Places(self.connection)
-        count = 0
+        places = Places(self.connection)
+        check = self._text_check()
 
         def known(ranked: Ranked) -> None:
             places.find(ranked.query_id)
-            if self.unknown_passages == "error" and not has_text(
-                self.connection, ranked.passage_id
-            ):
+            check(ranked.passage_id)
+            self.log.see(path, ranked.query_id, ranked.system)
+
+        def note(ranked: Ranked) -> None:
+            self.log.passages.add(ranked.passage_id)
+
+        found = runs.read(path, self.log.counting(path, self.on_error), known)
+        rows = ((ranked, None) for ranked in top(found, self.depth))
+        return stage(self.connection, places, rows, note)
+
+    def responses(self, path: Path) -> int:
+        """Generated responses, cut into passages."""
+        return self._generated(path, responses.read)
+
+    def texts(self, path: Path) -> int:
+        """Generated responses as a folder of text files."""
+        return self._generated(path, responses.read_folder)
+
+    def _generated(self, path: Path, read: Callable[..., Iterator[Response]]) -> int:
+        on_error = self.log.counting(path, self.on_error)
+        found = read(path, on_error, self.system)
+        limit = self.passage_tokens
+        return take_responses(self.connection, path, found, self.log, on_error, limit)
+
+    def candidates(self, path: Path) -> int:
+        """Retrieved passages with their texts."""
+        on_error = self.log.counting(path, self.on_error)
+        found = candidates.read(path, on_error, self.system)
+        check = self._text_check()
+        return take_candidates(self.connection, path, found, self.log, on_error, self.depth, check)
+
+    def _text_check(self) -> Callable[[str], None]:
+        def check(passage_id: str) -> None:
+            if self.unknown_passages == "error" and not has_text(self.connection, passage_id):
                 raise InputError(
-                    f"passage {ranked.passage_id!r} is not in the collection",
+                    f"passage {passage_id!r} is not in the collection",
                     field="docid",
-                    mend="Import the passages first, or keep such passages as ungraded with "
-                    "--unknown-passages keep",
+                    mend="Import the passages first, name their corpus with --corpus, or keep "
+                    "such passages as ungraded with --unknown-passages keep",
                 )
 
-        for batch in batches(runs.read(path, self.on_error, known)):
-            ids = intern(self.connection, "passage", "passage_id", [r.passage_id for r in batch])
-            systems = intern(self.connection, "system", "name", [r.system for r in batch])
-            stage_rankings(
-                self.connection,
-                [
-                    (
-                        *places.find(r.query_id),
-                        systems[r.system],
-                        ids[r.passage_id],
-                        r.rank,
-                        r.score,
-                        None,
-                    )
-                    for r in batch
-                ],
-            )
-            count += len(batch)
-        return count
+        return check
 
+    def car_topics(self, path: Path) -> int:
+        """Topics and subtopics of TREC CAR."""
+        found = list(car.read_topics(path, self.on_error))
+        put_queries(self.connection, found)
+        return len(found)
 
-class _Places:
-    """Where `query` and `query/subtopic` ids of runs and qrels belong."""
+    def car_paragraphs(self, path: Path) -> int:
+        """Paragraphs of TREC CAR, all of them."""
+        return len(put_passages(self.connection, car.read_paragraphs(path, self.on_error)))
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self.connection = connection
-        self.queries = query_keys(connection)
-        self.found: dict[str, tuple[int, int]] = {}
-
-    def find(self, written: str) -> tuple[int, int]:
-        """(query key, facet key) of an id as written; InputError for an unknown query."""
-        place = self.found.get(written)
-        if place is None:
-            place = self.found[written] = self._resolve(written)
-        return place
-
-    def _resolve(self, written: str) -> tuple[int, int]:
-        if written in self.queries:
-            return self.queries[written], WHOLE_QUERY
-        head = written
-        while "/" in head:
-            head = head.rpartition("/")[0]
-            if head in self.queries:
-                query, facet = self.queries[head], written[len(head) + 1 :]
-                return query, put_facets(self.connection, query, [Facet(facet)])[facet]
-        raise InputError(
-            f"query {written!r} is not in the collection",
-            field="query_id",
-            mend="Import the queries or the bank first, or leave such lines out with "
-            "--on-error skip",
-        )
+    def dataset(self, path: Path) -> int:
+        """Topics and judgments of a dataset that ir_datasets knows."""
+        found = list(datasets.topics(path))
+        put_queries(self.connection, found)
+        return len(found) + self._judge(datasets.judgments(path))
 
 
 _Take = Callable[[Importer, Path], int]
+
+
+def _bank(read: banks.Reader) -> _Take:
+    """Takes over bank files of one format."""
+
+    def take(importer: Importer, path: Path) -> int:
+        entries = read(path, importer.on_error)
+        return put_bank(importer.connection, importer.bank, entries, importer.edit)
+
+    return take
+
+
 KINDS: Mapping[str, _Take] = {
+    "dataset": Importer.dataset,
+    "car-topics": Importer.car_topics,
     "queries": Importer.queries,
+    "car-paragraphs": Importer.car_paragraphs,
     "passages": Importer.passages,
-    "bank": Importer.workbench_bank,
-    "plain-bank": Importer.plain_bank,
+    **{kind: _bank(reader) for kind, reader in banks.READERS.items()},
     "workbench": Importer.workbench,
     "qrels": Importer.qrels,
+    "candidates": Importer.candidates,
+    "responses": Importer.responses,
+    "texts": Importer.texts,
     "run": Importer.run,
 }
 """What can be imported, in the order in which files of one import are taken over."""
 
 
-def import_files(importer: Importer, paths: Sequence[Path], kind: str | None) -> ImportReport:
+def import_files(
+    importer: Importer, paths: Sequence[Path], kind: str | None, corpus: str | None = None
+) -> ImportReport:
     """Take over files in one transaction: after an error the collection is as it was.
 
-    Files are taken in the order in which they build on each other, whatever their order here.
+    Files are taken in the order in which they build on each other, whatever their order here; then
+    the texts of passages that runs and judgments name, out of the corpus.
     Raises InputError for a file that is not what it must be, or of no known kind.
     """
     with_kinds = sorted(_kinds(paths, kind), key=lambda pair: list(KINDS).index(pair[1]))
@@ -207,25 +251,45 @@ def import_files(importer: Importer, paths: Sequence[Path], kind: str | None) ->
     before = counts(connection)
     files = []
     with transaction(connection):
+        begin_import(connection)
         changes = connection.total_changes
         for path, found in with_kinds:
             try:
                 records = KINDS[found](importer, path)
             except InputError as error:
                 raise error.at(path) from None
-            with path.open("rb") as stream:
-                digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            put_source(connection, path.name, found, digest, importer.edit.at)
+            put_source(connection, path.name, found, _digest(path), importer.edit.at)
             files.append(Imported(str(path), found, records))
         staged = apply_rankings(connection)
         put_query_items(connection, importer.edit)
-        changes = connection.total_changes - changes - staged
-    return ImportReport(tuple(files), before, counts(connection), changes)
+        missing: list[str] = []
+        if corpus is not None:
+            missing = look_up(connection, corpus, importer.log.passages, importer.on_error)
+        retired, mentioned = retire_unmentioned(connection, importer.edit)
+        scratch = staged + mentioned + end_import(connection)
+        changes = connection.total_changes - changes - scratch
+    odd = findings(connection, importer.log, missing)
+    after = counts(connection)
+    return ImportReport(
+        tuple(files), before, after, changes, retired, missing=tuple(missing), findings=odd
+    )
+
+
+def _digest(path: Path) -> str:
+    """SHA-256 of a file or of all files of a folder; of a dataset its id."""
+    if datasets.is_dataset(path):
+        return str(path)
+    digest = hashlib.sha256()
+    for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+        if file.is_file():
+            with file.open("rb") as stream:
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()
 
 
 def _kinds(paths: Iterable[Path], kind: str | None) -> Iterator[tuple[Path, str]]:
     for path in paths:
-        found = kind or detect(existing_file(path))
+        found = _kind(path, kind)
         if found not in KINDS:
             raise InputError(
                 f"{found} files are not imported",
@@ -235,3 +299,11 @@ def _kinds(paths: Iterable[Path], kind: str | None) -> Iterator[tuple[Path, str]
                 else f"Known kinds: {', '.join(KINDS)}",
             )
         yield path, found
+
+
+def _kind(path: Path, kind: str | None) -> str:
+    if datasets.is_dataset(path):
+        return "dataset"
+    if kind is None and responses.is_folder(path):
+        return "texts"
+    return kind or detect(existing_file(path))

@@ -2,12 +2,20 @@
 
 from exampp.records.bank import BankEntry, Item
 from exampp.records.grading import ITEM_KINDS, Grade, GraderIdentity, Outcome, State
-from exampp.records.ids import content_hash, facet_of, facet_of_item, item_id
+from exampp.records.ids import (
+    OVERALL,
+    check_system_names,
+    content_hash,
+    facet_of,
+    facet_of_item,
+    item_id,
+)
 from exampp.records.pool import PooledPassage, QueryPool, Residue, Sheet
 from exampp.records.topics import Facet, Judgment, Passage, Query, Ranked
 
 __all__ = [
     "ITEM_KINDS",
+    "OVERALL",
     "BankEntry",
     "Facet",
     "Grade",
@@ -23,6 +31,7 @@ __all__ = [
     "Residue",
     "Sheet",
     "State",
+    "check_system_names",
     "content_hash",
     "facet_of",
     "facet_of_item",

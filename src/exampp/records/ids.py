@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
+
+from exampp.errors import InputError
 
 
 def item_id(query_id: str, text: str, facet_id: str | None = None) -> str:
@@ -24,6 +27,19 @@ def facet_of(query_id: str, written: str | None) -> str | None:
 def facet_of_item(query_id: str, identifier: str) -> str | None:
     """The subtopic inside an item id `query/subtopic/md5`; None for `query/md5`."""
     return facet_of(query_id, identifier.rpartition("/")[0])
+
+
+OVERALL = "_overall_"
+"""The row of a leaderboard that takes the whole pool as a system; no system may be called so."""
+
+
+def check_system_names(names: Iterable[str]) -> None:
+    """Raise InputError for the one name that no system may have."""
+    if OVERALL in names:
+        raise InputError(
+            f"a system is called {OVERALL}, which is the name of the whole pool in leaderboards",
+            mend="Rename it",
+        )
 
 
 def content_hash(*parts: str) -> str:

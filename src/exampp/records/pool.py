@@ -32,6 +32,7 @@ class PooledPassage:
 
     passage_id: str
     text: str
+    title: str = ""
     judgments: tuple[tuple[Judgment, Residue], ...] = ()
     rankings: tuple[tuple[Ranked, Residue], ...] = ()
     sheets: tuple[Sheet, ...] = ()

@@ -37,17 +37,57 @@ def bank_key(connection: sqlite3.Connection, name: str) -> int:
 def put_bank(
     connection: sqlite3.Connection, name: str, entries: Iterable[BankEntry], edit: Edit
 ) -> int:
-    """Import bank entries; returns how many items they held."""
+    """Import bank entries; returns how many items they held.
+
+    What one import says of the questions (or nuggets) of a query's subtopic is all there is of
+    them: `retire_unmentioned` retires the others.
+    """
     bank = bank_key(connection, name)
+    connection.execute(
+        "CREATE TEMP TABLE IF NOT EXISTS mentioned (item INTEGER PRIMARY KEY, bank INTEGER, "
+        "query INTEGER, facet INTEGER, kind TEXT)"
+    )
     count = 0
     for entry in entries:
         query, facets = _put_query(connection, entry)
         _put_line(connection, bank, query, facets.get(entry.facet_id or "", WHOLE_QUERY), entry)
         for item in entry.items:
             facet = facets.get(item.facet_id or entry.facet_id or "", WHOLE_QUERY)
-            _import_item(connection, bank, query, facet, item, edit)
+            key = _import_item(connection, bank, query, facet, item, edit)
+            connection.execute(
+                "INSERT OR REPLACE INTO mentioned VALUES (?, ?, ?, ?, ?)",
+                (key, bank, query, facet, item.kind),
+            )
         count += len(entry.items)
     return count
+
+
+class Retired(NamedTuple):
+    """What `retire_unmentioned` did: items retired, and rows of its scratch table."""
+
+    items: int
+    scratch: int
+
+
+def retire_unmentioned(connection: sqlite3.Connection, edit: Edit) -> Retired:
+    """Retire the items that an import of their bank left out, at the end of that import.
+
+    Only items that came by an import and that no person has touched since.
+    """
+    staged = "SELECT 1 FROM temp.sqlite_master WHERE name = 'mentioned'"
+    if connection.execute(staged).fetchone() is None:
+        return Retired(0, 0)
+    left_out = connection.execute(
+        "SELECT i.item, i.version, i.weight, i.answers FROM item i WHERE i.active "
+        "AND (i.bank, i.query, i.facet, i.kind) IN (SELECT bank, query, facet, kind FROM mentioned) "
+        "AND i.item NOT IN (SELECT item FROM mentioned) AND 'import' = (SELECT e.operation "
+        "FROM item_edit e WHERE e.item = i.item ORDER BY e.edit DESC LIMIT 1)"
+    ).fetchall()
+    for item, version, weight, answers in left_out:
+        append_edit(connection, item, "import", version, weight, answers, False, edit)
+    scratch = connection.execute("SELECT count(*) FROM mentioned").fetchone()[0]
+    connection.execute("DROP TABLE mentioned")
+    return Retired(len(left_out), scratch)
 
 
 def _put_query(connection: sqlite3.Connection, entry: BankEntry) -> tuple[int, dict[str, int]]:
@@ -76,7 +116,7 @@ def _put_line(
 
 def _import_item(
     connection: sqlite3.Connection, bank: int, query: int, facet: int, item: Item, edit: Edit
-) -> None:
+) -> int:
     row = _adopt(connection, bank, query, item.item_id)
     if row is None:
         row = _new_item(connection, bank, query, item.item_id, item.kind)
@@ -88,12 +128,14 @@ def _import_item(
     answers = json.dumps(list(item.answers), ensure_ascii=False)
     version = put_version(connection, row, item.text)
     last = connection.execute(
-        "SELECT version, weight, answers FROM item_edit WHERE item = ? AND operation = 'import' "
+        "SELECT version, weight, answers, active FROM item_edit "
+        "WHERE item = ? AND operation = 'import' "
         "ORDER BY edit DESC LIMIT 1",
         (row,),
     ).fetchone()
-    if last != (version, item.weight, answers):
+    if last != (version, item.weight, answers, 1):
         append_edit(connection, row, "import", version, item.weight, answers, True, edit)
+    return row
 
 
 def _adopt(connection: sqlite3.Connection, bank: int, query: int, item_id: str) -> int | None:

@@ -75,6 +75,14 @@ class Due(NamedTuple):
     twin: Cell | None = None
 
 
+class _Texts(NamedTuple):
+    """What makes two cells one question: passage (its hash), item, and the item's known answers."""
+
+    passage: bytes
+    item: str
+    answers: str
+
+
 def query_order(connection: sqlite3.Connection) -> list[int]:
     """The keys of all queries, in the order in which they are graded."""
     return [row[0] for row in connection.execute("SELECT query FROM query ORDER BY query")]
@@ -100,21 +108,20 @@ def due_of_query(
     if not items:
         return
     states, graded = _known(connection, query, grader, exam, [text for _, text, _ in items])
-    waiting: dict[tuple[bytes, str], list[Cell]] = {}
+    waiting: dict[_Texts, list[Cell]] = {}
     texts: dict[bytes, str] = {}
     for passage_version, digest, title, text in connection.execute(_POOL, names):
-        for item_version, item_text, _ in items:
+        for item_version, item_text, answers in items:
             cell = (item_version, passage_version)
             if not _wanted(states.get(cell), select):
                 continue
             if digest not in texts:
                 texts[digest] = f"{title}\n{text}" if title else text
-            waiting.setdefault((digest, item_text), []).append(cell)
+            waiting.setdefault(_Texts(digest, item_text, answers), []).append(cell)
     query_text = _query_text(connection, query)
-    keys = {text: tuple(json.loads(answers)) for _, text, answers in items}
-    for (digest, item), cells in waiting.items():
-        twin = graded.get((digest, item))
-        yield Due(query_text, item, keys[item], texts[digest], tuple(cells), twin)
+    for same, cells in waiting.items():
+        keys = tuple(json.loads(same.answers))
+        yield Due(query_text, same.item, keys, texts[same.passage], tuple(cells), graded.get(same))
 
 
 def _wanted(state: int | None, select: str) -> bool:
@@ -134,23 +141,25 @@ def _known(
     grader: int | None,
     exam: Exam,
     item_texts: list[str],
-) -> tuple[dict[Cell, int], dict[tuple[bytes, str], Cell]]:
+) -> tuple[dict[Cell, int], dict[_Texts, Cell]]:
     """The states of all cells whose items have these texts, and a graded cell by texts."""
     states: dict[Cell, int] = {}
-    graded: dict[tuple[bytes, str], Cell] = {}
-    of_query = "AND i.query = :query" if exam.by_query else ""
+    graded: dict[_Texts, Cell] = {}
+    # where the prompt names the query, a grade made for another text of the query does not count
+    of_query = "AND i.query = :query AND q.text IS json_extract(g.detail, '$.query')"
     rows = connection.execute(
-        "SELECT g.item_version, g.passage_version, g.state, p.hash, v.text FROM item_version v "
-        "JOIN item i USING (item) JOIN grade g ON g.grader = :grader "
+        "SELECT g.item_version, g.passage_version, g.state, p.hash, v.text, i.answers "
+        "FROM item_version v JOIN item i USING (item) JOIN query q USING (query) JOIN grade g ON g.grader = :grader "
         "AND g.item_version = v.version "
         "JOIN passage_version p ON p.version = g.passage_version "
-        f"WHERE v.text IN (SELECT value FROM json_each(:texts)) {of_query}",
+        f"WHERE v.text IN (SELECT value FROM json_each(:texts)) "
+        f"{of_query if exam.by_query else ''}",
         {"grader": grader, "texts": json.dumps(item_texts), "query": query},
     )
-    for item, passage, state, digest, text in rows:
+    for item, passage, state, digest, text, answers in rows:
         states[item, passage] = state
         if state == GRADED:
-            graded[digest, text] = (item, passage)
+            graded[_Texts(digest, text, answers)] = (item, passage)
     return states, graded
 
 

@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from exampp.errors import InputError
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
 from exampp.store.grades import StoredGrader, state_counts
 from exampp.store.inputs import members
+from exampp.store.splits import PARTS, newest_split
 
 _ITEMS = """
-SELECT i.item_id, i.version, coalesce(f.facet_id, ''), i.weight
+SELECT i.item_id, i.version, coalesce(f.facet_id, ''), i.weight, i.item
 FROM item i JOIN bank b USING (bank) LEFT JOIN facet f ON f.facet = i.facet
 WHERE i.query = ? AND b.name = ? AND i.kind = ? AND i.active ORDER BY i.item
 """
 
 
-def read_gradebook(connection: sqlite3.Connection, grader: StoredGrader, bank: str) -> Gradebook:
-    """The grades of one grader on one bank, people's decisions standing where there are any."""
+def read_gradebook(
+    connection: sqlite3.Connection, grader: StoredGrader, bank: str, part: str | None = None
+) -> Gradebook:
+    """The grades of one grader on one bank, people's decisions standing where there are any.
+
+    `part` leaves only the `public` or the `sealed` items of the bank. InputError if it is neither,
+    or if the bank was never split.
+    """
+    among = _of_part(connection, bank, part)
     systems = tuple(row[0] for row in connection.execute("SELECT name FROM system ORDER BY system"))
     decisions = {
         (item, passage): rating
@@ -34,14 +43,28 @@ def read_gradebook(connection: sqlite3.Connection, grader: StoredGrader, bank: s
     pending.pop("graded", None)
     return Gradebook(
         grader=grader.identity,
-        bank=bank,
+        bank=bank if part is None else f"{bank}, {part} part",
         queries=tuple(
-            _query_grades(connection, query, query_id, grader, bank, decisions)
+            _query_grades(connection, query, query_id, grader, bank, decisions, among)
             for query, query_id in queries
         ),
         systems=systems,
         pending=pending,
     )
+
+
+def _of_part(connection: sqlite3.Connection, bank: str, part: str | None) -> Callable[[int], bool]:
+    """Whether the item of a key is in a part of a bank; every item is where no part is asked."""
+    if part is None:
+        return lambda _: True
+    if part not in PARTS:
+        raise InputError(f"{part!r} is no part of a bank", mend=f"Parts are {', '.join(PARTS)}")
+    split = newest_split(connection, bank)
+    if split is None:
+        raise InputError(
+            f"the bank {bank!r} has no sealed part", mend="Seal one: exampp bank split"
+        )
+    return lambda item: (item in split.items) == (part == "sealed")
 
 
 def _query_grades(
@@ -51,13 +74,15 @@ def _query_grades(
     grader: StoredGrader,
     bank: str,
     decisions: dict[tuple[int, int], int | None],
+    among: Callable[[int], bool],
 ) -> QueryGrades:
     facets = connection.execute(
         "SELECT facet_id, facet FROM facet WHERE query = ? ORDER BY facet", (query,)
     ).fetchall()
     facet_index = {facet_id: number for number, (facet_id, _) in enumerate(facets, 1)}
     facet_number = {0: 0} | {key: number for number, (_, key) in enumerate(facets, 1)}
-    items = connection.execute(_ITEMS, (query, bank, grader.identity.kind)).fetchall()
+    found = connection.execute(_ITEMS, (query, bank, grader.identity.kind))
+    items = [row[:4] for row in found if among(row[4])]
     passages = members(connection, query)
     column = {version: index for index, (_, version, _, _) in enumerate(items)}
     row = {p.version: index for index, p in enumerate(passages) if p.version is not None}

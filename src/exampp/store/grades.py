@@ -31,6 +31,11 @@ def find_grader(connection: sqlite3.Connection, identity: GraderIdentity) -> int
 def put_grader(connection: sqlite3.Connection, identity: GraderIdentity) -> int:
     """The key of a grader, made where there was none."""
     if (known := find_grader(connection, identity)) is not None:
+        # entries of one grader may show more or less of its scale
+        connection.execute(
+            "UPDATE grader SET highest = :highest WHERE grader = :grader AND highest < :highest",
+            {"grader": known, "highest": identity.highest},
+        )
         return known
     row = connection.execute(
         "INSERT INTO grader (key, model, prompt, kind, lowest, highest, settings) "

@@ -7,10 +7,12 @@ and so changes nothing the second time. All of them run inside the caller's tran
 from __future__ import annotations
 
 import hashlib
+import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from exampp.errors import InputError
 from exampp.records import Facet, Judgment, Passage, Query, Ranked
 from exampp.store.interning import batches, from_json, intern, to_json
 
@@ -80,8 +82,62 @@ def put_passages(
             "WHERE passage IN (SELECT value FROM json_each(?))",
             (str(list(known.values())),),
         )
-        versions.update({row[0]: (row[1], row[2]) for row in current})
+        found = {row[0]: (row[1], row[2]) for row in current}
+        _refuse_second_texts(connection, found)
+        versions.update(found)
     return versions
+
+
+def begin_import(connection: sqlite3.Connection) -> None:
+    """Make the scratch tables of one import, which end with its transaction or `end_import`."""
+    connection.execute(
+        "CREATE TEMP TABLE given (passage INTEGER PRIMARY KEY, version INTEGER NOT NULL)"
+    )
+
+
+def end_import(connection: sqlite3.Connection) -> int:
+    """Drop the scratch tables of an import; returns how many rows they held."""
+    count = connection.execute("SELECT count(*) FROM given").fetchone()[0]
+    connection.execute("DROP TABLE given")
+    return int(count)
+
+
+def _refuse_second_texts(
+    connection: sqlite3.Connection, found: Mapping[str, tuple[int, int]]
+) -> None:
+    """Within one import a passage has one text, whichever of the files it is in."""
+    if not connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'given'").fetchone():
+        return
+    connection.executemany("INSERT OR IGNORE INTO given VALUES (?, ?)", found.values())
+    other = connection.execute(
+        "SELECT p.passage_id FROM json_each(?) JOIN given g ON g.passage = value "
+        "JOIN passage p USING (passage) WHERE p.version <> g.version LIMIT 1",
+        (str([passage for passage, _ in found.values()]),),
+    ).fetchone()
+    if other is not None:
+        raise InputError(
+            f"passage {other[0]!r} has two different texts in the files of this import",
+            field="text",
+            mend="Give different texts different ids",
+        )
+
+
+def titles_of(
+    connection: sqlite3.Connection, passages: Sequence[tuple[str, str]]
+) -> dict[str, str]:
+    """The titles that the collection knows of passages, given as (id, text), for these texts."""
+    rows = connection.execute(
+        "SELECT p.passage_id, v.title, v.text FROM passage p JOIN passage_version v "
+        "USING (version) WHERE v.title <> '' "
+        "AND p.passage_id IN (SELECT value FROM json_each(?))",
+        (json.dumps([passage_id for passage_id, _ in passages]),),
+    )
+    known = {row[0]: (row[1], row[2]) for row in rows}
+    return {
+        passage_id: known[passage_id][0]
+        for passage_id, text in passages
+        if passage_id in known and known[passage_id][1] == text
+    }
 
 
 def put_pool(connection: sqlite3.Connection, query: int, rows: Sequence[tuple[int, Any]]) -> None:
@@ -265,3 +321,32 @@ def read_judgments(connection: sqlite3.Connection) -> Iterator[Judgment]:
         "LEFT JOIN facet f ON f.facet = j.facet JOIN passage p USING (passage) ORDER BY j.judgment"
     ):
         yield Judgment(*row)
+
+
+def with_text(connection: sqlite3.Connection, passage_ids: Sequence[str]) -> set[str]:
+    """Those of the passages whose text the collection holds."""
+    rows = connection.execute(
+        "SELECT passage_id FROM passage WHERE version IS NOT NULL "
+        "AND passage_id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(passage_ids)),),
+    )
+    return {row[0] for row in rows}
+
+
+def without_text(connection: sqlite3.Connection) -> list[str]:
+    """The passages of which only the id is known, in order."""
+    rows = connection.execute("SELECT passage_id FROM passage WHERE version IS NULL ORDER BY 1")
+    return [row[0] for row in rows]
+
+
+def unanswered(connection: sqlite3.Connection, systems: Sequence[str]) -> dict[str, list[str]]:
+    """The queries for which each of these systems has no ranking; complete systems left out."""
+    found: dict[str, list[str]] = {}
+    for name, query_id in connection.execute(
+        "WITH seen AS MATERIALIZED (SELECT DISTINCT query, system FROM ranking) "
+        "SELECT s.name, q.query_id FROM json_each(?) wanted JOIN system s ON s.name = wanted.value "
+        "CROSS JOIN query q WHERE (q.query, s.system) NOT IN seen ORDER BY wanted.key, q.query",
+        (json.dumps(list(systems)),),
+    ):
+        found.setdefault(name, []).append(query_id)
+    return found

@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import Any, TypeVar
 
+from exampp.errors import InputError
+
 T = TypeVar("T")
 
 BATCH = 1000
@@ -37,6 +39,9 @@ def intern(
 ) -> dict[str, int]:
     """The key of each id, in a row made for it where there was none."""
     wanted = list(dict.fromkeys(ids))
+    for identifier in wanted:
+        if "\0" in identifier:
+            raise InputError(f"the id {identifier!r} holds a NUL character", mend="Remove it")
     known = keys(connection, table, column, wanted)
     if len(known) < len(wanted):
         connection.executemany(

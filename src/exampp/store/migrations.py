@@ -5,10 +5,13 @@ Step n turns version n into n + 1, in one transaction with the record that it ra
 
 What the tables hold:
 - inputs: query, facet, passage and its texts, pool, system, ranking, judgment, source;
-- the exam: bank, bank_line, item and its texts, item_edit (append-only; `item` caches the last);
+- the exam: bank, bank_line, item and its texts, item_edit (append-only; `item` caches the last),
+  split and sealed (append-only; which items of a bank are secret, committed to as they were after
+  `edit`);
 - grading: grader, grade, sheet (what else a workbench file said of a passage's grades, and their
   order where it is not that of the items), decision (append-only); lease (which process grades
-  which query just now) and run (what grading took).
+  which query just now) and run (what grading took);
+- step (what `exampp run` has done, with the fingerprint of what it did it on).
 
 A passage or an item keeps one row per text it ever had, and a grade belongs to two such texts: a
 changed text makes exactly its cells due, and a restored one finds its grades again.
@@ -127,6 +130,23 @@ MIGRATIONS: tuple[str, ...] = (
         at TEXT NOT NULL
     ) STRICT;
     CREATE INDEX item_edit_of_item ON item_edit (item);
+    CREATE TABLE split (
+        split INTEGER PRIMARY KEY,
+        bank INTEGER NOT NULL REFERENCES bank,
+        share REAL NOT NULL,
+        seed INTEGER NOT NULL,
+        salt TEXT NOT NULL,
+        commitment TEXT NOT NULL,
+        edit INTEGER NOT NULL,
+        author TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        at TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE sealed (
+        split INTEGER NOT NULL REFERENCES split,
+        item INTEGER NOT NULL REFERENCES item,
+        PRIMARY KEY (split, item)
+    ) STRICT, WITHOUT ROWID;
 
     CREATE TABLE grader (
         grader INTEGER PRIMARY KEY,
@@ -198,5 +218,10 @@ MIGRATIONS: tuple[str, ...] = (
         at TEXT NOT NULL,
         UNIQUE (name, kind, hash)
     ) STRICT;
+    CREATE TABLE step (
+        name TEXT PRIMARY KEY,
+        fingerprint TEXT NOT NULL,
+        at TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
     """,
 )

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from exampp.errors import InputError
 from exampp.records import (
     Facet,
     Grade,
@@ -19,6 +18,7 @@ from exampp.records import (
     Residue,
     Sheet,
     State,
+    check_system_names,
     facet_of,
 )
 from exampp.store.bank import Edit, graded_versions
@@ -31,7 +31,7 @@ from exampp.store.inputs import (
     put_passages,
     put_pool,
     stage_rankings,
-    text_hash,
+    titles_of,
 )
 from exampp.store.interning import from_json, intern
 
@@ -40,20 +40,10 @@ def put_pools(connection: sqlite3.Connection, pools: Iterable[QueryPool], edit: 
     """Add pools, such as those of a workbench file; returns how many passages they held.
 
     The rankings are staged only; `apply_rankings` takes them over. Raises InputError where the
-    same passage has different texts in two pools.
+    same passage has different texts in one import.
     """
-    known: dict[str, bytes] = {}
     count = 0
     for pool in pools:
-        for index, passage in enumerate(pool.passages):
-            digest = text_hash("", passage.text)
-            if known.setdefault(passage.passage_id, digest) != digest:
-                raise InputError(
-                    f"passage {passage.passage_id!r} has two different texts in this file, "
-                    f"one of them for query {pool.query_id!r}",
-                    field=f"[1][{index}].text",
-                    mend="Give different texts different ids",
-                )
         _put_pool(connection, pool, edit)
         count += len(pool.passages)
     return count
@@ -62,12 +52,16 @@ def put_pools(connection: sqlite3.Connection, pools: Iterable[QueryPool], edit: 
 def _put_pool(connection: sqlite3.Connection, pool: QueryPool, edit: Edit) -> None:
     query_id, passages = pool.query_id, pool.passages
     query = intern(connection, "query", "query_id", [query_id])[query_id]
-    versions = put_passages(connection, (Passage(p.passage_id, p.text) for p in passages))
+    titles = titles_of(connection, [(p.passage_id, p.text) for p in passages if not p.title])
+    versions = put_passages(
+        connection,
+        (Passage(p.passage_id, p.text, p.title or titles.get(p.passage_id, "")) for p in passages),
+    )
     put_pool(connection, query, [(versions[p.passage_id][0], p.residue) for p in passages])
     facets = _facets(connection, query, pool)
-    systems = intern(
-        connection, "system", "name", (r.system for p in passages for r, _ in p.rankings)
-    )
+    named = {r.system: None for p in passages for r, _ in p.rankings}
+    check_system_names(named)
+    systems = intern(connection, "system", "name", named)
     stage_rankings(
         connection,
         (
@@ -154,25 +148,19 @@ def read_pools(connection: sqlite3.Connection) -> Iterator[QueryPool]:
                 PooledPassage(
                     member.passage_id,
                     member.text,
+                    member.title,
                     tuple(judgments[member.passage]),
                     tuple(rankings[member.passage]),
                     tuple(
                         Sheet(names[grader], tuple(rows), residue)
                         for grader, (rows, residue) in sheets[member.passage].items()
                     ),
-                    _with_title(member.residue, member.title),
+                    member.residue,
                 )
                 for member in members(connection, query)
                 if member.text is not None
             ),
         )
-
-
-def _with_title(residue: Residue, title: str) -> Residue:
-    if not title:
-        return residue
-    known = residue or {}
-    return {**known, "set": {"title": title, **known.get("set", {})}}
 
 
 def _judgments(
@@ -225,7 +213,7 @@ def _read_sheets(connection: sqlite3.Connection, query: int) -> defaultdict[int,
         filed[passage][grader] = _Filed({}, from_json(items), from_json(extra))
     for passage, grader, version, *grade in connection.execute(
         "SELECT p.passage, g.grader, g.item_version, i.item_id, g.state, g.rating, g.reply, g.rule,"
-        " g.confidence, g.detail FROM item i JOIN item_version v ON v.item = i.item "
+        " g.confidence, g.detail FROM item i JOIN item_version v ON v.version = i.version "
         "JOIN grade g ON g.item_version = v.version "
         "JOIN passage p ON p.version = g.passage_version "
         "WHERE i.query = ? ORDER BY g.grader, g.item_version",

@@ -23,14 +23,16 @@ class LocalGrader:
     Replies do not come in the order of the asks. In float32 the choice between labels, spans or
     (greedy) tokens does not depend on what shares a batch: what rounding could tip is computed
     again alone. Probabilities differ by about 1e-6 from batch to batch. In bfloat16, and between
-    the hypotheses of a beam search, near ties may fall either way. `note` is for the user, empty
-    if there is nothing to say.
+    the hypotheses of a beam search, near ties may fall either way. `provenance` is what is worth
+    knowing of a run but makes no other grader: device, size of batches, version of transformers.
+    `note` is for the user, empty if there is nothing to say.
     """
 
     def __init__(
         self,
         model: LocalModel,
         settings: Mapping[str, Any],
+        provenance: Mapping[str, Any],
         *,
         budget: int,
         look_ahead: int,
@@ -38,6 +40,7 @@ class LocalGrader:
     ) -> None:
         self.model = model
         self.note = note
+        self.provenance = dict(provenance)
         self._settings = dict(settings)
         self._batcher = Batcher(model, budget=budget, look_ahead=look_ahead)
 

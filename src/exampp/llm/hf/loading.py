@@ -75,12 +75,15 @@ def load(
         **model_identity(model, revision, fetched.model.config),
         "task": fetched.task,
         "dtype": fetched.dtype,
-        "device": kind,
-        "transformers": fetched.transformers,
         **own,
     }
     budget, ahead = batch_tokens or BATCH_TOKENS[kind], look_ahead or LOOK_AHEAD[kind]
-    return LocalGrader(local, settings, note=note, budget=budget, look_ahead=ahead)
+    provenance = {
+        "device": fetched.device,
+        "batch_tokens": budget,
+        "transformers": fetched.transformers,
+    }
+    return LocalGrader(local, settings, provenance, note=note, budget=budget, look_ahead=ahead)
 
 
 def _check(task: str | None, decode: str, **numbers: int | None) -> None:
@@ -175,7 +178,7 @@ def _prompted_settings(
 ) -> dict[str, Any]:
     settings: dict[str, Any] = {"format": texts.format, "limit": local.limit, "beams": beams}
     if texts.format == "chat":
-        settings |= {"template": dict(template), "today": TODAY.date().isoformat()}
+        settings |= {"template": dict(template), "today": TODAY}
     if labels:
         return {**settings, "decode": "score", "labels": list(labels.labels)}
     return {**settings, "decode": "generate", "max_new_tokens": max_new_tokens}

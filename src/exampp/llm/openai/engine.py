@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
@@ -100,8 +100,7 @@ class Engine:
 
     def submit(self, units: Sequence[Unit]) -> None:
         """Have these answered; each will come out of `take` once."""
-        if units and self._loop is not None:
-            self._loop.call_soon_threadsafe(self._start, units)
+        self._call(self._start, units)
 
     def take(self) -> Pairs:
         """Wait for the replies of any one unit; raises what the run must stop with."""
@@ -112,11 +111,14 @@ class Engine:
 
     def close(self) -> None:
         """Give up what is in flight, and end the thread."""
-        if self._loop is not None and self._thread.is_alive():
-            # it may have ended by itself since
-            with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._closing.set)
+        self._call(self._cancel)
         self._thread.join(JOIN_SECONDS)
+
+    def _call(self, action: Callable[..., None], *arguments: object) -> None:
+        # a loop that has ended by itself has left the reason for `take`
+        if self._loop is not None:
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(action, *arguments)
 
     def _run(self) -> None:
         try:
@@ -134,12 +136,16 @@ class Engine:
             self._loop = asyncio.get_running_loop()
             self._started.set()
             await self._closing.wait()
-            for task in self._tasks:
-                task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
+    def _cancel(self) -> None:
+        self._closing.set()
+        for task in self._tasks:
+            if not task.cancelling():
+                task.cancel()
+
     def _start(self, units: Sequence[Unit]) -> None:
-        for unit in units:
+        for unit in units if not self._closing.is_set() else ():
             task = asyncio.create_task(self._answer(unit))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -148,6 +154,8 @@ class Engine:
         try:
             self._done.put(await self._replies(unit))
         except Exception as error:
+            # here and not when the caller hears of it, so that nothing is sent in between
+            self._cancel()
             self._done.put(error)
 
     async def _replies(self, unit: Unit) -> Pairs:

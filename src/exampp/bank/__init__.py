@@ -1,0 +1,1 @@
+"""Owning a bank: edits, history, checks, and a sealed part."""

@@ -1,0 +1,278 @@
+"""What changes between two states of a bank, and the edits that lead from one to the other."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from exampp.errors import InputError
+from exampp.formats.fields import real, shown
+from exampp.records import content_hash, item_id
+from exampp.store.bank_history import ItemState, Step
+
+OPERATIONS = ("add", "reword", "retire", "restore", "weight", "key")
+"""What can be done to an item."""
+
+_SHORTEST_PREFIX = 4
+_LISTED = 5
+
+
+class Place(NamedTuple):
+    """What an item is known by within its bank."""
+
+    query_id: str
+    item_id: str
+
+
+def place(state: ItemState) -> Place:
+    """What the item is known by."""
+    return Place(state.query_id, state.item_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One respect in which an item differs: an operation, and the item before and after it.
+
+    `before` is None for an item that was not there; `after` is None (operation `remove`) for one
+    that is no longer there, which happens between two banks and when looking back in time.
+    """
+
+    operation: str
+    before: ItemState | None
+    after: ItemState | None
+
+    @property
+    def state(self) -> ItemState:
+        """The item after the change, or before it if it is no longer there."""
+        found = self.after or self.before
+        if found is None:
+            raise ValueError("a change is of an item")
+        return found
+
+    @property
+    def values(self) -> tuple[str, str]:
+        """What people read of it: the respect in which it differs, before and after."""
+        if self.before is None or self.after is None:
+            return (_text(self.before), _text(self.after))
+        if self.operation == "weight":
+            return (f"{self.before.weight:g}", f"{self.after.weight:g}")
+        if self.operation == "key":
+            return (" | ".join(self.before.answers), " | ".join(self.after.answers))
+        if self.operation == "retire":
+            return (_text(self.before), "")
+        if self.operation == "restore":
+            return ("", _text(self.after))
+        return (_text(self.before), _text(self.after))
+
+
+def _text(state: ItemState | None) -> str:
+    return "" if state is None else state.text or ""
+
+
+def changes_of(before: ItemState, after: ItemState) -> Iterator[Change]:
+    """One change for each respect in which the item differs; applied in turn they lead there."""
+    now = before
+    for operation, value in (
+        ("reword", {"text": after.text}),
+        ("weight", {"weight": after.weight}),
+        ("key", {"answers": after.answers}),
+        ("restore" if after.active else "retire", {"active": after.active}),
+    ):
+        then = replace(now, **value)  # type: ignore[arg-type]
+        if then != now:
+            yield Change(operation, now, then)
+        now = then
+
+
+def difference(before: Iterable[ItemState], after: Iterable[ItemState]) -> list[Change]:
+    """Every change between two states of a bank, or between two banks.
+
+    Items are the same if they have the same query and id or, among the others, the same query,
+    kind and text. What is retired on both sides, or on one and absent on the other, is no change.
+    """
+    old = {place(state): state for state in before}
+    found: list[Change] = []
+    pairs = _pairs(old, {place(state): state for state in after})
+    for one, other in pairs:
+        if one is not None and other is not None:
+            if one.active or other.active:
+                same = replace(other, query_id=one.query_id, item_id=one.item_id, key=one.key)
+                found += changes_of(one, same)
+        elif other is not None and other.active:
+            found.append(Change("add", None, other))
+        elif one is not None and one.active:
+            found.append(Change("remove", one, None))
+    return found
+
+
+def _pairs(
+    old: Mapping[Place, ItemState], new: Mapping[Place, ItemState]
+) -> list[tuple[ItemState | None, ItemState | None]]:
+    left = {
+        (state.query_id, state.kind, state.text): state
+        for known, state in old.items()
+        if known not in new and state.text
+    }
+    pairs: list[tuple[ItemState | None, ItemState | None]] = []
+    taken: set[Place] = set()
+    for known, state in new.items():
+        one = old.get(known) or left.pop((state.query_id, state.kind, state.text), None)
+        pairs.append((one, state))
+        if one is not None:
+            taken.add(place(one))
+    return pairs + [(state, None) for known, state in old.items() if known not in taken]
+
+
+def steps(changes: Iterable[Change]) -> list[Step]:
+    """The edits that make these changes."""
+    return [Step(change.operation, change.after) for change in changes if change.after is not None]
+
+
+# ---- one edit ------------------------------------------------------------------------------------
+
+
+def find(states: Sequence[ItemState], wanted: str, query_id: str | None = None) -> ItemState:
+    """The one item meant: by its id, or by the start of it or of its last part.
+
+    InputError where there is none or several fit.
+    """
+    among = [state for state in states if query_id in (None, state.query_id)]
+    fitting = [state for state in among if state.item_id == wanted]
+    if not fitting and len(wanted) >= _SHORTEST_PREFIX:
+        fitting = [
+            state
+            for state in among
+            if state.item_id.startswith(wanted)
+            or state.item_id.rpartition("/")[2].startswith(wanted)
+        ]
+    if len(fitting) == 1:
+        return fitting[0]
+    if not fitting:
+        where = f" of query {shown(query_id)}" if query_id else ""
+        raise InputError(
+            f"the bank has no item {shown(wanted)}{where}", mend="List them: exampp bank show"
+        )
+    listed = "".join(f"\n  {s.query_id}: {s.item_id}  {_text(s)}" for s in fitting[:_LISTED])
+    more = f"\n  and {len(fitting) - _LISTED} more" if len(fitting) > _LISTED else ""
+    raise InputError(
+        f"{len(fitting)} items are meant by {shown(wanted)}; give more of the id, or the query "
+        f"with --query:{listed}{more}"
+    )
+
+
+def edited(state: ItemState, operation: str, values: Sequence[str]) -> ItemState:
+    """The item after one operation other than `add`; `values` are what it is given.
+
+    A text for `reword`, a number for `weight`, any number of answers for `key` (none removes the
+    key), nothing for `retire` and `restore`. InputError for anything else, and where the item is
+    so already.
+    """
+    if operation == "key":
+        if not all(value.strip() for value in values):
+            raise InputError("an answer is blank", field="key")
+        after = replace(state, answers=tuple(values))
+    elif operation in ("retire", "restore"):
+        _count(operation, values, 0)
+        after = replace(state, active=operation == "restore")
+    elif operation == "reword":
+        _count(operation, values, 1)
+        after = replace(state, text=_spoken(values[0]))
+    elif operation == "weight":
+        _count(operation, values, 1)
+        after = replace(state, weight=_weight(values[0]))
+    else:
+        raise InputError(f"no operation {shown(operation)}", mend=f"Known: {', '.join(OPERATIONS)}")
+    if after == state:
+        raise InputError(f"item {shown(state.item_id)} is so already")
+    if not (state.active or after.active):
+        raise InputError(
+            f"item {shown(state.item_id)} is retired", mend="Restore it first: exampp bank edit"
+        )
+    return after
+
+
+def _count(operation: str, values: Sequence[str], wanted: int) -> None:
+    if len(values) != wanted:
+        given = "nothing" if not values else f"{len(values)} values"
+        expected = "one value" if wanted else "no value"
+        raise InputError(f"{operation} takes {expected}, but was given {given}")
+
+
+def _spoken(text: str) -> str:
+    if not text.strip():
+        raise InputError("the text is blank", field="text")
+    return text
+
+
+def _weight(value: str) -> float:
+    weight = real(value, "weight")
+    if weight < 0:
+        raise InputError(f"the weight {weight:g} is negative", field="weight")
+    return weight
+
+
+def added(states: Iterable[ItemState], new: ItemState) -> ItemState:
+    """The new item as it can join the others: with an id of its own, made from its text if blank.
+
+    InputError where its query has an item of that kind and text already.
+    """
+    _spoken(new.text or "")
+    ids: set[str] = set()
+    for state in states:
+        if state.query_id != new.query_id:
+            continue
+        ids.add(state.item_id)
+        if (state.kind, state.facet_id, state.text) == (new.kind, new.facet_id, new.text):
+            retired = "" if state.active else ", retired"
+            raise InputError(
+                f"query {shown(new.query_id)} has that {new.kind} already: item "
+                f"{shown(state.item_id)}{retired}",
+                mend="" if state.active else "Restore it: exampp bank edit",
+            )
+    base = new.item_id or item_id(new.query_id, new.text or "", new.facet_id)
+    own, number = base, 1
+    while own in ids:
+        # an item that was reworded keeps the id of its first text
+        number += 1
+        own = f"{base}.{number}"
+    return replace(new, item_id=own, key=None)
+
+
+# ---- versions ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A state of a bank: the number of its last edit, and a hash of all its items."""
+
+    bank: str
+    number: int
+    digest: str
+
+    @property
+    def remark(self) -> str:
+        """How a file that was written from it says so."""
+        return f"# exampp bank version: {self.number} {self.digest} {self.bank}"
+
+
+_REMARK = re.compile(
+    r'^"?# exampp bank version: (\d+) ([0-9a-f]{16}) (.*?)"?[,;\t ]*\r?$', re.MULTILINE
+)
+
+
+def version_of(bank: str, number: int, states: Iterable[ItemState]) -> Version:
+    """The version that these states are."""
+    parts = [
+        json.dumps([*place(s), s.facet_id, s.kind, s.text, s.weight, s.answers, s.active])
+        for s in states
+    ]
+    return Version(bank, number, content_hash(*parts)[:16])
+
+
+def version_in(text: str) -> Version | None:
+    """The version that a file says it was written from; None if it does not say."""
+    found = _REMARK.search(text)
+    return None if found is None else Version(found[3], int(found[1]), found[2])

@@ -1,0 +1,171 @@
+"""A secret part of a bank, and the commitment that proves later that it did not change.
+
+The commitment is the SHA-256 of `{"items":[...],"salt":"..."}`, the canonical JSON (sorted keys, no
+spaces, UTF-8) of the sealed items, each as `[item_id, query_id, subtopic, text, weight, [answers]]`
+and sorted. Published beside the public part, it tells nobody what is sealed (the salt is random and
+stays with the sealed items), and no other items have it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from exampp.bank.changes import Place, place
+from exampp.errors import InputError
+from exampp.formats.fields import shown
+from exampp.records import Item
+from exampp.store.bank_history import ItemState
+
+_HEX = re.compile(r"[0-9a-f]{64}")
+
+Record = tuple[str, str, str | None, str, float, tuple[str, ...]]
+"""(item id, query id, subtopic, text, weight, answers): what of an item is committed to."""
+FIELDS = ("item id", "query", "subtopic", "text", "weight", "key")
+
+
+def choose_sealed(states: Iterable[ItemState], share: float, seed: int) -> list[ItemState]:
+    """About `share` of the items, spread evenly over kinds, queries and subtopics.
+
+    Items are drawn at even steps from the items in random order of the queries, of the subtopics
+    of each and of the items of each, so that every query and every subtopic gives its share to
+    within one item. Every query keeps a public item of each kind. The choice depends on the items
+    and the seed alone. InputError for a share outside 0 to 1 and where nothing would be sealed.
+    """
+    if not 0 < share < 1:
+        raise InputError(f"the share {share:g} is not between 0 and 1", field="secret")
+    chance = random.Random(seed)
+    strata: dict[str, dict[str, dict[str, list[ItemState]]]] = {}
+    for state in sorted(states, key=lambda s: (s.kind, *place(s))):
+        queries = strata.setdefault(state.kind, {})
+        queries.setdefault(state.query_id, {}).setdefault(state.facet_id or "", []).append(state)
+    sealed: list[ItemState] = []
+    for queries in strata.values():
+        position = chance.random()
+        for subtopics in _shuffled(list(queries.values()), chance):
+            ordered = _within_query(subtopics, chance)
+            drawn = []
+            for state in ordered:
+                position += share
+                if position >= 1:
+                    position -= 1
+                    drawn.append(state)
+            sealed += drawn[: len(ordered) - 1]
+    if not sealed:
+        raise InputError(
+            f"with a share of {share:g} no item would be sealed", mend="Give a larger share"
+        )
+    return sealed
+
+
+def _shuffled(
+    things: list[dict[str, list[ItemState]]], chance: random.Random
+) -> Sequence[dict[str, list[ItemState]]]:
+    chance.shuffle(things)
+    return things
+
+
+def _within_query(subtopics: dict[str, list[ItemState]], chance: random.Random) -> list[ItemState]:
+    groups = list(subtopics.values())
+    chance.shuffle(groups)
+    for group in groups:
+        chance.shuffle(group)
+    return [state for group in groups for state in group]
+
+
+def record_of(item: ItemState | Item) -> Record:
+    """What of an item is committed to."""
+    return (
+        item.item_id,
+        item.query_id,
+        item.facet_id,
+        item.text or "",
+        float(item.weight),
+        tuple(item.answers),
+    )
+
+
+def _sha256(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _order(record: Record) -> tuple[str, ...]:
+    return tuple(str(part) for part in record)
+
+
+def commitment_of(records: Iterable[Record], salt: str) -> str:
+    """The commitment to these items, 64 hexadecimal digits."""
+    return _sha256({"items": sorted(records, key=_order), "salt": salt})
+
+
+def fingerprint(record: Record, salt: str) -> str:
+    """The same for one item, by which a file names the item that changed."""
+    return _sha256({"item": record, "salt": salt})
+
+
+def checked_commitment(text: str) -> str:
+    """The commitment as it is compared; InputError if it is not 64 hexadecimal digits."""
+    found = text.strip().lower().removeprefix("sha256:")
+    if not _HEX.fullmatch(found):
+        raise InputError(
+            f"{shown(text)} is no commitment, which has 64 hexadecimal digits", field="commitment"
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A sealed item that is not as it was sealed: changed, missing or added."""
+
+    what: str
+    query_id: str
+    item_id: str
+    detail: str
+
+
+def compare(sealed: Iterable[Record], found: Iterable[Record]) -> list[Fault]:
+    """Every item that differs from the ones that were sealed, and how."""
+    old = {Place(record[1], record[0]): record for record in sealed}
+    new = {Place(record[1], record[0]): record for record in found}
+    texts = {(record[1], record[3]): record[0] for record in old.values()}
+    faults = [
+        Fault("changed", *known, _detail(record, new[known], texts))
+        for known, record in old.items()
+        if known in new and new[known] != record
+    ]
+    faults += [Fault("missing", *known, r[3]) for known, r in old.items() if known not in new]
+    faults += [Fault("added", *known, r[3]) for known, r in new.items() if known not in old]
+    return faults
+
+
+def _detail(old: Record, new: Record, texts: Mapping[tuple[str, str], str]) -> str:
+    parts = []
+    for name, one, other in zip(FIELDS, old, new, strict=True):
+        if one == other:
+            continue
+        swapped = texts.get((new[1], new[3])) if name == "text" else None
+        of_other = f", the text of {swapped}" if swapped else ""
+        parts.append(f"{name}: {shown(one)} became {shown(other)}{of_other}")
+    return "; ".join(parts)
+
+
+def compare_fingerprints(
+    fingerprints: Mapping[Place, str], found: Iterable[Record], salt: str
+) -> list[Fault]:
+    """Every item that does not have its fingerprint; what it was is not known."""
+    new = {Place(record[1], record[0]): record for record in found}
+    faults = [
+        Fault("changed", *known, f"is now {shown(record[3])}")
+        for known, record in new.items()
+        if known in fingerprints and fingerprint(record, salt) != fingerprints[known]
+    ]
+    faults += [Fault("missing", *known, "") for known in fingerprints if known not in new]
+    faults += [
+        Fault("added", *known, r[3]) for known, r in new.items() if known not in fingerprints
+    ]
+    return faults

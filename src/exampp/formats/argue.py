@@ -1,0 +1,189 @@
+"""Nugget banks of AutoARGUE and TREC's auto-judges: NuggetBank v3, and the RAGTIME 2026 layout.
+
+A file holds one bank (one query) as a JSON object, or one a line. What becomes of it:
+
+- a question is an item of kind question, a claim one of kind nugget; a sub-nugget is an item too,
+  with the id of the one above it in `extra["argue"]["parent"]`;
+- ids are `query_id/question_id`, where `question_id` is, unless given, the MD5 of the text;
+- with OR (the default) any answer is known as correct; with AND all of them together are one known
+  answer, joined by "and", since an item is answered only by all; NOT and SUM have no counterpart
+  here and are refused;
+- `importance` vital and okay give weights; other importances are on no known scale, so that such
+  items weigh 1;
+- everything else (references, creators, quality, metadata ...) stays in `extra["argue"]`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from exampp.errors import InputError
+from exampp.formats.fields import shown
+from exampp.formats.importance import WEIGHTS
+from exampp.formats.json_document import (
+    Json,
+    expect,
+    identifier,
+    joined,
+    optional,
+    parse,
+    spoken,
+    without,
+)
+from exampp.formats.lines import OnError, encode_text, read_lines, read_text, refuse, text_of
+from exampp.records import BankEntry, Item
+
+_BANKS = {"nugget_bank": "question", "claim_bank": "claim"}
+_KINDS = {"question": "question", "claim": "nugget"}
+_ALL, _ANY = "AND", ("OR", "Default")
+
+
+def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
+    """Yield one entry per bank, in file order.
+
+    InputError for a bank without query id or nuggets, a nugget without text, an aggregator that an
+    item cannot hold, and a query or nugget that occurs twice; when skipping, such a nugget is left
+    out together with those below it.
+    """
+    seen: set[str] = set()
+    for line, value in _values(path, on_error):
+        try:
+            bank = expect(value, dict, "")
+            query_id = _query_id(bank)
+            if query_id in seen:
+                raise InputError(f"query {shown(query_id)} occurs twice", field="query_id")
+            seen.add(query_id)
+            yield _entry(query_id, bank, lambda error, n=line: on_error(error.at(path, n)))  # type: ignore[misc]
+        except InputError as error:
+            on_error(error.at(path, line))
+
+
+def _values(path: str | Path, on_error: OnError) -> Iterator[tuple[int | None, Any]]:
+    """(line, value) of every bank; a bank spread over several lines has no line of its own."""
+    lines = read_lines(path)
+    number, head = next(lines)
+    try:
+        first = parse(text_of(head, path, number), path, number)
+    except InputError:
+        if next(lines, None) is None:
+            raise
+        text = read_text(path)
+        encode_text(text, path)
+        yield None, parse(text, path)
+        return
+    yield number, first
+    for number, line in lines:
+        try:
+            yield number, parse(text_of(line, path, number), path, number)
+        except InputError as error:
+            on_error(error)
+
+
+def _query_id(bank: Json) -> str:
+    metadata = optional(bank, "metadata", dict) or {}
+    for holder, key in ((bank, "query_id"), (metadata, "topic_id"), (metadata, "query_id")):
+        if holder.get(key) is not None:
+            return identifier(holder, key)
+    raise InputError(
+        "the bank does not name its query", field="query_id", mend="Give it a `query_id`"
+    )
+
+
+def _entry(query_id: str, bank: Json, on_error: OnError) -> BankEntry:
+    items: dict[str, Item] = {}
+    if not any(bank.get(name) is not None for name in _BANKS):
+        raise InputError(f"no {' or '.join(f'`{name}`' for name in _BANKS)}")
+    for name in _BANKS:
+        for place, nugget in _listed(bank.get(name), name):
+            _collect(query_id, nugget, place, None, items, on_error)
+    title = optional(bank, "title_query", str) or ""
+    return BankEntry(
+        query_id,
+        tuple(items.values()),
+        title,
+        extra={"argue": kept}
+        if (kept := without(bank, "query_id", "title_query", *_BANKS))
+        else {},
+    )
+
+
+def _listed(value: Any, place: str) -> Iterable[tuple[str, Any]]:
+    """(place, nugget) of a bank, which is a list or an object by the nuggets' texts."""
+    if value is None:
+        return []
+    if isinstance(value, dict):
+        return [(f"{place}[{shown(key, 30)}]", nugget) for key, nugget in value.items()]
+    nuggets = expect(value, list, place)
+    return [(f"{place}[{number}]", nugget) for number, nugget in enumerate(nuggets)]
+
+
+def _collect(
+    query_id: str,
+    value: Any,
+    place: str,
+    parent: str | None,
+    items: dict[str, Item],
+    on_error: OnError,
+) -> None:
+    """Add a nugget and those below it to the items, by id."""
+    try:
+        nugget = expect(value, dict, place)
+        item = _item(query_id, nugget, place, parent)
+        if item.item_id in items:
+            raise InputError(
+                f"nugget {shown(item.item_id)} occurs twice",
+                field=place,
+                mend="Give each its own id",
+            )
+    except InputError as error:
+        on_error(error)
+        return
+    items[item.item_id] = item
+    for below, sub in _listed(nugget.get("sub_nuggets"), f"{place}.sub_nuggets"):
+        _collect(query_id, sub, below, item.item_id, items, on_error)
+
+
+def _item(query_id: str, nugget: Json, place: str, parent: str | None) -> Item:
+    name = next((name for name in _KINDS if nugget.get(name) is not None), "question")
+    text = spoken(nugget, name, place)
+    own = nugget.get(f"{name}_id")
+    digest = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+    own_id = digest if own is None else identifier(nugget, f"{name}_id", place)
+    kept = without(nugget, name, f"{name}_id", "sub_nuggets")
+    if kept.get("query_id") == query_id:
+        del kept["query_id"]
+    if parent is not None:
+        kept["parent"] = parent
+    importance = nugget.get("importance")
+    return Item(
+        f"{query_id}/{own_id}",
+        query_id,
+        text,
+        _KINDS[name],
+        answers=_answers(nugget, place),
+        weight=WEIGHTS.get(importance.lower(), 1.0) if isinstance(importance, str) else 1.0,
+        extra={"argue": kept} if kept else {},
+    )
+
+
+def _answers(nugget: Json, place: str) -> tuple[str, ...]:
+    """The known answers: every one of OR, or all of AND together."""
+    aggregator = optional(nugget, "aggregator_type", str, place) or _ANY[0]
+    if aggregator != _ALL and aggregator not in _ANY:
+        raise InputError(
+            f"an exam item cannot hold the aggregator {shown(aggregator)}",
+            field=joined(place, "aggregator_type"),
+            mend="Use AND or OR, or leave such nuggets out with --on-error skip",
+        )
+    texts: dict[str, None] = {}
+    for where, answer in _listed(nugget.get("answers"), f"{place}.answers"):
+        if isinstance(answer, str):
+            texts[answer] = None
+        else:
+            texts[spoken(expect(answer, dict, where), "answer", where)] = None
+    if aggregator == _ALL and len(texts) > 1:
+        return (" and ".join(texts),)
+    return tuple(texts)

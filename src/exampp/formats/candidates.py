@@ -1,0 +1,102 @@
+"""Retrieval output with texts: JSON-lines of `{"query": {qid, text}, "candidates": [...]}`.
+
+Source: the request files that Anserini writes and RankLLM and Ragnarok read (TREC RAG 2024, 2025).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from exampp.errors import InputError
+from exampp.formats.fields import FirstLines, repeated, shown
+from exampp.formats.lines import OnError, decode_json, plain_name, read_lines, refuse
+from exampp.formats.passages import ID_KEYS, TEXT_KEYS
+from exampp.records import Passage, Ranked
+
+_QUERY_KEYS = ("qid", "query_id", "topic_id", "id")
+
+
+class _Line(msgspec.Struct):
+    candidates: list[dict[str, Any]]
+    query: dict[str, Any] | str | None = None
+    qid: str | int | None = None
+    system: str | None = None
+    run_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """What a system retrieved for a query: its ranking, and the passages that have a text."""
+
+    ranking: tuple[Ranked, ...]
+    passages: tuple[Passage, ...]
+
+
+def read(
+    path: str | Path, on_error: OnError = refuse, system: str | None = None
+) -> Iterator[Retrieved]:
+    """Yield the lines of a file; the order of the candidates is their rank.
+
+    The system is what the line says, else `system`, else the name of the file. InputError for a
+    candidate without id or twice in a line, and for a query that occurs twice.
+    """
+    decoder = msgspec.json.Decoder(_Line)
+    named = system or Path(plain_name(path)).stem
+    first = FirstLines()
+    for number, line in read_lines(path):
+        try:
+            typed = decode_json(line, decoder, path, number)
+            query_id = _query_id(typed)
+            found = _retrieved(query_id, typed.system or typed.run_id or named, typed.candidates)
+        except InputError as error:
+            on_error(error.at(path, number))
+            continue
+        if earlier := first.add((query_id, found.ranking[0].system), number):
+            on_error(repeated(f"query {shown(query_id)}", earlier, path, number, "query"))
+        else:
+            yield found
+
+
+def _query_id(line: _Line) -> str:
+    holder = line.query if isinstance(line.query, dict) else {}
+    value = next((holder[key] for key in _QUERY_KEYS if key in holder), line.qid)
+    if not isinstance(value, str | int) or not str(value).strip():
+        raise InputError(f"no query id (any of {', '.join(_QUERY_KEYS)})", field="query.qid")
+    return str(value)
+
+
+def _retrieved(query_id: str, system: str, candidates: list[dict[str, Any]]) -> Retrieved:
+    if not candidates:
+        raise InputError("the response is empty", field="candidates")
+    ranking: dict[str, Ranked] = {}
+    passages = []
+    for index, candidate in enumerate(candidates):
+        field = f"candidates[{index}]"
+        key = next((key for key in ID_KEYS if key in candidate), None)
+        if key is None:
+            raise InputError(f"no id (any of {', '.join(ID_KEYS)})", field=field)
+        passage_id, score = str(candidate[key]), candidate.get("score", 1 / (index + 1))
+        if passage_id in ranking:
+            raise InputError(f"passage {shown(passage_id)} occurs twice", field=field)
+        if isinstance(score, bool) or not isinstance(score, int | float):
+            raise InputError("is not a number", field=f"{field}.score")
+        ranking[passage_id] = Ranked(query_id, passage_id, index + 1, float(score), system)
+        if passage := _passage(passage_id, candidate.get("doc", candidate)):
+            passages.append(passage)
+    return Retrieved(tuple(ranking.values()), tuple(passages))
+
+
+def _passage(passage_id: str, doc: Any) -> Passage | None:
+    fields = {"text": doc} if isinstance(doc, str) else doc
+    if not isinstance(fields, dict):
+        return None
+    key = next((key for key in TEXT_KEYS if isinstance(fields.get(key), str)), None)
+    if key is None or not fields[key].strip():
+        return None
+    title = fields.get("title")
+    return Passage(passage_id, fields[key], title if isinstance(title, str) else "")

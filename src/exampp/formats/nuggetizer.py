@@ -1,0 +1,150 @@
+"""Nuggets of castorini's nuggetizer: JSON-lines, one query a line, each nugget vital or okay.
+
+`{"query": "...", "qid": "...", "nuggets": [{"text": "...", "importance": "vital"}]}`. The weights
+are those of `importance`; a nugget without an importance is vital, as nuggetizer takes it.
+Written nuggets carry what nuggetizer does not read (`item_id`, `subtopic_id`, `kind`,
+`gold_answers`) only where reading would not supply it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from exampp.errors import InputError
+from exampp.formats.fields import FirstLines, repeated, shown
+from exampp.formats.importance import importance_of, weight_of
+from exampp.formats.json_document import (
+    Json,
+    expect,
+    identifier,
+    member,
+    optional,
+    spoken,
+    without,
+)
+from exampp.formats.lines import OnError, decode_json, encode_json, read_lines, refuse, writing
+from exampp.records import BankEntry, Item, item_id
+
+_OBJECT: msgspec.json.Decoder[Json] = msgspec.json.Decoder(Json)
+_QUERY_KEYS = ("query", "qid", "nuggets")
+_NUGGET_KEYS = ("text", "item_id", "subtopic_id", "kind", "gold_answers")
+_KINDS = ("nugget", "question")
+
+
+def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
+    """Yield the bank in file order, one entry per query and subtopic.
+
+    `extra` keeps what else a line says of its query or a nugget of itself (importance, reasoning
+    ...). InputError for a line without qid or nuggets, a nugget without text or with another
+    importance than vital and okay (nuggetizer writes `failed` where it could not tell), and a
+    query or nugget that occurs twice; when skipping, such a nugget is left out alone.
+    """
+    first = FirstLines()
+    for number, line in read_lines(path):
+        try:
+            value = decode_json(line, _OBJECT, path, number)
+            query_id, query_text = _query(value)
+            if earlier := first.add(query_id, number):
+                raise repeated(f"query {shown(query_id)}", earlier, path, number, "qid")
+            items = _items(query_id, value, lambda error, n=number: on_error(error.at(path, n)))  # type: ignore[misc]
+        except InputError as error:
+            on_error(error.at(path, number))
+            continue
+        yield from _entries(query_id, query_text, items, without(value, *_QUERY_KEYS))
+
+
+def _query(value: Json) -> tuple[str, str]:
+    """(id, text) of a line's query, which may be an object of its own."""
+    if isinstance(value.get("query"), dict):
+        query = value["query"]
+        return identifier(query, "qid", "query"), optional(query, "text", str, "query") or ""
+    return identifier(value, "qid"), optional(value, "query", str) or ""
+
+
+def _items(query_id: str, value: Json, on_error: OnError) -> list[Item]:
+    items: dict[str, Item] = {}
+    for number, nugget in enumerate(member(value, "nuggets", list)):
+        place = f"nuggets[{number}]"
+        try:
+            item = _item(query_id, expect(nugget, dict, place), place)
+            if item.item_id in items:
+                raise InputError(
+                    f"nugget {shown(item.text)} of query {shown(query_id)} occurs twice",
+                    field=place,
+                    mend="Remove one of the two",
+                )
+        except InputError as error:
+            on_error(error)
+        else:
+            items[item.item_id] = item
+    return list(items.values())
+
+
+def _item(query_id: str, nugget: Json, place: str) -> Item:
+    text = spoken(nugget, "text", place)
+    facet_id = optional(nugget, "subtopic_id", str, place) or None
+    kind = optional(nugget, "kind", str, place) or "nugget"
+    if kind not in _KINDS:
+        raise InputError(f"the kind {shown(kind)} is unknown", field=f"{place}.kind")
+    answers = optional(nugget, "gold_answers", list, place) or []
+    importance = optional(nugget, "importance", str, place)
+    return Item(
+        optional(nugget, "item_id", str, place) or item_id(query_id, text, facet_id),
+        query_id,
+        text,
+        kind,
+        facet_id,
+        tuple(expect(answer, str, f"{place}.gold_answers") for answer in answers),
+        1.0 if importance is None else weight_of(importance, f"{place}.importance"),
+        without(nugget, *_NUGGET_KEYS),
+    )
+
+
+def _entries(query_id: str, text: str, items: list[Item], extra: Json) -> Iterator[BankEntry]:
+    by_facet: dict[str | None, list[Item]] = {} if items else {None: []}
+    for item in items:
+        by_facet.setdefault(item.facet_id, []).append(item)
+    for number, (facet_id, group) in enumerate(by_facet.items()):
+        yield BankEntry(query_id, tuple(group), text, facet_id, extra={} if number else extra)
+
+
+def write(path: str | Path, entries: Iterable[BankEntry]) -> None:
+    """Write a bank, the entries of one query as one line.
+
+    InputError for a weight that is neither 1 (vital) nor 0.5 (okay).
+    """
+    lines: dict[str, Json] = {}
+    for entry in entries:
+        head = {"query": entry.query_text, "qid": entry.query_id, "nuggets": []}
+        line = lines.setdefault(entry.query_id, head)
+        line["query"] = line["query"] or entry.query_text
+        line["nuggets"] += [_nugget(item, path) for item in entry.items]
+        for key, value in without(dict(entry.extra), *_QUERY_KEYS).items():
+            line.setdefault(key, value)
+    with writing(path) as stream:
+        for line in lines.values():
+            stream.write(encode_json(line, path))
+
+
+def _nugget(item: Item, path: str | Path) -> Json:
+    word = importance_of(item.weight)
+    if word is None:
+        raise InputError(
+            f"the weight {item.weight:g} of item {shown(item.item_id)} is neither vital (1) nor "
+            "okay (0.5), which is all that a nuggetizer file can say",
+            file=path,
+            mend="Change the weight, or write the bank as JSON-lines or CSV",
+        )
+    own: Json = {"text": item.text, "importance": word}
+    if item.item_id != item_id(item.query_id, item.text, item.facet_id):
+        own["item_id"] = item.item_id
+    if item.facet_id:
+        own["subtopic_id"] = item.facet_id
+    if item.kind != "nugget":
+        own["kind"] = item.kind
+    if item.answers:
+        own["gold_answers"] = list(item.answers)
+    return own | without(dict(item.extra), "importance", *_NUGGET_KEYS)

@@ -1,0 +1,209 @@
+"""What systems generated: TREC RAG answers, RAGTIME and ARGUE reports, plain answers, text files.
+
+JSON-lines, one response a line. Sources: the guidelines of the TREC RAG track 2024 (`topic_id`,
+`run_id`, `references`, `answer`) and 2025 (the same with `metadata` and `narrative_id`), and of
+TREC RAGTIME 2025 (`metadata`, `responses`), whose reports Auto-ARGUE reads too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from exampp.errors import InputError
+from exampp.formats.fields import FirstLines, repeated, shown
+from exampp.formats.lines import OnError, decode_json, read_lines, read_text, refuse
+from exampp.formats.objects import OBJECT, Fields, identifier, key_of
+
+QUERY_KEYS = ("query_id", "topic_id", "narrative_id", "request_id", "qid")
+SYSTEM_KEYS = ("system", "run_id", "run_tag", "method")
+STATEMENT_KEYS = ("responses", "answer", "sentences", "response", "text", "output")
+"""What the system said: a list of statements, or one text."""
+MARKUP_OF_SUFFIX = {
+    ".txt": "plain",
+    ".text": "plain",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".html": "html",
+    ".htm": "html",
+}
+
+_ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A part of a response, with the ids of what it cites.
+
+    A citation that points beyond the references is kept as the number that was written.
+    """
+
+    text: str
+    citations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What a system said for a query (or `query/subtopic`), in order.
+
+    `markup` is html, markdown or plain; None where the text has to tell.
+    """
+
+    query_id: str
+    system: str
+    statements: tuple[Statement, ...]
+    markup: str | None = None
+
+
+def read(
+    path: str | Path, on_error: OnError = refuse, system: str | None = None
+) -> Iterator[Response]:
+    """Yield the responses of a JSON-lines file in file order.
+
+    `system` names the system of lines that do not say it. InputError for a line without query,
+    system or text, for an empty response, and for a second one of a system for the same query.
+    """
+    first = FirstLines()
+    for number, line in read_lines(path):
+        try:
+            response = _response(decode_json(line, OBJECT, path, number), system)
+        except InputError as error:
+            on_error(error.at(path, number))
+            continue
+        if earlier := first.add((response.query_id, response.system), number):
+            what = f"system {shown(response.system)} with query {shown(response.query_id)}"
+            on_error(repeated(what, earlier, path, number))
+        else:
+            yield response
+
+
+def _response(fields: Fields, system: str | None) -> Response:
+    if "metadata" in fields:
+        try:
+            fields = {**OBJECT.decode(fields["metadata"]), **fields}
+        except msgspec.DecodeError:
+            raise InputError("must be an object", field="metadata") from None
+    query_id = identifier(fields, QUERY_KEYS)
+    if key_of(fields, SYSTEM_KEYS):
+        system = identifier(fields, SYSTEM_KEYS)
+    if system is None:
+        raise InputError(
+            f"no system (any of {', '.join(SYSTEM_KEYS)})",
+            field=SYSTEM_KEYS[0],
+            mend="Name it with --system",
+        )
+    key = key_of(fields, STATEMENT_KEYS)
+    if key is None:
+        raise InputError(f"no text (any of {', '.join(STATEMENT_KEYS)})", field=STATEMENT_KEYS[0])
+    references = _decoded(fields, "references")
+    found = _statements(_ANY.decode(fields[key]), key, _names(references))
+    if not any(statement.text.strip() for statement in found):
+        raise InputError("the response is empty", field=key)
+    return Response(query_id, system, tuple(found))
+
+
+def _decoded(fields: Fields, key: str) -> Any:
+    return _ANY.decode(fields[key]) if key in fields else None
+
+
+def _names(references: Any) -> Sequence[str]:
+    if references is None:
+        return ()
+    if not isinstance(references, list | dict):
+        raise InputError("must be a list of ids", field="references")
+    return [str(name) for name in references]
+
+
+def _statements(value: Any, key: str, references: Sequence[str]) -> list[Statement]:
+    if isinstance(value, str):
+        return [Statement(value)]
+    if not isinstance(value, list):
+        raise InputError("must be a text or a list of statements", field=key)
+    found = []
+    for index, part in enumerate(value):
+        if isinstance(part, str):
+            found.append(Statement(part))
+        elif isinstance(part, dict) and isinstance(part.get("text"), str):
+            cited = _citations(part.get("citations"), references, f"{key}[{index}].citations")
+            found.append(Statement(part["text"], cited))
+        else:
+            raise InputError("a statement without a text", field=f"{key}[{index}].text")
+    return found
+
+
+def _citations(value: Any, references: Sequence[str], field: str) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list | dict):
+        raise InputError("must be a list", field=field)
+    return tuple(dict.fromkeys(_cited(citation, references) for citation in value))
+
+
+def _cited(citation: Any, references: Sequence[str]) -> str:
+    if isinstance(citation, int) and 0 <= citation < len(references):
+        return references[citation]
+    return str(citation)
+
+
+# ---- folders of text files -----------------------------------------------------------------------
+
+
+def is_folder(path: str | Path) -> bool:
+    """Whether the path is a folder with text files in it, at most one folder deeper."""
+    path = Path(path)
+    return path.is_dir() and any(
+        file.suffix.lower() in MARKUP_OF_SUFFIX for file in (*path.glob("*"), *path.glob("*/*"))
+    )
+
+
+def read_folder(
+    path: str | Path, on_error: OnError = refuse, system: str | None = None
+) -> Iterator[Response]:
+    """Yield the responses of a folder: `SYSTEM/QUERY.txt`, or `QUERY.txt` if `system` says whose.
+
+    .md and .html are read as what they are. InputError for an empty file, one that is no text
+    file, and one too many for a query.
+    """
+    seen: dict[tuple[str, str], Path] = {}
+    for file in _files(Path(path)):
+        inside = file.relative_to(path).parts
+        try:
+            response = _file(file, inside[0] if len(inside) == 2 else system)
+        except InputError as error:
+            on_error(error.at(file))
+            continue
+        key = (response.query_id, response.system)
+        if (earlier := seen.setdefault(key, file)) != file:
+            on_error(InputError(f"the same query and system as {earlier.name}", file=file))
+        else:
+            yield response
+
+
+def _files(path: Path) -> Iterator[Path]:
+    files = sorted(
+        file
+        for file in (*path.glob("*"), *path.glob("*/*"))
+        if file.is_file() and not file.name.startswith(".")
+    )
+    if not files:
+        raise InputError("the folder holds no files", file=path)
+    yield from files
+
+
+def _file(file: Path, system: str | None) -> Response:
+    markup = MARKUP_OF_SUFFIX.get(file.suffix.lower())
+    if markup is None:
+        raise InputError("is no text file", mend=f"Known: {', '.join(MARKUP_OF_SUFFIX)}")
+    if system is None:
+        raise InputError(
+            "whose response is this?",
+            mend="Put it into a folder that is named like its system, or name it with --system",
+        )
+    # what an author typed as plain text may be Markdown all the same
+    return Response(
+        file.stem, system, (Statement(read_text(file)),), None if markup == "plain" else markup
+    )

@@ -1,0 +1,63 @@
+"""TREC-style nugget files: `query_id nugget_id vital|okay text`, separated by tabs.
+
+The weights are those of `importance`. An item's id is `query_id/nugget_id`, since nuggets are
+numbered anew for every query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from exampp.errors import InputError
+from exampp.formats.fields import FirstLines, repeated, shown
+from exampp.formats.importance import weight_of
+from exampp.formats.lines import OnError, read_lines, refuse, text_of
+from exampp.records import BankEntry, Item
+
+_COLUMNS = 4
+_HEADS = ("query_id", "qid", "topic_id", "topic")
+
+
+def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
+    """Yield one entry per query, in the order of their first nuggets.
+
+    A first line that names the columns is skipped. InputError for a line that does not have four
+    columns, a blank id or text, another importance than vital and okay, and a nugget id that
+    occurs twice in its query.
+    """
+    first = FirstLines()
+    by_query: dict[str, list[Item]] = {}
+    start = 0
+    for number, line in read_lines(path):
+        start = start or number
+        try:
+            columns = text_of(line, path, number).split("\t")
+            if number == start and columns[0].strip().lower() in _HEADS:
+                continue
+            item = _item(columns)
+            if earlier := first.add(item.item_id, number):
+                raise repeated(f"nugget {shown(item.item_id)}", earlier, path, number)
+        except InputError as error:
+            on_error(error.at(path, number))
+        else:
+            by_query.setdefault(item.query_id, []).append(item)
+    for query_id, items in by_query.items():
+        yield BankEntry(query_id, tuple(items))
+
+
+def _item(columns: list[str]) -> Item:
+    if len(columns) != _COLUMNS:
+        raise InputError(
+            f"{len(columns)} column{'s' * (len(columns) != 1)} instead of 4 "
+            "(query, nugget, vital or okay, text)",
+            mend="Separate them by one tab each",
+        )
+    query_id, nugget_id, importance, text = (column.strip() for column in columns)
+    for name, value in (("query_id", query_id), ("nugget_id", nugget_id), ("text", text)):
+        if not value:
+            raise InputError("the column is blank", field=name)
+    own = nugget_id if nugget_id.startswith(f"{query_id}/") else f"{query_id}/{nugget_id}"
+    weight = weight_of(importance, "importance")
+    extra = {"importance": importance.lower()}
+    return Item(own, query_id, text, "nugget", weight=weight, extra=extra)

@@ -1,0 +1,112 @@
+"""Texts of passages out of a corpus that is too large to be taken whole.
+
+A corpus is read once, as a stream, and only what is looked for is decoded: a file of passages in
+JSON-lines or columns, TREC CAR paragraphs, a folder of such files, or `irds:ID`, the documents of
+an ir_datasets dataset.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from exampp.errors import InputError
+from exampp.formats import car, passages
+from exampp.formats.lines import OnError, decode_json, existing_file, plain_name, read_lines
+from exampp.formats.objects import OBJECT, identifier, key_of
+from exampp.inputs import datasets
+from exampp.records import Passage
+from exampp.store.inputs import put_passages, without_text
+from exampp.store.interning import batches
+
+_SUFFIXES = (".jsonl", ".json", ".ndjson", ".tsv", ".txt", ".cbor")
+
+
+def look_up(
+    connection: sqlite3.Connection, corpus: str, wanted: set[str], on_error: OnError
+) -> list[str]:
+    """Take the texts of `wanted` passages, and of all that have none, out of a corpus.
+
+    Returns the ids of passages that still have no text. Stops reading where all are found.
+    """
+    sought = wanted | set(without_text(connection))
+    for batch in batches(find(corpus, sought, on_error)):
+        put_passages(connection, batch)
+    return without_text(connection)
+
+
+def find(corpus: str, wanted: set[str], on_error: OnError) -> Iterator[Passage]:
+    """Yield the wanted passages of a corpus, each once, in the order of the corpus."""
+    if datasets.is_dataset(corpus):
+        yield from datasets.documents(corpus, wanted)
+        return
+    left = set(wanted)
+    for path in _files(Path(corpus)):
+        for passage in _in_file(path, left, on_error):
+            left.discard(passage.passage_id)
+            yield passage
+            if not left:
+                return
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [existing_file(path)]
+    files = sorted(file for file in path.rglob("*") if plain_name(file).endswith(_SUFFIXES))
+    if not files:
+        raise InputError(
+            "the folder holds no corpus files",
+            file=path,
+            mend=f"Known endings: {', '.join(_SUFFIXES)} and these with .gz, .xz or .zst",
+        )
+    return files
+
+
+def _in_file(path: Path, wanted: set[str], on_error: OnError) -> Iterator[Passage]:
+    if car.kind_of(path):
+        yield from car.paragraphs(path, wanted.__contains__)
+        return
+    _, head = next(read_lines(path))
+    is_json = head.lstrip().startswith(b"{")
+    identify = _json_ids(path, head) if is_json else _first_column
+    encoded = {identifier.encode(): identifier for identifier in wanted}
+    for number, line in read_lines(path):
+        try:
+            found = encoded.get(identify(line, number))
+            if found is None:
+                continue
+            passage = replace(passages.parse(line, path, number), passage_id=found)
+        except InputError as error:
+            on_error(error.at(path, number))
+            continue
+        if passage.text.strip():
+            del encoded[found.encode()]
+            yield passage
+
+
+def _first_column(line: bytes, _number: int) -> bytes:
+    return line.partition(b"\t")[0].strip()
+
+
+def _json_ids(path: Path, head: bytes) -> Callable[[bytes, int], bytes]:
+    """What gives the id of a line: by its start where that is as in the first line, else decoded.
+
+    The id is under the same key in every line, the one that the first line has.
+    """
+    fields = decode_json(head, OBJECT, path, 1)
+    identifier(fields, passages.ID_KEYS)
+    key = key_of(fields, passages.ID_KEYS) or ""
+    starts = re.compile(
+        rb'\s*\{\s*"%s"\s*:\s*(?:"([^"\\]*)"|(-?[0-9][0-9.eE+-]*))\s*[,}]' % re.escape(key.encode())
+    ).match
+
+    def identify(line: bytes, number: int) -> bytes:
+        if at_start := starts(line):
+            return at_start[1] or at_start[2] or b""
+        decoded = decode_json(line, OBJECT, path, number)
+        return identifier(decoded, (key, *passages.ID_KEYS)).encode()
+
+    return identify

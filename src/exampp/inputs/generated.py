@@ -1,0 +1,112 @@
+"""Generated responses as passages of one judgment pool.
+
+A passage's id is the MD5 of its stripped text, as in the reference's import of TREC RAG output: the
+same text of several systems is one passage with several rankings, graded once, and a changed text
+is another passage. Which system said it, for which query and in which place, is the ranking.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from exampp.errors import InputError
+from exampp.formats.candidates import Retrieved
+from exampp.formats.fields import shown
+from exampp.formats.lines import OnError
+from exampp.formats.responses import Response
+from exampp.inputs.places import Places
+from exampp.inputs.rankings import RunLog, stage, top
+from exampp.inputs.segment import Segment, segments
+from exampp.records import Passage, Ranked, Residue
+from exampp.store.inputs import put_passages, with_text
+from exampp.store.interning import batches
+
+
+def passage_id(text: str) -> str:
+    """The id of a generated passage."""
+    clean = text.strip().encode(errors="surrogatepass")
+    return hashlib.md5(clean, usedforsecurity=False).hexdigest()
+
+
+def take_responses(
+    connection: sqlite3.Connection,
+    path: Path,
+    responses: Iterable[Response],
+    log: RunLog,
+    on_error: OnError,
+    limit: int,
+) -> int:
+    """Cut responses into passages and rank them in their order; returns how many passages.
+
+    A ranking keeps what its passage cites; a passage keeps the markup that it came from, of the
+    system that brought it first.
+    """
+    places = Places(connection)
+
+    def rows() -> Iterator[tuple[Ranked, Residue, Passage]]:
+        for response in responses:
+            try:
+                places.find(response.query_id)
+                log.see(path, response.query_id, response.system)
+                yield from _ranked(response, segments(response, limit))
+            except InputError as error:
+                on_error(error.at(path))
+
+    count = 0
+    for batch in batches(rows()):
+        passages = {passage.passage_id: passage for _, _, passage in reversed(batch)}
+        known = with_text(connection, list(passages))
+        put_passages(connection, [passages[key] for key in passages if key not in known])
+        count += stage(connection, places, ((ranked, residue) for ranked, residue, _ in batch))
+    return count
+
+
+def _ranked(response: Response, parts: list[Segment]) -> Iterator[tuple[Ranked, Residue, Passage]]:
+    if not parts:
+        raise InputError(
+            f"the response of system {shown(response.system)} to query "
+            f"{shown(response.query_id)} is empty"
+        )
+    # a text that comes twice in a response keeps its first place
+    distinct = {passage_id(part.text): part for part in reversed(parts)}
+    kept = [(key, part) for key, part in reversed(distinct.items())]
+    for rank, (key, part) in enumerate(kept, 1):
+        residue = {"set": {"citations": list(part.citations)}} if part.citations else None
+        markup = {"markup": part.markup} if part.markup else {}
+        yield (
+            Ranked(response.query_id, key, rank, 1 / rank, response.system),
+            residue,
+            Passage(key, part.text, extra=markup),
+        )
+
+
+def take_candidates(
+    connection: sqlite3.Connection,
+    path: Path,
+    found: Iterable[Retrieved],
+    log: RunLog,
+    on_error: OnError,
+    depth: int | None,
+    check: Callable[[str], None],
+) -> int:
+    """Take retrieved passages with their rankings; `check` refuses an id without a text."""
+    places = Places(connection)
+    count = 0
+    for one in found:
+        try:
+            ranking = list(top(one.ranking, depth))
+            places.find(ranking[0].query_id)
+            log.see(path, ranking[0].query_id, ranking[0].system)
+            kept = {ranked.passage_id for ranked in ranking}
+            put_passages(connection, [p for p in one.passages if p.passage_id in kept])
+            for identifier in sorted(kept - {p.passage_id for p in one.passages}):
+                check(identifier)
+        except InputError as error:
+            on_error(error.at(path))
+            continue
+        log.passages.update(kept)
+        count += stage(connection, places, ((ranked, None) for ranked in ranking))
+    return count

@@ -1,0 +1,41 @@
+"""Where `query` and `query/subtopic` ids of runs, qrels and responses belong."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from exampp.errors import InputError
+from exampp.records import Facet
+from exampp.store.inputs import WHOLE_QUERY, put_facets, query_keys
+
+
+class Places:
+    """Finds queries and subtopics by ids as files write them."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+        self.queries = query_keys(connection)
+        self.found: dict[str, tuple[int, int]] = {}
+
+    def find(self, written: str) -> tuple[int, int]:
+        """(query key, facet key) of an id as written; InputError for an unknown query."""
+        place = self.found.get(written)
+        if place is None:
+            place = self.found[written] = self._resolve(written)
+        return place
+
+    def _resolve(self, written: str) -> tuple[int, int]:
+        if written in self.queries:
+            return self.queries[written], WHOLE_QUERY
+        head = written
+        while "/" in head:
+            head = head.rpartition("/")[0]
+            if head in self.queries:
+                query, facet = self.queries[head], written[len(head) + 1 :]
+                return query, put_facets(self.connection, query, [Facet(facet)])[facet]
+        raise InputError(
+            f"query {written!r} is not in the collection",
+            field="query_id",
+            mend="Import the queries or the bank first, or leave such lines out with "
+            "--on-error skip",
+        )

@@ -1,0 +1,59 @@
+"""The judgment pool as tables: who contributed what, and what grading it would take."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from exampp.report.table import Column, Table
+from exampp.store.pool_stats import PoolStats, bank_stats, pool_stats, system_stats
+
+_SYSTEM_COLUMNS = (
+    "system",
+    "queries",
+    "passages",
+    "shared",
+    "without text",
+    "min depth",
+    Column("mean depth", 1),
+    "max depth",
+)
+
+
+def pool_tables(connection: sqlite3.Connection, depth: int) -> tuple[Table, Table]:
+    """The systems of the pool that the first `depth` passages make, and the cells of each bank.
+
+    Of a system: queries, pooled passages, how many of them another system brought too, how many
+    have no text, and how deep its rankings are. Cells are items times passages that have a text.
+    """
+    total = pool_stats(connection, depth)
+    systems = Table.of(
+        _SYSTEM_COLUMNS, system_stats(connection, depth), _caption(total, depth), _notes(total)
+    )
+    banks = Table.of(
+        ["bank", "kind", "items", "cells"],
+        [
+            ("queries" if one.kind == "query" else one.bank, *one[1:])
+            for one in bank_stats(connection, depth)
+        ],
+        caption="Cells to grade",
+    )
+    return systems, banks
+
+
+def _caption(total: PoolStats, depth: int) -> str:
+    return (
+        f"{total.pairs} passages of {total.queries} queries in the pool "
+        f"(depth {depth}, {total.passages} different ones)"
+    )
+
+
+def _notes(total: PoolStats) -> list[str]:
+    notes = []
+    if total.ranked:
+        mean = total.contributed / total.ranked
+        notes.append(f"a ranked passage was brought by {mean:.2f} systems on average")
+    if total.pairs > total.ranked:
+        notes.append(f"{total.pairs - total.ranked} passages are pooled or judged, but not ranked")
+    if total.textless:
+        notes.append(f"{total.textless} passages have no text and cannot be graded")
+    return notes
