@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from exampp.banking import Banking
 from exampp.errors import InputError
 from exampp.formats.detect import detect
 from exampp.formats.lines import Skipped, existing_file, refuse
@@ -43,7 +44,7 @@ from exampp.store.inputs import counts
 from exampp.store.steps import put_step, read_step, state
 
 
-class Collection(Graded):
+class Collection(Banking, Graded):
     """One exam: inputs, bank, grades and decisions in one SQLite file.
 
     Opens an existing collection; `Collection.create` makes one. Use it as a context manager, or
@@ -249,15 +250,22 @@ class Collection(Graded):
         kind: str | None = None,
         bank: str | None = None,
         runs: Sequence[str | Path] = (),
+        part: str | None = None,
     ) -> Gradebook:
-        """The grades of the one grader that fits, as arrays."""
+        """The grades of the one grader that fits, as arrays.
+
+        `part` leaves only the `public` or the `sealed` items of a bank that was split.
+        """
         stored = graders(self._connection)
         chosen = choose_grader(
             [s.identity for s in stored], grader=grader, prompt=prompt, kind=kind
         )
         key = next(s for s in stored if s.identity == chosen)
-        book = read_gradebook(self._connection, key, self._bank(bank, chosen.kind))
+        book = read_gradebook(self._connection, key, self._bank(bank, chosen.kind), part)
         return with_run_files(book, runs)
+
+    def _edit(self, author: str | None, reason: str) -> Edit:
+        return Edit(author or _user(), reason, _now())
 
     def _bank(self, name: str | None, kind: str) -> str:
         """The bank meant: the one named, or the only one that has items of this kind."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from exampp.errors import InputError
 from exampp.evaluate.cover import Missing
 from exampp.evaluate.exams import FacetChoice
-from exampp.evaluate.external import with_runs
+from exampp.evaluate.external import Returned, with_runs
 from exampp.evaluate.leaderboard import Leaderboard, evaluate
 from exampp.evaluate.policy import POLICIES
 from exampp.evaluate.qrels import Labelling, qrels
@@ -22,6 +24,7 @@ from exampp.records import BankEntry, GraderIdentity, Judgment
 from exampp.records.choosing import choose_grader
 from exampp.records.gradebook import Gradebook
 
+T = TypeVar("T")
 DEFAULT_MEASURES = ("Cover@20", "nCover@20", "nDCG@20")
 DEFAULT_MIN_RATING = 4
 
@@ -72,6 +75,7 @@ class Graded(ABC):
         rating that counts as an answer: by default 4, or the highest of a shorter scale. The
         grades are those of `gradebook`; the other options those of `evaluate.leaderboard`.
         """
+        measures, runs = _several("measures", measures), _several("runs", runs)
         book = self.gradebook(grader=grader, prompt=prompt, kind=kind, bank=bank, runs=runs)
         return evaluate_gradebook(
             book,
@@ -82,6 +86,12 @@ class Graded(ABC):
             labelling=labelling,
             compat=compat,
         )
+
+
+def _several(name: str, given: Sequence[T] | str) -> Sequence[T]:
+    if isinstance(given, str):
+        raise InputError(f"{name} is one text", mend=f"Give a list, as in {name}=[{given!r}]")
+    return given
 
 
 class Workbench(Graded):
@@ -115,6 +125,10 @@ class Workbench(Graded):
             book = self._grades.gradebook(chosen)
         else:
             book = self._grades.gradebook(chosen, read_bank_file(bank), Path(bank).name)
+        if self.skipped.count:
+            first = self.skipped.first[0]
+            note = f"{self.skipped.count} bad lines were skipped, the first: {first}."
+            book = replace(book, notes=(*book.notes, note))
         return with_run_files(book, runs)
 
 
@@ -134,6 +148,8 @@ def evaluate_gradebook(
     if min_rating is None:
         min_rating = min(DEFAULT_MIN_RATING, book.grader.highest)
     thresholds = [min_rating] if isinstance(min_rating, int) else list(min_rating)
+    if not all(isinstance(threshold, int) for threshold in thresholds):
+        raise InputError(f"min_rating is {min_rating!r}", mend="Give whole numbers")
     return evaluate(
         book,
         measures,
@@ -185,13 +201,26 @@ def with_run_files(book: Gradebook, paths: Sequence[str | Path]) -> Gradebook:
     return found.gradebook
 
 
-def read_run_files(paths: Sequence[str | Path]) -> dict[str, dict[str, list[tuple[str, float]]]]:
-    """Run files as system -> query -> (passage, score)."""
-    found: dict[str, dict[str, list[tuple[str, float]]]] = {}
+def read_run_files(paths: Sequence[str | Path]) -> dict[str, dict[str, list[Returned]]]:
+    """Run files as system -> query -> (passage, score, rank).
+
+    Raises InputError where two files hold rankings of one system for one query.
+    """
+    found: dict[str, dict[str, list[Returned]]] = {}
+    source: dict[tuple[str, str], str | Path] = {}
     for path in paths:
         for ranked in runs_format.read(path):
+            earlier = source.setdefault((ranked.system, ranked.query_id), path)
+            if earlier is not path:
+                raise InputError(
+                    f"system {ranked.system!r} ranks for query {ranked.query_id!r} in "
+                    f"{earlier} too",
+                    file=path,
+                    mend="Give the runs different names in their last column",
+                )
             run = found.setdefault(ranked.system, {})
-            run.setdefault(ranked.query_id, []).append((ranked.passage_id, ranked.score))
+            returned = (ranked.passage_id, ranked.score, ranked.rank)
+            run.setdefault(ranked.query_id, []).append(returned)
     return found
 
 

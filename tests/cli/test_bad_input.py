@@ -125,13 +125,14 @@ def test_missing_files(tmp_path: Path, exampp_command: Commands) -> None:
         assert "no such" in ran.err
 
 
-def test_a_failed_first_import_leaves_an_empty_collection(
+def test_a_failed_first_import_leaves_no_collection(
     tmp_path: Path, exampp_command: Commands
 ) -> None:
     path = tmp_path / "my.exam"
     files = exams.write_files(tmp_path / "files")
     (tmp_path / "bad.run").write_text("q1 Q0 p1\n")
     assert exampp_command("import", path, *files, tmp_path / "bad.run").code == 2
+    assert list(tmp_path.glob("my.exam*")) == []
     ran = exampp_command("import", path, *files)
     assert (ran.code, "(+4)" in ran.out) == (0, True)
 

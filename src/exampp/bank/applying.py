@@ -73,8 +73,8 @@ def _changed(known: ItemState, now: ItemState, item: Item) -> Iterator[Change]:
     ):
         if here != there and here is not None:
             raise InputError(
-                f"item {shown(known.item_id)} is of {what} {shown(there)} in the bank and of "
-                f"{what} {shown(here)} in the file",
+                f"the {what} of item {shown(known.item_id)} is {shown(there or 'none')} in the "
+                f"bank, and {shown(here)} in the file",
                 mend="Retire it, and add it anew without its id",
             )
     target = now

@@ -81,7 +81,7 @@ def changes_of(before: ItemState, after: ItemState) -> Iterator[Change]:
         ("key", {"answers": after.answers}),
         ("restore" if after.active else "retire", {"active": after.active}),
     ):
-        then = replace(now, **value)  # type: ignore[arg-type]
+        then = replace(now, **value)
         if then != now:
             yield Change(operation, now, then)
         now = then
@@ -114,7 +114,7 @@ def _pairs(
     left = {
         (state.query_id, state.kind, state.text): state
         for known, state in old.items()
-        if known not in new and state.text
+        if known not in new
     }
     pairs: list[tuple[ItemState | None, ItemState | None]] = []
     taken: set[Place] = set()

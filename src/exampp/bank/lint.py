@@ -15,7 +15,7 @@ import numpy as np
 from exampp.prompts.words import drop_punctuation, stem, stopwords
 from exampp.records import BankEntry, Item
 
-SIMILAR = 90.0
+SIMILAR = 85.0
 """Token ratio (0 to 100) from which two texts of one query say nearly the same."""
 NUGGET_WORDS = 4
 """A nugget's words at most. Source: EXAM++, Table 1 (the nugget prompts)."""
@@ -24,6 +24,7 @@ KEYED_SHARE = 0.5
 
 WHY: Mapping[str, str] = {
     "empty": "nothing can answer it",
+    "list-mark": "the number of a list is no part of it",
     "duplicate": "one fact counts twice in cover",
     "near-duplicate": "one fact may count twice in cover",
     "double-barrelled": "a passage can answer half of it",
@@ -87,13 +88,13 @@ _DOUBLE = re.compile(
 )
 _TWO_MARKS = re.compile(r"\?\W+\w.*\?\s*$", re.DOTALL)
 _SECOND = re.compile(
-    rf",? and (?:{_AUXILIARY.replace('?:is|', '?:', 1)}) (?:it|they|this|these|that|those|he|she|"
-    r"there|its|their)\b",
+    rf",? and {_AUXILIARY} (?:it|they|this|these|that|those|he|she|there|its|their)\b",
     re.IGNORECASE,
 )
 _TIME = re.compile(
     r"\b(?:currently|nowadays|presently|recently|lately|today'?s?|these days|so far|"
-    r"until now|up to now|as of now|to date(?=\W*$)|at (?:the moment|present)|right now|latest|newest|"
+    r"until now|up to now|as of now|to date(?=\W*$)|at (?:the moment|present)|right now|latest|"
+    r"newest|"
     r"most recent|in recent|recent (?:years|months|decades|times|developments?|advance(?:ment)?s|"
     r"research|studies|discover(?:y|ies)|trends?|changes|news|events|findings)|"
     r"(?:this|last|next|past|previous|coming) (?:year|month|week|decade|century)|upcoming|"
@@ -104,6 +105,7 @@ _TIME = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"\w")
+_LIST_MARK = re.compile(r"\s*(?:[-*\u2022]|\(?\d{1,2}[.):])\s+\S")
 
 
 def _alone(entries: Iterable[BankEntry], queries: Mapping[str, str]) -> Iterator[Finding]:
@@ -126,6 +128,11 @@ def _alone(entries: Iterable[BankEntry], queries: Mapping[str, str]) -> Iterator
 
 def _finding(rule: str, item: Item, detail: str = "") -> Finding:
     return Finding(rule, item.query_id, item.item_id, item.text, detail)
+
+
+def _list_mark(text: str) -> str | None:
+    found = _LIST_MARK.match(text)
+    return None if found is None else found[0].split()[0]
 
 
 def _double_barrelled(text: str) -> str | None:
@@ -160,11 +167,13 @@ def _long_nugget(text: str) -> str | None:
 
 _Rule = Callable[[str], str | None]
 _QUESTION_RULES: Mapping[str, _Rule] = {
+    "list-mark": _list_mark,
     "double-barrelled": _double_barrelled,
     "yes-no": _yes_no,
     "time-dependent": _time_dependent,
 }
 _NUGGET_RULES: Mapping[str, _Rule] = {
+    "list-mark": _list_mark,
     "time-dependent": _time_dependent,
     "long-nugget": _long_nugget,
 }
@@ -213,8 +222,8 @@ def _alike(items: Sequence[Item]) -> Iterator[Finding]:
             if not _only_by_form(topics[index], topics[int(other)]):
                 row[other] = 0
         if row.size and row.max() >= SIMILAR:
-            other = items[int(row.argmax())]
-            yield _finding("near-duplicate", item, f"as {other.item_id}: {other.text}")
+            like = items[int(row.argmax())]
+            yield _finding("near-duplicate", item, f"as {like.item_id}: {like.text}")
 
 
 def _only_by_form(one: frozenset[str], other: frozenset[str]) -> bool:

@@ -1,9 +1,10 @@
 """A secret part of a bank, and the commitment that proves later that it did not change.
 
 The commitment is the SHA-256 of `{"items":[...],"salt":"..."}`, the canonical JSON (sorted keys, no
-spaces, UTF-8) of the sealed items, each as `[item_id, query_id, subtopic, text, weight, [answers]]`
-and sorted. Published beside the public part, it tells nobody what is sealed (the salt is random and
-stays with the sealed items), and no other items have it.
+spaces, UTF-8) of the sealed items. Each is `[item_id, query_id, subtopic, text, weight, [answers]]`
+(the subtopic null where there is none), and they are sorted by item id and query id. Published
+beside the public part, it tells nobody what is sealed, since the salt is random and stays with the
+sealed items; and nobody can find other items that have it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import hashlib
 import json
 import random
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from exampp.bank.changes import Place, place
@@ -25,6 +26,7 @@ _HEX = re.compile(r"[0-9a-f]{64}")
 
 Record = tuple[str, str, str | None, str, float, tuple[str, ...]]
 """(item id, query id, subtopic, text, weight, answers): what of an item is committed to."""
+_Subtopics = dict[str, list[ItemState]]
 FIELDS = ("item id", "query", "subtopic", "text", "weight", "key")
 
 
@@ -39,14 +41,16 @@ def choose_sealed(states: Iterable[ItemState], share: float, seed: int) -> list[
     if not 0 < share < 1:
         raise InputError(f"the share {share:g} is not between 0 and 1", field="secret")
     chance = random.Random(seed)
-    strata: dict[str, dict[str, dict[str, list[ItemState]]]] = {}
+    strata: dict[str, dict[str, _Subtopics]] = {}
     for state in sorted(states, key=lambda s: (s.kind, *place(s))):
         queries = strata.setdefault(state.kind, {})
         queries.setdefault(state.query_id, {}).setdefault(state.facet_id or "", []).append(state)
     sealed: list[ItemState] = []
     for queries in strata.values():
         position = chance.random()
-        for subtopics in _shuffled(list(queries.values()), chance):
+        by_query = list(queries.values())
+        chance.shuffle(by_query)
+        for subtopics in by_query:
             ordered = _within_query(subtopics, chance)
             drawn = []
             for state in ordered:
@@ -62,14 +66,7 @@ def choose_sealed(states: Iterable[ItemState], share: float, seed: int) -> list[
     return sealed
 
 
-def _shuffled(
-    things: list[dict[str, list[ItemState]]], chance: random.Random
-) -> Sequence[dict[str, list[ItemState]]]:
-    chance.shuffle(things)
-    return things
-
-
-def _within_query(subtopics: dict[str, list[ItemState]], chance: random.Random) -> list[ItemState]:
+def _within_query(subtopics: _Subtopics, chance: random.Random) -> list[ItemState]:
     groups = list(subtopics.values())
     chance.shuffle(groups)
     for group in groups:
@@ -94,13 +91,10 @@ def _sha256(value: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _order(record: Record) -> tuple[str, ...]:
-    return tuple(str(part) for part in record)
-
-
 def commitment_of(records: Iterable[Record], salt: str) -> str:
     """The commitment to these items, 64 hexadecimal digits."""
-    return _sha256({"items": sorted(records, key=_order), "salt": salt})
+    ordered = sorted(records, key=lambda record: record[:2])
+    return _sha256({"items": ordered, "salt": salt})
 
 
 def fingerprint(record: Record, salt: str) -> str:

@@ -19,7 +19,7 @@ from exampp.cli.options import (
     Style,
     TableStyle,
 )
-from exampp.cli.output import remark, show
+from exampp.cli.output import remark, show, show_several
 
 if TYPE_CHECKING:
     from exampp.records.gradebook import Gradebook
@@ -90,7 +90,10 @@ def evaluate(
         list[Path] | None, typer.Option(help="Evaluate this run file instead; repeat for several.")
     ] = None,
     official: Annotated[
-        Path | None, typer.Option(help="Correlate with this official leaderboard.")
+        Path | None,
+        typer.Option(
+            help="Correlate with this official leaderboard; tsv and csv then hold that table."
+        ),
     ] = None,
     facets: Annotated[
         FacetMode, typer.Option(help="Bank and rankings per query, per subtopic, or pooled.")
@@ -124,6 +127,7 @@ def evaluate(
     COLLECTION may be a file of graded passages; --bank then names a bank file.
     """
     from exampp.evaluate import tables
+    from exampp.formats import leaderboards
     from exampp.graded import DEFAULT_MEASURES, evaluate_gradebook
 
     opened = exampp.open_grades(collection, on_error.value)
@@ -144,25 +148,22 @@ def evaluate(
         labelling=labelling,
         compat=compat.value,
     )
-    if per_query:
-        show(tables.per_query(board), style.value)
-    else:
-        machine = style in (Style.tsv, Style.csv, Style.json)
-        show(tables.tidy(board) if machine else tables.wide(board), style.value)
+    machine = style in (Style.tsv, Style.csv, Style.json)
+    main = tables.per_query if per_query else tables.tidy if machine else tables.wide
+    shown = {"leaderboard": main(board)}
     if official:
-        _correlate(board, official, style)
+        shown["correlation"] = tables.correlations(board, leaderboards.read(official))
+    if len(shown) == 1:
+        show(shown["leaderboard"], style.value)
+    else:
+        show_several(shown, style.value)
     if qrels:
+        if labelling.needs_threshold and min_rating and len(min_rating) > 1:
+            raise exampp.InputError(
+                "these labels depend on the threshold", mend="Give one --min-rating"
+            )
         threshold = min_rating[0] if min_rating else None
         _write_qrels(book, labelling, threshold, board.facets == "subtopic", qrels)
-
-
-def _correlate(board: exampp.Leaderboard, official: Path, style: Style) -> None:
-    from exampp.evaluate import tables
-    from exampp.formats import leaderboards
-
-    if style is Style.text:
-        typer.echo()
-    show(tables.correlations(board, leaderboards.read(official)), style.value)
 
 
 def _write_qrels(

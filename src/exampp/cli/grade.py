@@ -16,7 +16,7 @@ import typer
 
 import exampp
 from exampp.cli.options import BankName, CollectionFile, Kind, Style, TableStyle
-from exampp.cli.output import remark, show
+from exampp.cli.output import remark, show_several
 from exampp.errors import Unfinished
 
 if TYPE_CHECKING:
@@ -284,7 +284,4 @@ def status(collection: CollectionFile, style: TableStyle = Style.text) -> None:
     """What the collection holds, and per grader what is done, due and failed, and why."""
     with exampp.Collection(collection) as opened:
         contents, graders = opened.contents(), opened.status()
-    show(contents, style.value)
-    if style is Style.text:
-        typer.echo()
-    show(graders, style.value)
+    show_several({"contents": contents, "graders": graders}, style.value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -9,13 +11,43 @@ import typer
 
 import exampp
 from exampp.cli.options import BankName, CollectionFile, ExportFormat, OnBadLine, UnknownPassages
-from exampp.cli.output import remark
+from exampp.cli.output import remark, show
+from exampp.cli.run import write_template
+from exampp.errors import InputError
 
 
-def init(collection: CollectionFile) -> None:
-    """Make an empty collection."""
-    exampp.Collection.create(collection).close()
-    typer.echo(f"{collection}: an empty collection. Next: exampp import {collection} FILE ...")
+def init(
+    collection: Annotated[
+        Path | None,
+        typer.Argument(metavar="[COLLECTION]", help="The collection, such as my.exam."),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="Write a commented configuration file, for exampp run.")
+    ] = None,
+) -> None:
+    """Make an empty collection, or with --config a file that describes a whole exam."""
+    if config is not None:
+        write_template(config, collection)
+        typer.echo(f"{config}: a configuration. Fill it in, then: exampp run {config}")
+    elif collection is not None:
+        exampp.Collection.create(collection).close()
+        typer.echo(f"{collection}: an empty collection. Next: exampp import {collection} FILE ...")
+    else:
+        raise InputError("what is to be made?", mend="Name a collection, or a file with --config")
+
+
+@contextmanager
+def _made_for(path: Path) -> Iterator[exampp.Collection]:
+    """The collection, made if there is none; a first import that fails leaves no file behind."""
+    fresh = not path.exists()
+    try:
+        with exampp.Collection.create(path, exist_ok=True) as opened:
+            yield opened
+    except BaseException:
+        if fresh:
+            for left in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+                left.unlink(missing_ok=True)
+        raise
 
 
 def import_(
@@ -24,7 +56,8 @@ def import_(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="Queries, passages, banks, runs, qrels, graded passages, in any known format.",
+            help="Queries, passages, banks, runs, qrels, responses, graded passages, in any known "
+            "format; a folder of texts; irds:ID for a dataset of ir_datasets.",
         ),
     ],
     kind: Annotated[
@@ -41,19 +74,45 @@ def import_(
         UnknownPassages,
         typer.Option(help="Ranked passages without a text: an error, or kept as ungraded."),
     ] = UnknownPassages.error,
+    corpus: Annotated[
+        str | None,
+        typer.Option(
+            help="Where the texts of ranked and judged passages are looked up: a file or a folder "
+            "of passages, or irds:ID."
+        ),
+    ] = None,
+    depth: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Passages of each run that are taken. [default: all; 20 with --corpus]"
+        ),
+    ] = None,
+    system: Annotated[
+        str | None, typer.Option(help="The system of responses that do not name it.")
+    ] = None,
+    passage_tokens: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Tokens of a passage of a response at most; 0: a passage a sentence."
+        ),
+    ] = 400,
 ) -> None:
     """Bring files into a collection, which is made if there is none.
 
     All files or none: after an error the collection is as it was. Importing a file again changes
     nothing; a changed text makes exactly its cells due again.
     """
-    with exampp.Collection.create(collection, exist_ok=True) as opened:
+    with _made_for(collection) as opened:
         report = opened.import_files(
             *files,
             kind=kind,
             bank=bank,
             on_error=on_error.value,
             unknown_passages=unknown_passages.value,
+            corpus=corpus,
+            depth=depth,
+            system=system,
+            passage_tokens=passage_tokens,
         )
     for file in report.files:
         typer.echo(f"{file.file}: {file.kind}, {file.records} records")
@@ -61,6 +120,8 @@ def import_(
         remark(f"skipped: {error}")
     if report.skipped:
         remark(f"{report.skipped} bad lines were skipped")
+    if report.findings.rows:
+        show(report.findings, "text")
     for thing, now in report.after.items():
         new = now - report.before[thing]
         typer.echo(f"{thing:>10}  {now:>9}" + (f"  ({new:+})" if new else ""))
@@ -74,11 +135,25 @@ def export(
     collection: CollectionFile,
     to: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write (.gz packs it).")],
     kind: Annotated[
-        ExportFormat, typer.Option("--format", help="What is written.")
-    ] = ExportFormat.workbench,
+        ExportFormat | None,
+        typer.Option("--format", help="What is written. [default: by the file's name]"),
+    ] = None,
     bank: BankName = None,
 ) -> None:
     """Write a collection, or a part of it, in a format of the field."""
     with exampp.Collection(collection) as opened:
-        count = opened.export(to, kind.value, bank=bank)
-    typer.echo(f"{to}: {kind.value}, {count} records")
+        chosen = kind.value if kind else kind_by_name(to)
+        count = opened.export(to, chosen, bank=bank)
+    typer.echo(f"{to}: {chosen}, {count} records")
+
+
+_BY_ENDING = {
+    **dict.fromkeys((".csv", ".tsv", ".yaml", ".yml"), "bank"),
+    ".run": "runs",
+    ".qrels": "judgments",
+}
+
+
+def kind_by_name(path: Path) -> str:
+    """What a file of this name is expected to hold; a workbench file if its ending says nothing."""
+    return next((_BY_ENDING[end] for end in path.suffixes if end in _BY_ENDING), "workbench")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sqlite3
 import sys
 from typing import Annotated
 
 import typer
 
 import exampp
-from exampp.cli import demo, evaluate, finetune, grade, inputs, prompts
+from exampp.cli import bank, demo, evaluate, finetune, grade, inputs, pool, prompts, run
 from exampp.errors import ExamError
 
 app = typer.Typer(
@@ -39,13 +41,16 @@ def _main(
 
 
 app.command("demo")(demo.demo)
+app.command("run")(run.run)
 app.command("init")(inputs.init)
 app.command("import")(inputs.import_)
 app.command("export")(inputs.export)
+app.command("pool")(pool.pool)
 app.command("grade")(grade.grade)
 app.command("status")(grade.status)
 app.command("finetune")(finetune.finetune)
 app.command("evaluate")(evaluate.evaluate)
+app.add_typer(bank.app, name="bank")
 app.add_typer(prompts.app, name="prompts")
 
 
@@ -57,10 +62,9 @@ def main() -> None:
         _fail(f"exampp: {error}", error.exit_code)
     except KeyboardInterrupt:
         _fail("exampp: interrupted", 130)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
     except Exception as error:
+        if (reason := environment_fault(error)) is not None:
+            _fail(f"exampp: {reason}", 1)
         if os.environ.get("EXAMPP_DEBUG"):
             raise
         _fail(
@@ -70,7 +74,19 @@ def main() -> None:
         )
 
 
+def environment_fault(error: Exception) -> str | None:
+    """What is wrong with the machine rather than with exampp or its input: a full disk, say."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'a file'}: {error.strerror}"
+    if isinstance(error, sqlite3.OperationalError):
+        return f"the collection cannot be read or written: {error}"
+    return None
+
+
 def _fail(text: str, code: int) -> None:
-    sys.stdout.flush()
-    print(text, file=sys.stderr)
+    # either stream may be closed: there is nobody to tell then
+    with contextlib.suppress(AttributeError, ValueError, OSError):
+        sys.stdout.flush()
+    with contextlib.suppress(AttributeError, ValueError, OSError):
+        print(text, file=sys.stderr)
     sys.exit(code)

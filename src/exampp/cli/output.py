@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Mapping
 
 import typer
 
@@ -15,6 +17,17 @@ def show(table: Table, style: str) -> None:
     if style in ("tsv", "csv"):
         for note in table.notes:
             remark(note)
+
+
+def show_several(tables: Mapping[str, Table], style: str) -> None:
+    """Print tables that belong together: in json as one object, in tsv and csv the last alone."""
+    if style == "json":
+        found = {name: json.loads(render(table, style)) for name, table in tables.items()}
+        sys.stdout.write(json.dumps(found, ensure_ascii=False, indent=1) + "\n")
+    elif style in ("tsv", "csv"):
+        show(list(tables.values())[-1], style)
+    else:
+        sys.stdout.write("\n".join(render(table, style) for table in tables.values()))
 
 
 def remark(text: str) -> None:

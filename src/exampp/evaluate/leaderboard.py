@@ -143,7 +143,7 @@ class Leaderboard:
         return fitting[0]
 
     def to_polars(self) -> polars.DataFrame:
-        """The rows as a data frame, those of `_overall_` at the end."""
+        """The rows as a data frame, those of `_overall_` at the end, each with who graded."""
         import polars
 
         whole, real = polars.Int64, polars.Float64
@@ -157,7 +157,11 @@ class Leaderboard:
             **dict.fromkeys(("low", "high", "ungraded", "missing_cells"), real),
         }
         rows = (asdict(row) for row in (*self.rows, *self.overall))
-        return polars.DataFrame(list(rows), schema=schema)
+        return polars.DataFrame(list(rows), schema=schema).with_columns(
+            grader=polars.lit(self.grader.name),
+            bank=polars.lit(self.bank),
+            draft=polars.lit(self.grader.is_draft),
+        )
 
     def _rows(self, column: Column) -> Iterator[Row]:
         place = {system: index for index, system in enumerate(self.column_systems)}

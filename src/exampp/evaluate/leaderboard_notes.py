@@ -34,7 +34,13 @@ class Notes:
 
     def all(self) -> tuple[str, ...]:
         """The sentences, the general ones first, each once."""
-        notes = [*self._grades(), *self._queries(), *self._cover(), *self._scores()]
+        notes = [
+            *self._grades(),
+            *self.gradebook.notes,
+            *self._queries(),
+            *self._cover(),
+            *self._scores(),
+        ]
         return tuple(dict.fromkeys(notes))
 
     def _grades(self) -> Iterator[str]:

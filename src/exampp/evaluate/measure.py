@@ -215,7 +215,7 @@ def _checked_param(name: str, key: str, value: ParamValue) -> ParamValue:
     if type(value) is not wanted or value not in CHOICES.get(key, (value,)):
         expected = " or ".join(CHOICES.get(key, ())) or _EXPECTED[wanted]
         raise InputError(f"{key} of the measure {name} must be {expected}, not {value!r}")
-    if key == "rel" and isinstance(value, int) and value < 1:
+    if key == "rel" and isinstance(value, int) and not 1 <= value < 2**15:
         raise InputError(f"rel of the measure {name} must be 1 or more, not {value}")
     if isinstance(value, float) and not (value >= 0 and (key not in _SHARES or value <= 1)):
         raise InputError(f"{key} of the measure {name} must not be {value}")

@@ -42,7 +42,7 @@ class Labelling:
     gains: Gains = "graded"
 
     def __post_init__(self) -> None:
-        if self.at_least < 1:
+        if not 1 <= self.at_least < 2**15:
             raise InputError(f"at least 1 item must reach the threshold, not {self.at_least}")
         for what, value, known in (
             ("label", self.kind, get_args(Kind)),

@@ -51,7 +51,7 @@ def wide(board: Leaderboard) -> Table:
     by_column = _rows_by_column(board)
     for column in board.columns:
         name = heading(str(column.measure), column.min_rating)
-        rows = by_column[str(column.measure), column.min_rating]
+        rows = by_column.get((str(column.measure), column.min_rating), {})
         columns += [name, "\u00b1"]
         shares = any(row.ungraded for row in rows.values())
         if shares:

@@ -9,7 +9,6 @@ same, so that an edited record is written as it now is.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.fields import FirstLines, repeated, shown
+from exampp.formats.fields import LARGEST_WEIGHT, FirstLines, repeated, shown
 from exampp.formats.lines import OnError, decode_json, encode_json, read_lines, refuse, writing
 from exampp.formats.residue import difference, restored
 from exampp.records import BankEntry, Item, item_id
@@ -164,8 +163,8 @@ def _item(entry: BankEntry, value: Json) -> Item:
         raise InputError(f"the {kind} has no text", field=f"{kind}_text")
     _belongs("query", row.query_id, entry.query_id)
     _belongs("facet", row.facet_id, entry.facet_id)
-    if row.weight is not None and not 0 <= row.weight < math.inf:
-        raise InputError("the weight is negative or infinite", field="weight")
+    if row.weight is not None and not 0 <= row.weight <= LARGEST_WEIGHT:
+        raise InputError(f"the weight is not between 0 and {LARGEST_WEIGHT:g}", field="weight")
     facet_id = row.facet_id if row.facet_id is not None else entry.facet_id
     answers = [row.gold_answers] if isinstance(row.gold_answers, str) else row.gold_answers
     own_id = getattr(row, f"{kind}_id")

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, repeated, shown
-from exampp.formats.lines import OnError, compression, open_binary, plain_name, refuse
+from exampp.formats.lines import OnError, compression, plain_name, reading, refuse
 from exampp.records import Facet, Passage, Query
 
 T = TypeVar("T")
@@ -29,15 +29,19 @@ _SECTION = 0
 
 def kind_of(path: str | Path) -> str | None:
     """`car-topics`, `car-paragraphs`, or None for a file that is not of TREC CAR."""
-    with open_binary(path) as stream:
-        head = stream.read(5)
+    try:
+        with reading(path) as stream:
+            head = stream.read(5)
+    except InputError:
+        # Readers of lines say how far a damaged file could be read.
+        head = b""
     if head[1:5] != _HEADER and not plain_name(path).endswith(".cbor"):
         return None
     # An array of three is a paragraph where there is no header that tells.
     if head[1:5] != _HEADER:
         return "car-paragraphs" if head[:1] == b"\x83" else "car-topics"
     cbor2 = _library()
-    with open_binary(path) as stream:
+    with reading(path) as stream:
         header = _decoded(cbor2.CBORDecoder(stream), path, 0)
     return "car-paragraphs" if _type(header, path) == "paragraphs" else "car-topics"
 
@@ -141,7 +145,7 @@ class _Forward(io.BufferedReader):
 def _items(path: str | Path, types: set[str]) -> Iterator[tuple[int, Any]]:
     """The elements of a file, counted from 1."""
     cbor2 = _library()
-    with open_binary(path) as raw:
+    with reading(path) as raw:
         stream: Any = _Forward(raw, 1 << 20) if compression(Path(path)) else raw  # type: ignore[arg-type]
         decoder = cbor2.CBORDecoder(stream, read_size=1)
         first = _decoded(decoder, path, 0)

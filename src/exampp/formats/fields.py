@@ -10,6 +10,10 @@ from pathlib import Path
 from exampp.errors import InputError, Repeated
 
 
+LARGEST_WEIGHT = 1e9
+"""Of an item: sums of weights stay exact enough below it."""
+
+
 def shown(value: object, limit: int = 60) -> str:
     """The value as it may stand in a message: quoted, on one line, cut where it is long."""
     text = value if isinstance(value, str) else str(value)

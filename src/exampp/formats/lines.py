@@ -67,12 +67,31 @@ def compression(path: Path) -> str:
 def _decompressed(path: Path) -> IO[bytes]:
     kind = compression(path)
     if kind == "gz":
-        return io.BufferedReader(gzip.GzipFile(path, "rb"), 1 << 20)
+        return io.BufferedReader(_Gzip(path), 1 << 20)
     if kind == "xz":
         return lzma.open(path, "rb")
     if kind == "zst":
         return io.BufferedReader(_Zstd(path), 1 << 20)
     return path.open("rb")
+
+
+class _Gzip(io.RawIOBase):
+    """A gzip file that gives out all there is before it says that it is cut off."""
+
+    def __init__(self, path: Path) -> None:
+        self._source = gzip.GzipFile(path, "rb")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        found = self._source.read1(len(buffer))
+        buffer[: len(found)] = found
+        return len(found)
+
+    def close(self) -> None:
+        self._source.close()
+        super().close()
 
 
 class _Zstd(io.RawIOBase):
@@ -137,9 +156,17 @@ def existing_file(path: str | Path) -> Path:
     return path
 
 
-def open_binary(path: str | Path) -> IO[bytes]:
-    """The file's bytes, unpacked, for formats without lines; refusals as in `existing_file`."""
-    return _decompressed(existing_file(path))
+@contextmanager
+def reading(path: str | Path) -> Iterator[IO[bytes]]:
+    """The file's bytes, unpacked, for formats without lines; refusals as in `read_lines`."""
+    path = existing_file(path)
+    try:
+        with _decompressed(path) as stream:
+            yield stream
+    except Exception as error:
+        if not isinstance(error, _READ_FAULTS) and type(error).__name__ != "ZstdError":
+            raise
+        raise _damaged(path, None, error) from None
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:

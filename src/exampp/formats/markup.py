@@ -155,6 +155,8 @@ def _html(text: str) -> Iterator[Block]:
     reducer = _Reducer(text)
     reducer.feed(text)
     reducer.close()
+    if len(reducer.texts) > 1 and not reducer.texts[-1].strip():
+        del reducer.texts[-1], reducer.starts[-1]
     bounds = pairwise([*reducer.starts, len(text)])
     for words, (start, end) in zip(reducer.texts, bounds, strict=True):
         yield Block(" ".join(words.split()), text[start:end])
@@ -164,9 +166,14 @@ def _html(text: str) -> Iterator[Block]:
 
 _FENCE = re.compile(r" {0,3}(```+|~~~+)")
 _LINE_MARKS = re.compile(r"^\s*(?:>\s?)*\s*(?:#{1,6}\s+|[-*+]\s+(?:\[[ xX]\]\s+)?)?")
-_TABLE_RULE = re.compile(r"^\s*\|?(?:\s*:?-{2,}:?\s*\|?)+\s*$")
+_TABLE_RULE = re.compile(r"^\s*(?:\|\s*)?:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
+_RULE = re.compile(r"^\s*\|?(?:\s*:?-{2,}:?\s*\|?)+\s*$")
 _RULE = re.compile(r"^\s*(?:[-*_]\s*){3,}$|^\s*=+\s*$")
 _DEFINITION = re.compile(r"^ {0,3}\[[^\]]+\]:\s+\S+")
+_HIDDEN = 0xF0000
+"""Escaped characters are moved here (private use) while marks are taken away."""
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+_SHOWN = {_HIDDEN + code: chr(code) for code in range(128)}
 _INLINE: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"!\[([^\]]*)\]\([^)]*\)"), r"\1"),
     (re.compile(r"\[([^\]]+)\]\([^)]*\)"), r"\1"),
@@ -180,7 +187,6 @@ _INLINE: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?<![\w*])\*(?=[^\s*])([^*]+?)(?<=\S)\*(?![\w*])"), r"\1"),
     (re.compile(r"(?<!\w)_(?=[^\s_])([^_]+?)(?<=\S)_(?!\w)"), r"\1"),
     (re.compile(r"~~(?=\S)(.+?)(?<=\S)~~"), r"\1"),
-    (re.compile(r"\\([\\`*_{}\[\]()#+.!|>~-])"), r"\1"),
 )
 
 
@@ -223,10 +229,10 @@ def _reduced(source: str) -> str:
         if bare.count("|") > 1:
             bare = " ".join(cell.strip() for cell in bare.strip().strip("|").split("|"))
         kept.append(bare.strip())
-    words = "\n".join(line for line in kept if line)
+    words = _ESCAPED.sub(lambda found: chr(_HIDDEN + ord(found[1])), "\n".join(filter(None, kept)))
     for pattern, left in _INLINE:
         words = pattern.sub(left, words)
-    return unescape(words).strip()
+    return unescape(words).translate(_SHOWN).strip()
 
 
 KINDS: Mapping[str, Callable[[str], Iterator[Block]]] = {

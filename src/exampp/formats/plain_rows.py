@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from exampp.errors import InputError
-from exampp.formats.fields import real, shown
+from exampp.formats.fields import LARGEST_WEIGHT, real, shown
 from exampp.records import BankEntry, Item, item_id
 
 KINDS = ("question", "nugget")
@@ -45,8 +45,9 @@ def item_of(row: Row) -> Item:
         raise InputError("the item has no query id", field="query_id")
     kind, text = _kind_and_text(row)
     weight = real(row.cells.get("weight", "").strip() or "1", "weight")
-    if weight < 0:
-        raise InputError(f"the weight {weight:g} is negative", field="weight")
+    if not 0 <= weight <= LARGEST_WEIGHT:
+        what = f"the weight {weight:g} is not between 0 and {LARGEST_WEIGHT:g}"
+        raise InputError(what, field="weight")
     facet_id = row.cells.get("facet_id") or None
     own_id = row.cells.get("item_id") or item_id(query_id, text, facet_id)
     return Item(own_id, query_id, text, kind, facet_id, row.answers, weight)

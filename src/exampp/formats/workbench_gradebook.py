@@ -12,10 +12,6 @@ import numpy as np
 from exampp.errors import InputError
 from exampp.formats.lines import OnError, decode_json, read_lines, refuse
 from exampp.formats.workbench import (
-    DirectJson,
-    MarkedLine,
-    MarkedPassageJson,
-    MarksJson,
     check_new_passage,
     check_new_query,
     direct_grade,
@@ -24,6 +20,7 @@ from exampp.formats.workbench import (
     marks,
     repeated,
 )
+from exampp.formats.workbench_json import DirectJson, MarkedLine, MarkedPassageJson, MarksJson
 from exampp.records import (
     BankEntry,
     GraderIdentity,

@@ -20,13 +20,22 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from exampp.errors import InputError, Unfinished
+from exampp.errors import CollectionBusy, InputError, Unfinished
 from exampp.grade.asking import Asker
 from exampp.grade.reading import Reader, Reading
 from exampp.llm.base import Ask, Grader, Reply
 from exampp.prompts import Prompt
 from exampp.records import Grade, GraderIdentity, Outcome, State
-from exampp.store.cells import Cell, Due, Exam, copy_grade, due, due_of_query, query_order
+from exampp.store.cells import (
+    SELECTIONS,
+    Cell,
+    Due,
+    Exam,
+    copy_grade,
+    due,
+    due_of_query,
+    query_order,
+)
 from exampp.store.connection import transaction
 from exampp.store.grades import GradeRow, find_grader, grade_row, put_grader, put_grades
 from exampp.store.runs import Spent, claim, holders, release, renew, start_run, update_run
@@ -100,6 +109,10 @@ class GradingRun:
         select: str = "due",
         max_failures: int = MAX_FAILURES,
     ) -> None:
+        if select not in SELECTIONS:
+            raise InputError(f"select is {select!r}", mend=f"Give one of {', '.join(SELECTIONS)}")
+        if exam.depth < 1 or exam.depth >= 2**31 or max_failures < 1:
+            raise InputError("depth and max_failures are at least 1, and no astronomical number")
         self.connection = connection
         self.grading = grading
         self.exam = exam
@@ -298,13 +311,22 @@ class GradingRun:
 
     def _commit(self, key: int) -> None:
         finished = [query for query, count in self._open.items() if not count]
+        while True:
+            try:
+                self._write(key, finished)
+                break
+            except CollectionBusy:
+                # what was answered may have been paid for: wait as long as the other writer takes
+                continue
+        self._rows.clear()
+        self._copies.clear()
+        for query in finished:
+            del self._open[query]
+
+    def _write(self, key: int, finished: list[int]) -> None:
         with transaction(self.connection):
             put_grades(self.connection, self._rows)
             for twin, cells in self._copies:
                 copy_grade(self.connection, key, twin, cells)
             renew(self.connection, key, self._owner)
             release(self.connection, key, self._owner, finished)
-        self._rows.clear()
-        self._copies.clear()
-        for query in finished:
-            del self._open[query]

@@ -39,7 +39,7 @@ def grading_status(connection: sqlite3.Connection, depth: int = DEPTH) -> list[G
         GraderStatus(
             identity,
             bank,
-            dict(state_counts(connection, key)),
+            dict(state_counts(connection, key, bank)),
             sum(
                 len(one.cells)
                 for one in due(connection, key, exam_of(connection, identity, bank, depth))

@@ -96,9 +96,7 @@ def _json_ids(path: Path, head: bytes) -> Callable[[bytes, int], bytes]:
 
     The id is under the same key in every line, the one that the first line has.
     """
-    fields = decode_json(head, OBJECT, path, 1)
-    identifier(fields, passages.ID_KEYS)
-    key = key_of(fields, passages.ID_KEYS) or ""
+    key = key_of(decode_json(head, OBJECT, path, 1), passages.ID_KEYS) or passages.ID_KEYS[0]
     starts = re.compile(
         rb'\s*\{\s*"%s"\s*:\s*(?:"([^"\\]*)"|(-?[0-9][0-9.eE+-]*))\s*[,}]' % re.escape(key.encode())
     ).match

@@ -57,7 +57,9 @@ def take_responses(
 
     count = 0
     for batch in batches(rows()):
-        passages = {passage.passage_id: passage for _, _, passage in reversed(batch)}
+        passages: dict[str, Passage] = {}
+        for _, _, passage in batch:
+            passages.setdefault(passage.passage_id, passage)
         known = with_text(connection, list(passages))
         put_passages(connection, [passages[key] for key in passages if key not in known])
         count += stage(connection, places, ((ranked, residue) for ranked, residue, _ in batch))
@@ -71,9 +73,10 @@ def _ranked(response: Response, parts: list[Segment]) -> Iterator[tuple[Ranked, 
             f"{shown(response.query_id)} is empty"
         )
     # a text that comes twice in a response keeps its first place
-    distinct = {passage_id(part.text): part for part in reversed(parts)}
-    kept = [(key, part) for key, part in reversed(distinct.items())]
-    for rank, (key, part) in enumerate(kept, 1):
+    distinct: dict[str, Segment] = {}
+    for part in parts:
+        distinct.setdefault(passage_id(part.text), part)
+    for rank, (key, part) in enumerate(distinct.items(), 1):
         residue = {"set": {"citations": list(part.citations)}} if part.citations else None
         markup = {"markup": part.markup} if part.markup else {}
         yield (

@@ -66,6 +66,7 @@ class Gradebook:
     `systems` lists every system in order of first appearance. `bank` names the bank;
     `bank_is_graded_items` tells that no bank was at hand, so that it was taken to be the items
     that occur among the grades. `pending` counts cells by the state that kept them from a grade.
+    `notes` are sentences that belong under whatever is made of it.
     """
 
     grader: GraderIdentity
@@ -74,3 +75,4 @@ class Gradebook:
     systems: tuple[str, ...]
     bank_is_graded_items: bool = False
     pending: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()

@@ -45,7 +45,8 @@ class Table:
     ) -> Table:
         """A table from plain lists; a column may be given by its heading alone."""
         named = tuple(c if isinstance(c, Column) else Column(c) for c in columns)
-        return cls(named, tuple(tuple(row) for row in rows), caption, tuple(notes))
+        cleaned = tuple(_clean(note) for note in notes)
+        return cls(named, tuple(tuple(row) for row in rows), _clean(caption), cleaned)
 
 
 def render(table: Table, style: str) -> str:
@@ -62,8 +63,12 @@ def _shown(value: Value, decimals: int) -> str:
         return UNDEFINED
     if isinstance(value, float):
         return f"{value:.{decimals}f}"
-    # control characters of untrusted text must not reach a terminal
-    return "".join(c if unicodedata.category(c)[0] != "C" else "\ufffd" for c in str(value))
+    return _clean(str(value))
+
+
+def _clean(text: str) -> str:
+    """The text without control characters: untrusted text must not steer a terminal."""
+    return "".join(c if unicodedata.category(c)[0] != "C" else "\ufffd" for c in text)
 
 
 def _cells(table: Table) -> list[list[str]]:

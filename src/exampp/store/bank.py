@@ -79,7 +79,8 @@ def retire_unmentioned(connection: sqlite3.Connection, edit: Edit) -> Retired:
         return Retired(0, 0)
     left_out = connection.execute(
         "SELECT i.item, i.version, i.weight, i.answers FROM item i WHERE i.active "
-        "AND (i.bank, i.query, i.facet, i.kind) IN (SELECT bank, query, facet, kind FROM mentioned) "
+        "AND (i.bank, i.query, i.facet, i.kind) IN "
+        "(SELECT bank, query, facet, kind FROM mentioned) "
         "AND i.item NOT IN (SELECT item FROM mentioned) AND 'import' = (SELECT e.operation "
         "FROM item_edit e WHERE e.item = i.item ORDER BY e.edit DESC LIMIT 1)"
     ).fetchall()
@@ -250,6 +251,16 @@ def put_query_items(connection: sqlite3.Connection, edit: Edit) -> None:
         known = _new_item(connection, bank, query, query_id, "query") if item is None else item
         version = put_version(connection, known, text)
         append_edit(connection, known, "import", version, 1.0, "[]", True, edit)
+
+
+def has_items_without_text(connection: sqlite3.Connection, name: str, kind: str) -> bool:
+    """Whether a bank holds items that are known from grades alone, their text never imported."""
+    found = connection.execute(
+        "SELECT 1 FROM item i JOIN bank b USING (bank) JOIN item_version v USING (version) "
+        "WHERE b.name = ? AND i.kind = ? AND i.active AND v.text IS NULL LIMIT 1",
+        (name, kind),
+    )
+    return found.fetchone() is not None
 
 
 def bank_names(connection: sqlite3.Connection, kind: str) -> list[str]:

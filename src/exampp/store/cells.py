@@ -149,8 +149,8 @@ def _known(
     of_query = "AND i.query = :query AND q.text IS json_extract(g.detail, '$.query')"
     rows = connection.execute(
         "SELECT g.item_version, g.passage_version, g.state, p.hash, v.text, i.answers "
-        "FROM item_version v JOIN item i USING (item) JOIN query q USING (query) JOIN grade g ON g.grader = :grader "
-        "AND g.item_version = v.version "
+        "FROM item_version v JOIN item i USING (item) JOIN query q USING (query) "
+        "JOIN grade g ON g.grader = :grader AND g.item_version = v.version "
         "JOIN passage_version p ON p.version = g.passage_version "
         f"WHERE v.text IN (SELECT value FROM json_each(:texts)) "
         f"{of_query if exam.by_query else ''}",

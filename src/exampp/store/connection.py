@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,7 +37,7 @@ def connect(path: str | Path, *, create: bool = False) -> sqlite3.Connection:
     if not fresh and not is_collection(path):
         raise InputError("is not an exampp collection", file=path)
     try:
-        connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+        connection = _open(path)
     except sqlite3.OperationalError as error:
         raise InputError(f"cannot be opened ({error})", file=path) from None
     try:
@@ -52,12 +53,28 @@ def connect(path: str | Path, *, create: bool = False) -> sqlite3.Connection:
     return connection
 
 
+def _open(path: Path) -> sqlite3.Connection:
+    """A connection; one that only reads where folder or file cannot be written."""
+    if path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        # without a journal beside it, a file that nobody can change may be read as it is
+        waiting = Path(f"{path}-wal")
+        lone = not (waiting.exists() and waiting.stat().st_size)
+        uri = f"{path.resolve().as_uri()}?mode=ro" + ("&immutable=1" if lone else "")
+        return sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+    return sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+
+
 def _prepare(connection: sqlite3.Connection, path: Path, fresh: bool) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
     if fresh:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     elif connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+        # a process that was killed while it made the collection leaves an empty database
+        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            migrate(connection)
+            return
         raise InputError("is an SQLite file, but not an exampp collection", file=path)
     connection.execute("PRAGMA synchronous = FULL")
     version = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -92,6 +109,8 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     try:
         connection.execute("BEGIN IMMEDIATE")
     except sqlite3.OperationalError as error:
+        if "readonly" in str(error):
+            raise InputError("cannot be written", file=_file_of(connection)) from None
         raise _busy(_file_of(connection)) if "locked" in str(error) else error from None
     try:
         yield

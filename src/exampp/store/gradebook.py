@@ -11,6 +11,7 @@ import numpy as np
 
 from exampp.errors import InputError
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
+from exampp.store.bank import has_items_without_text
 from exampp.store.grades import StoredGrader, state_counts
 from exampp.store.inputs import members
 from exampp.store.splits import PARTS, newest_split
@@ -39,7 +40,7 @@ def read_gradebook(
         )
     }
     queries = connection.execute("SELECT query, query_id FROM query ORDER BY query").fetchall()
-    pending = dict(state_counts(connection, grader.key))
+    pending = dict(state_counts(connection, grader.key, bank))
     pending.pop("graded", None)
     return Gradebook(
         grader=grader.identity,
@@ -49,6 +50,7 @@ def read_gradebook(
             for query, query_id in queries
         ),
         systems=systems,
+        bank_is_graded_items=has_items_without_text(connection, bank, grader.identity.kind),
         pending=pending,
     )
 

@@ -194,9 +194,18 @@ def append_decision(
     )
 
 
-def state_counts(connection: sqlite3.Connection, grader: int) -> Mapping[str, int]:
-    """How many cells of a grader are in each state, by the state's name in lower case."""
+def state_counts(
+    connection: sqlite3.Connection, grader: int, bank: str | None = None
+) -> Mapping[str, int]:
+    """How many cells of a grader are in each state, by the state's name in lower case.
+
+    Only cells of today's texts count, and only those of `bank` where one is given.
+    """
     rows = connection.execute(
-        "SELECT state, count(*) FROM grade WHERE grader = ? GROUP BY state", (grader,)
+        "SELECT g.state, count(*) FROM item i JOIN bank b USING (bank) "
+        "JOIN grade g ON g.grader = :grader AND g.item_version = i.version "
+        "JOIN passage p ON p.version = g.passage_version "
+        "WHERE i.active AND (:bank IS NULL OR b.name = :bank) GROUP BY g.state",
+        {"grader": grader, "bank": bank},
     )
     return {State(state).name.lower(): count for state, count in rows}

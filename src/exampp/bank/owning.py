@@ -1,0 +1,379 @@
+"""A bank in a collection: looking at it, editing it, its history, its sealed part."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from exampp.bank import sealed_file, tables
+from exampp.bank.applying import changes_to_apply
+from exampp.bank.changes import (
+    Change,
+    Place,
+    Version,
+    added,
+    changes_of,
+    difference,
+    edited,
+    find,
+    place,
+    steps,
+    version_in,
+    version_of,
+)
+from exampp.bank.lint import lint
+from exampp.bank.splitting import choose_sealed, commitment_of, record_of
+from exampp.errors import InputError
+from exampp.formats import bank as workbench_bank
+from exampp.formats import banks, plain_bank
+from exampp.formats.fields import shown
+from exampp.formats.lines import plain_name, read_text
+from exampp.records import BankEntry
+from exampp.report.table import Table
+from exampp.store.bank import Edit, read_bank
+from exampp.store.bank_history import (
+    NEWEST,
+    ItemState,
+    Logged,
+    Step,
+    append_steps,
+    bank_counts,
+    known_queries,
+    last_edit,
+    log,
+    states,
+)
+from exampp.store.connection import transaction
+from exampp.store.inputs import query_keys
+from exampp.store.splits import PARTS, Split, newest_split, put_split
+
+NOW = "now"
+_PLAIN = (".csv", ".tsv", ".yaml", ".yml")
+_LISTED = 10
+_SALT_BYTES = 32
+
+
+def list_banks(connection: sqlite3.Connection) -> Table:
+    """The banks of a collection: how much of what they hold, and what is sealed."""
+    counts = bank_counts(connection)
+    splits = {one.bank: newest_split(connection, one.bank) for one in counts}
+    return tables.list_table(counts, splits)
+
+
+@dataclass(frozen=True, slots=True)
+class Bank:
+    """One bank of a collection, by its name."""
+
+    connection: sqlite3.Connection
+    name: str
+
+    # ---- looking ---------------------------------------------------------------------------------
+
+    def show(self, query_id: str | None = None, *, part: str | None = None) -> Table:
+        """The items of the bank, or of one query, retired ones too; `part` leaves only one part."""
+        found = self._states()
+        if query_id is not None:
+            found = [state for state in found if state.query_id == query_id]
+            if not found:
+                raise InputError(f"the bank {self.name!r} has no items of query {shown(query_id)}")
+        sealed = self._sealed()
+        if part is not None:
+            split_keys = self._split().items
+            found = [s for s in found if (s.key in split_keys) == (checked_part(part) == "sealed")]
+        return tables.show_table(found, sealed)
+
+    def lint(self) -> Table:
+        """What is likely wrong with the bank, each finding with its item."""
+        self._states()
+        return tables.lint_table(lint(self._entries(), known_queries(self.connection)))
+
+    def log(
+        self, query_id: str | None = None, item: str | None = None, last: int | None = None
+    ) -> Table:
+        """The edits of the bank, newest last: all, of one query, of one item, or the last few."""
+        wanted = None if item is None else place(find(self._states(), item, query_id))
+        found = [
+            logged
+            for logged in log(self.connection, self.name)
+            if query_id in (None, logged.after.query_id) and wanted in (None, place(logged.after))
+        ]
+        return tables.log_table(found if last is None else found[max(0, len(found) - last) :])
+
+    def diff(self, one: str, other: str = NOW) -> Table:
+        """What changed from one state to another.
+
+        A state is an edit's number, a date or time (ISO 8601, UTC), `now`, or the name of a bank.
+        """
+        changes = difference(self._at(one), self._at(other))
+        return tables.changes_table(changes, f"{self.name}: from {one} to {other}")
+
+    # ---- editing ---------------------------------------------------------------------------------
+
+    def add(self, new: ItemState, edit: Edit) -> Table:
+        """Add an item; its id is made from its text unless it has one."""
+        with transaction(self.connection):
+            self._check_query(new.query_id)
+            made = added(states(self.connection, self.name), new)
+            self._append([Step("add", made)], edit)
+        return tables.changes_table([Change("add", None, made)])
+
+    def edit(
+        self, operation: str, item: str, values: Sequence[str], edit: Edit, query_id: str | None
+    ) -> Table:
+        """Reword, retire, restore or weigh an item, or set its key."""
+        with transaction(self.connection):
+            state = find(self._states(), item, query_id)
+            after = edited(state, operation, values)
+            self._append([Step(operation, after)], edit)
+        return tables.changes_table([Change(operation, state, after)])
+
+    def apply(
+        self,
+        path: Path,
+        edit: Edit,
+        *,
+        retire_missing: bool = False,
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> Table:
+        """Make what people changed in an exported file edits of the bank; the table lists them.
+
+        InputError where the bank changed since the export, with what changed, and where the file
+        does not say what it was exported from; with `force` the changes of both stand, and the
+        file's where they meet.
+        """
+        entries = list(banks.read(path))
+        with transaction(self.connection):
+            current = states(self.connection, self.name)
+            base = self._base(path, current, force)
+            try:
+                changes = changes_to_apply(base, current, entries, retire_missing=retire_missing)
+                for change in changes:
+                    self._check_query(change.state.query_id)
+            except InputError as error:
+                raise error.at(path) from None
+            if not dry_run:
+                self._append(steps(changes), edit)
+        return tables.changes_table(changes)
+
+    def _base(self, path: Path, current: list[ItemState], force: bool) -> list[ItemState]:
+        """The state that the file was written from."""
+        written = version_in(read_text(path))
+        now = self._version(current)
+        if written is None:
+            if force:
+                return current
+            raise InputError(
+                "the file does not say which state of the bank it was written from",
+                file=path,
+                mend="Edit a file of exampp bank export, or apply it with --force",
+            )
+        if written.bank != self.name:
+            raise InputError(
+                f"the file was written from the bank {written.bank!r}, not {self.name!r}",
+                file=path,
+                mend=f"Name it with --bank {written.bank}",
+            )
+        if written == now:
+            return current
+        base = states(self.connection, self.name, written.number)
+        is_known = version_of(self.name, written.number, base).digest == written.digest
+        if not force:
+            raise self._conflict(path, written, is_known)
+        return base if is_known else current
+
+    def _conflict(self, path: Path, written: Version, is_known: bool) -> InputError:
+        if not is_known:
+            return InputError(
+                "the file was written from another collection, or from a bank with another history",
+                file=path,
+                mend="Export the bank anew, or apply the file with --force",
+            )
+        edits = list(log(self.connection, self.name, written.number))
+        listed = "".join(f"\n  {_brief(logged)}" for logged in edits[-_LISTED:])
+        times = "once" if len(edits) == 1 else f"{len(edits)} times"
+        return InputError(
+            f"the bank was edited {times} since the file was written; export it anew, or let both "
+            f"stand with --force:{listed}",
+            file=path,
+        )
+
+    def revert(self, to: str, edit: Edit, *, dry_run: bool = False) -> Table:
+        """Append the edits that restore the bank as it was after edit `to`, or at a time.
+
+        What was added since is retired; nothing is deleted, so that this can be reverted, too.
+        """
+        with transaction(self.connection):
+            now = self._states()
+            then = {place(state): state for state in self._moment(to)}
+            wanted = [then.get(place(state), replace(state, active=False)) for state in now]
+            pairs = list(zip(now, wanted, strict=True))
+            changes = [change for pair in pairs for change in changes_of(*pair)]
+            if not dry_run:
+                self._append([Step("revert", then) for now, then in pairs if then != now], edit)
+        return tables.changes_table(changes)
+
+    # ---- sealing ---------------------------------------------------------------------------------
+
+    def split(self, share: float, seed: int, edit: Edit, *, again: bool = False) -> Table:
+        """Seal a share of the active items and commit to them; the table counts both parts."""
+        with transaction(self.connection):
+            known = newest_split(self.connection, self.name)
+            if known is not None and not again:
+                raise InputError(
+                    f"the bank {self.name!r} was split at {known.edit.at} (commitment "
+                    f"{known.commitment})",
+                    mend="Keep that split, or make a new one with --again",
+                )
+            active = [s for s in self._states() if s.active and s.text is not None]
+            sealed = choose_sealed(active, share, seed)
+            salt = secrets.token_hex(_SALT_BYTES)
+            commitment = commitment_of(map(record_of, sealed), salt)
+            number = last_edit(self.connection, self.name)
+            keys = [state.key for state in sealed if state.key is not None]
+            seal = (salt, commitment)
+            put_split(self.connection, self.name, share, seed, seal, number, keys, edit)
+        return tables.split_table(active, frozenset(keys), commitment)
+
+    def export(self, path: Path, part: str | None = None) -> int:
+        """Write the bank, or one part of it, to a file; returns the number of items.
+
+        CSV, TSV and YAML carry every id and the version of the bank, to be edited and applied.
+        Other names give a workbench bank. The sealed part is always one, with its seal, and holds
+        the items as they were sealed.
+        """
+        plain = plain_name(path).endswith(_PLAIN)
+        if part is not None and checked_part(part) == "sealed":
+            if plain:
+                raise InputError(
+                    "the sealed part goes to a file of JSON-lines, with its seal", file=path
+                )
+            return self._export_sealed(path)
+        current = self._states()
+        entries = self._entries()
+        if part is not None:
+            entries = self._public(entries, current)
+        if plain and part is None:
+            remark = self._version(current).remark
+            plain_bank.write(path, entries, ids=True, remark=remark)
+        else:
+            (plain_bank if plain else workbench_bank).write(path, entries)
+        return sum(len(entry.items) for entry in entries)
+
+    def _export_sealed(self, path: Path) -> int:
+        split = self._split()
+        then = states(self.connection, self.name, split.edit_number)
+        sealed = [state for state in then if state.key in split.items]
+        entries = sealed_file.sealed_entries(sealed, self._entries())
+        sealed_file.write(path, entries, self.name, split.salt, split.commitment)
+        return len(sealed)
+
+    def _public(self, entries: list[BankEntry], current: list[ItemState]) -> list[BankEntry]:
+        split = self._split()
+        secret = {place(state) for state in current if state.key in split.items}
+        kept = [
+            replace(
+                entry,
+                items=tuple(i for i in entry.items if Place(i.query_id, i.item_id) not in secret),
+            )
+            for entry in entries
+        ]
+        return [entry for entry in kept if entry.items]
+
+    # ---- parts -----------------------------------------------------------------------------------
+
+    def _states(self) -> list[ItemState]:
+        found = states(self.connection, self.name)
+        if not found:
+            names = ", ".join(dict.fromkeys(one.bank for one in bank_counts(self.connection)))
+            raise InputError(
+                f"the collection has no bank {self.name!r}",
+                mend=f"It has {names}" if names else "Import one: exampp import",
+            )
+        return found
+
+    def _entries(self) -> list[BankEntry]:
+        return list(read_bank(self.connection, self.name))
+
+    def _version(self, current: list[ItemState]) -> Version:
+        return version_of(self.name, last_edit(self.connection, self.name), current)
+
+    def _append(self, made: Sequence[Step], edit: Edit) -> None:
+        append_steps(self.connection, self.name, made, edit)
+
+    def _check_query(self, query_id: str) -> None:
+        if query_id not in query_keys(self.connection):
+            raise InputError(
+                f"query {shown(query_id)} is not in the collection",
+                field="query_id",
+                mend="Import the queries first",
+            )
+
+    def _sealed(self) -> frozenset[int]:
+        split = newest_split(self.connection, self.name)
+        return split.items if split else frozenset()
+
+    def _split(self) -> Split:
+        split = newest_split(self.connection, self.name)
+        if split is None:
+            raise InputError(
+                f"the bank {self.name!r} has no sealed part", mend="Seal one: exampp bank split"
+            )
+        return split
+
+    def _at(self, moment: str) -> list[ItemState]:
+        """The state of this bank at a moment, or of the bank of that name as it is now."""
+        if moment in {one.bank for one in bank_counts(self.connection)}:
+            return states(self.connection, moment)
+        return self._moment(moment)
+
+    def _moment(self, moment: str) -> list[ItemState]:
+        self._states()
+        if moment == NOW:
+            return states(self.connection, self.name, NEWEST)
+        if moment.isdecimal():
+            number, last = int(moment), last_edit(self.connection, self.name)
+            if number > last:
+                raise InputError(f"there is no edit {number}; the last of the bank is {last}")
+            return states(self.connection, self.name, number)
+        number = last_edit(self.connection, self.name, _end_of(moment))
+        return states(self.connection, self.name, number)
+
+
+def checked_part(part: str) -> str:
+    """The part, if a bank has one of that name; InputError otherwise."""
+    if part not in PARTS:
+        raise InputError(f"{part!r} is no part of a bank", mend=f"Parts are {', '.join(PARTS)}")
+    return part
+
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+def _end_of(moment: str) -> str:
+    """The last second that belongs to a date or time, as edits are stamped."""
+    try:
+        found = datetime.fromisoformat(moment)
+    except ValueError:
+        raise InputError(
+            f"{shown(moment)} is no edit, date or bank",
+            mend="Give an edit's number (exampp bank log), a date such as 2026-11-20, now, or the "
+            "name of a bank",
+        ) from None
+    if _DAY.fullmatch(moment):
+        found += timedelta(days=1, seconds=-1)
+    found = found if found.tzinfo else found.replace(tzinfo=UTC)
+    return found.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def _brief(logged: Logged) -> str:
+    what = tables.what_changed(logged)
+    return (
+        f"{logged.number}: {logged.operation} {logged.after.item_id} by {logged.edit.author} "
+        f"({what})"
+    )

@@ -1,0 +1,127 @@
+"""What the commands of a bank print."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from exampp.bank.changes import Change, changes_of
+from exampp.bank.lint import WHY, Finding
+from exampp.bank.splitting import Fault
+from exampp.report.table import Column, Table, Value
+from exampp.store.bank_history import BankCount, ItemState, Logged
+from exampp.store.splits import Split
+
+
+def list_table(counts: Iterable[BankCount], splits: Mapping[str, Split | None]) -> Table:
+    """One row per bank and kind of item."""
+    rows: list[tuple[Value, ...]] = []
+    for one in counts:
+        split = splits.get(one.bank)
+        sealed = len(split.items) if split else 0
+        rows.append((one.bank, one.kind, one.queries, one.active, one.retired, sealed))
+    notes = [
+        f"{bank} was split by {split.edit.author} at {split.edit.at}; commitment {split.commitment}"
+        for bank, split in splits.items()
+        if split
+    ]
+    return Table.of(
+        ["bank", "kind", "queries", "items", "retired", "sealed in bank"], rows, notes=notes
+    )
+
+
+def show_table(states: Iterable[ItemState], sealed: frozenset[int]) -> Table:
+    """One row per item, with what people own of it."""
+    rows = [
+        (
+            state.query_id,
+            state.facet_id or "",
+            state.item_id,
+            state.kind,
+            state.text or "",
+            " | ".join(state.answers),
+            state.weight,
+            _status(state, sealed),
+        )
+        for state in states
+    ]
+    heads = ["query", "subtopic", "item", "kind", "text", "key"]
+    return Table.of([*heads, Column("weight", 2), Column("status")], rows)
+
+
+def _status(state: ItemState, sealed: frozenset[int]) -> str:
+    if not state.active:
+        return "retired"
+    return "sealed" if state.key in sealed else "active"
+
+
+def changes_table(changes: Iterable[Change], caption: str = "") -> Table:
+    """One row per respect in which an item differs."""
+    rows = [
+        (change.state.query_id, change.state.item_id, change.operation, *change.values)
+        for change in changes
+    ]
+    return Table.of(["query", "item", "change", "before", "after"], rows, caption)
+
+
+def log_table(edits: Iterable[Logged]) -> Table:
+    """One row per edit, in the order given."""
+    rows = [
+        (
+            logged.number,
+            logged.edit.at,
+            logged.edit.author,
+            logged.operation,
+            logged.after.query_id,
+            logged.after.item_id,
+            what_changed(logged),
+            logged.edit.reason,
+        )
+        for logged in edits
+    ]
+    heads = ["edit", "at", "author", "operation", "query", "item", "what", "reason"]
+    return Table.of(heads, rows)
+
+
+def what_changed(logged: Logged) -> str:
+    """An edit in words: the text of a new item, or every value before and after."""
+    if logged.before is None:
+        return logged.after.text or ""
+    parts = []
+    for change in changes_of(logged.before, logged.after):
+        before, after = change.values
+        if change.operation in ("retire", "restore"):
+            parts.append(f"{change.operation}d: {before or after}")
+        else:
+            parts.append(f"{before or '(none)'} -> {after or '(none)'}")
+    return "; ".join(parts)
+
+
+def lint_table(findings: Sequence[Finding]) -> Table:
+    """One row per finding; the notes count them by rule."""
+    rows = [
+        (found.rule, found.query_id, found.item_id, found.text, found.detail, WHY[found.rule])
+        for found in findings
+    ]
+    counts = Counter(found.rule for found in findings)
+    notes = [f"{counts[rule]} {rule}: {why}" for rule, why in WHY.items() if rule in counts]
+    heads = ["rule", "query", "item", "text", "detail", "why it matters"]
+    return Table.of(heads, rows, notes=notes or ["nothing was found"])
+
+
+def split_table(states: Iterable[ItemState], sealed: frozenset[int], commitment: str) -> Table:
+    """One row per query: how many items are public and how many sealed."""
+    counts: dict[str, list[int]] = {}
+    for state in states:
+        if state.active:
+            counts.setdefault(state.query_id, [0, 0])[state.key in sealed] += 1
+    rows: list[tuple[Value, ...]] = [(query, *pair) for query, pair in counts.items()]
+    total = [sum(pair[part] for pair in counts.values()) for part in (0, 1)]
+    notes = [f"{total[0]} items are public, {total[1]} are sealed", f"commitment {commitment}"]
+    return Table.of(["query", "public", "sealed"], rows, notes=notes)
+
+
+def faults_table(faults: Sequence[Fault], notes: Sequence[str]) -> Table:
+    """One row per sealed item that is not as it was sealed."""
+    rows = [(fault.what, fault.query_id, fault.item_id, fault.detail) for fault in faults]
+    return Table.of(["sealed item", "query", "item", "what"], rows, notes=notes)

@@ -1,0 +1,214 @@
+"""The methods of a collection with which people own its banks; each is a command, too."""
+
+from __future__ import annotations
+
+import sqlite3
+from abc import abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+
+from exampp.bank.owning import NOW, Bank, list_banks
+from exampp.bank.verifying import Verification, verify_in_collection
+from exampp.evaluate.cover import Missing
+from exampp.evaluate.exams import FacetChoice
+from exampp.evaluate.parts import parts_table
+from exampp.graded import evaluate_gradebook
+from exampp.records.gradebook import Gradebook
+from exampp.report.table import Table
+from exampp.store.bank import MAIN_BANK, Edit
+from exampp.store.bank_history import ItemState
+
+
+class Banking:
+    """The half of a collection that is about its banks.
+
+    `author` is by default the user, and `reason` says why; both are kept with every edit. Nothing
+    is ever deleted: any state of a bank can be seen and restored.
+    """
+
+    _connection: sqlite3.Connection
+
+    @abstractmethod
+    def _edit(self, author: str | None, reason: str) -> Edit:
+        """Who edits, why and when."""
+
+    # ---- looking --------------------------------------------------------------------------------
+
+    def bank_list(self) -> Table:
+        """The banks of the collection."""
+        return list_banks(self._connection)
+
+    def bank_show(
+        self, query_id: str | None = None, *, bank: str = MAIN_BANK, part: str | None = None
+    ) -> Table:
+        """The items of a bank, or of one query, with their ids; retired ones are marked."""
+        return Bank(self._connection, bank).show(query_id, part=part)
+
+    def bank_lint(self, *, bank: str = MAIN_BANK) -> Table:
+        """What is likely wrong with a bank: each finding with its item and why it matters."""
+        return Bank(self._connection, bank).lint()
+
+    def bank_log(
+        self,
+        query_id: str | None = None,
+        *,
+        item: str | None = None,
+        last: int | None = None,
+        bank: str = MAIN_BANK,
+    ) -> Table:
+        """Every edit of a bank, newest last."""
+        return Bank(self._connection, bank).log(query_id, item, last)
+
+    def bank_diff(self, one: str | int, other: str | int = NOW, *, bank: str = MAIN_BANK) -> Table:
+        """What changed between two states: numbers of edits, dates, `now`, or names of banks."""
+        return Bank(self._connection, bank).diff(str(one), str(other))
+
+    # ---- editing --------------------------------------------------------------------------------
+
+    def bank_add(
+        self,
+        query_id: str,
+        text: str,
+        *,
+        kind: str = "question",
+        facet_id: str | None = None,
+        answers: Sequence[str] = (),
+        weight: float = 1.0,
+        item_id: str = "",
+        bank: str = MAIN_BANK,
+        author: str | None = None,
+        reason: str = "",
+    ) -> Table:
+        """Add an item to a query; its id is made from its text unless one is given."""
+        new = ItemState(query_id, item_id, text, kind, facet_id, tuple(answers), weight)
+        return Bank(self._connection, bank).add(new, self._edit(author, reason))
+
+    def bank_edit(
+        self,
+        operation: str,
+        item: str,
+        *values: str,
+        query_id: str | None = None,
+        bank: str = MAIN_BANK,
+        author: str | None = None,
+        reason: str = "",
+    ) -> Table:
+        """`reword` (text), `retire`, `restore`, `weight` (number) or `key` (answers) of an item.
+
+        `item` is its id or the start of it. A reworded item is due again, and nothing else is.
+        """
+        edit = self._edit(author, reason)
+        return Bank(self._connection, bank).edit(operation, item, values, edit, query_id)
+
+    def bank_apply(
+        self,
+        file: str | Path,
+        *,
+        retire_missing: bool = False,
+        force: bool = False,
+        dry_run: bool = False,
+        bank: str = MAIN_BANK,
+        author: str | None = None,
+        reason: str = "",
+    ) -> Table:
+        """Make what was changed in a file of `bank_export` edits of the bank, and list them.
+
+        InputError where the bank was edited since, unless `force` lets both stand.
+        """
+        return Bank(self._connection, bank).apply(
+            Path(file),
+            self._edit(author, reason),
+            retire_missing=retire_missing,
+            force=force,
+            dry_run=dry_run,
+        )
+
+    def bank_revert(
+        self,
+        to: str | int,
+        *,
+        dry_run: bool = False,
+        bank: str = MAIN_BANK,
+        author: str | None = None,
+        reason: str = "",
+    ) -> Table:
+        """Restore a bank as it was after edit `to` or at a date, by further edits; list them."""
+        edit = self._edit(author, reason)
+        return Bank(self._connection, bank).revert(str(to), edit, dry_run=dry_run)
+
+    def bank_export(
+        self, file: str | Path, *, part: str | None = None, bank: str = MAIN_BANK
+    ) -> int:
+        """Write a bank, or its public or sealed part; returns the number of items.
+
+        A whole bank as CSV, TSV or YAML is made to be edited and applied.
+        """
+        return Bank(self._connection, bank).export(Path(file), part)
+
+    # ---- sealing --------------------------------------------------------------------------------
+
+    def bank_split(
+        self,
+        share: float,
+        *,
+        seed: int = 0,
+        again: bool = False,
+        bank: str = MAIN_BANK,
+        author: str | None = None,
+        reason: str = "",
+    ) -> Table:
+        """Seal a share of a bank and commit to it; the notes of the table hold the commitment."""
+        edit = self._edit(author, reason)
+        return Bank(self._connection, bank).split(share, seed, edit, again=again)
+
+    def bank_verify(
+        self,
+        file: str | Path | None = None,
+        *,
+        commitment: str | None = None,
+        bank: str = MAIN_BANK,
+    ) -> Verification:
+        """Whether a file of sealed items, or the bank itself, is still what was sealed."""
+        path = None if file is None else Path(file)
+        return verify_in_collection(self._connection, bank, path, commitment)
+
+    @abstractmethod
+    def gradebook(
+        self,
+        *,
+        grader: str | None = None,
+        prompt: str | None = None,
+        kind: str | None = None,
+        bank: str | None = None,
+        runs: Sequence[str | Path] = (),
+        part: str | None = None,
+    ) -> Gradebook:
+        """The grades of the one grader that fits, as arrays."""
+
+    def evaluate_parts(
+        self,
+        measure: str = "Cover@20",
+        *,
+        min_rating: int | None = None,
+        grader: str | None = None,
+        prompt: str | None = None,
+        kind: str | None = None,
+        bank: str | None = None,
+        runs: Sequence[str | Path] = (),
+        facets: FacetChoice = "auto",
+        missing: Missing = "zero",
+    ) -> Table:
+        """Every system by the public and by the sealed part of a bank, best by the sealed first."""
+        public, sealed = (
+            evaluate_gradebook(
+                self.gradebook(
+                    grader=grader, prompt=prompt, kind=kind, bank=bank, runs=runs, part=part
+                ),
+                [measure],
+                min_rating,
+                facets=facets,
+                missing=missing,
+            )
+            for part in ("public", "sealed")
+        )
+        return parts_table(public, sealed)

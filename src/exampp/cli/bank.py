@@ -1,0 +1,292 @@
+"""`exampp bank`: looking at a bank, editing it, its history, and its sealed part."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import exampp
+from exampp.cli.options import CollectionFile, Style, TableStyle
+from exampp.cli.output import remark, show
+
+app = typer.Typer(help="Own a bank: look, edit, check, seal.", no_args_is_help=True)
+
+NamedBank = Annotated[str, typer.Option("--bank", help="The name of the bank.")]
+QueryId = Annotated[str | None, typer.Option("--query", help="Only this query.")]
+Author = Annotated[str | None, typer.Option(help="Who edits. [default: the user]")]
+Reason = Annotated[str, typer.Option(help="Why; kept with every edit.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change; change nothing.")]
+
+
+class Operation(StrEnum):
+    """What can be done to an item."""
+
+    add = "add"
+    reword = "reword"
+    retire = "retire"
+    restore = "restore"
+    weight = "weight"
+    key = "key"
+
+
+class ItemOf(StrEnum):
+    """What an item is."""
+
+    question = "question"
+    nugget = "nugget"
+
+
+class Part(StrEnum):
+    """One of the two parts of a bank that was split."""
+
+    public = "public"
+    sealed = "sealed"
+
+
+PartName = Annotated[Part | None, typer.Option("--part", help="One part of a bank that was split.")]
+
+
+@app.command("list")
+def list_banks(collection: CollectionFile, style: TableStyle = Style.text) -> None:
+    """List the banks of a collection."""
+    with exampp.Collection(collection) as opened:
+        show(opened.bank_list(), style.value)
+
+
+@app.command("show")
+def show_bank(
+    collection: CollectionFile,
+    query: QueryId = None,
+    bank: NamedBank = "main",
+    part: PartName = None,
+    style: TableStyle = Style.text,
+) -> None:
+    """Show the items of a bank with their ids, keys and weights."""
+    with exampp.Collection(collection) as opened:
+        table = opened.bank_show(query, bank=bank, part=part.value if part else None)
+    show(table, style.value)
+
+
+@app.command("edit")
+def edit_bank(
+    collection: CollectionFile,
+    operation: Annotated[Operation, typer.Argument(help="What to do.")],
+    subject: Annotated[
+        str, typer.Argument(metavar="ITEM", help="The item's id or its start; to add, the query.")
+    ],
+    values: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[VALUE]...", help="The text, the number, or the answers."),
+    ] = None,
+    query: QueryId = None,
+    kind: Annotated[ItemOf, typer.Option(help="What is added.")] = ItemOf.question,
+    subtopic: Annotated[str | None, typer.Option(help="The subtopic of what is added.")] = None,
+    answer: Annotated[
+        list[str] | None, typer.Option(help="A known answer of what is added; may be repeated.")
+    ] = None,
+    bank: NamedBank = "main",
+    author: Author = None,
+    reason: Reason = "",
+    style: TableStyle = Style.text,
+) -> None:
+    """Add, reword, retire, restore or weigh an item, or set its answer key.
+
+    Each edit is appended to the log with its author and reason. A reworded item is due again, and
+    an earlier wording finds its grades again.
+    """
+    given = values or []
+    with exampp.Collection(collection) as opened:
+        if operation is Operation.add:
+            if len(given) != 1:
+                raise exampp.InputError("add takes a query and a text", mend="Quote the text")
+            table = opened.bank_add(
+                subject,
+                given[0],
+                kind=kind.value,
+                facet_id=subtopic,
+                answers=answer or (),
+                bank=bank,
+                author=author,
+                reason=reason,
+            )
+        else:
+            table = opened.bank_edit(
+                operation.value,
+                subject,
+                *given,
+                query_id=query,
+                bank=bank,
+                author=author,
+                reason=reason,
+            )
+    show(table, style.value)
+
+
+@app.command("export")
+def export_bank(
+    collection: CollectionFile,
+    to: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")],
+    bank: NamedBank = "main",
+    part: PartName = None,
+) -> None:
+    """Write a bank to edit it and apply it (.yaml, .csv, .tsv), or one part of it (.jsonl)."""
+    with exampp.Collection(collection) as opened:
+        count = opened.bank_export(to, part=part.value if part else None, bank=bank)
+    typer.echo(f"{to}: {count} items")
+
+
+@app.command("apply")
+def apply_bank(
+    collection: CollectionFile,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="An exported bank, edited.")],
+    retire_missing: Annotated[
+        bool, typer.Option("--retire-missing", help="Retire what the file no longer has.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Apply even though the bank was edited meanwhile.")
+    ] = False,
+    dry_run: DryRun = False,
+    bank: NamedBank = "main",
+    author: Author = None,
+    reason: Reason = "",
+    style: TableStyle = Style.text,
+) -> None:
+    """Make what was changed in an exported file edits of the bank."""
+    with exampp.Collection(collection) as opened:
+        table = opened.bank_apply(
+            file,
+            retire_missing=retire_missing,
+            force=force,
+            dry_run=dry_run,
+            bank=bank,
+            author=author,
+            reason=reason,
+        )
+    show(table, style.value)
+    _say_count(len(table.rows), dry_run)
+
+
+@app.command("log")
+def log_bank(
+    collection: CollectionFile,
+    query: QueryId = None,
+    item: Annotated[str | None, typer.Option(help="Only this item: its id or its start.")] = None,
+    last: Annotated[int | None, typer.Option(min=1, help="Only the last edits.")] = None,
+    bank: NamedBank = "main",
+    style: TableStyle = Style.text,
+) -> None:
+    """Every edit of a bank, newest last."""
+    with exampp.Collection(collection) as opened:
+        show(opened.bank_log(query, item=item, last=last, bank=bank), style.value)
+
+
+@app.command("diff")
+def diff_bank(
+    collection: CollectionFile,
+    one: Annotated[
+        str, typer.Argument(metavar="A", help="An edit's number, a date, now, or a bank's name.")
+    ],
+    other: Annotated[str, typer.Argument(metavar="B", help="The same.")] = "now",
+    bank: NamedBank = "main",
+    style: TableStyle = Style.text,
+) -> None:
+    """What changed between two states of a bank, or between two banks."""
+    with exampp.Collection(collection) as opened:
+        show(opened.bank_diff(one, other, bank=bank), style.value)
+
+
+@app.command("revert")
+def revert_bank(
+    collection: CollectionFile,
+    to: Annotated[str, typer.Option(help="The edit (exampp bank log) or date to go back to.")],
+    dry_run: DryRun = False,
+    bank: NamedBank = "main",
+    author: Author = None,
+    reason: Reason = "",
+    style: TableStyle = Style.text,
+) -> None:
+    """Restore an earlier state of a bank, by further edits; nothing is deleted."""
+    with exampp.Collection(collection) as opened:
+        table = opened.bank_revert(to, dry_run=dry_run, bank=bank, author=author, reason=reason)
+    show(table, style.value)
+    _say_count(len(table.rows), dry_run)
+
+
+@app.command("lint")
+def lint_bank(
+    collection: CollectionFile, bank: NamedBank = "main", style: TableStyle = Style.text
+) -> None:
+    """What is likely wrong with a bank: each finding with its item and why it matters."""
+    with exampp.Collection(collection) as opened:
+        show(opened.bank_lint(bank=bank), style.value)
+
+
+@app.command("split")
+def split_bank(
+    collection: CollectionFile,
+    secret: Annotated[float, typer.Option(help="The share to be sealed, between 0 and 1.")],
+    seed: Annotated[int, typer.Option(help="Another seed seals other items.")] = 0,
+    public: Annotated[Path | None, typer.Option(help="Write the public part here.")] = None,
+    sealed: Annotated[Path | None, typer.Option(help="Write the sealed part here.")] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Split anew a bank that was split already.")
+    ] = False,
+    bank: NamedBank = "main",
+    author: Author = None,
+    reason: Reason = "",
+    style: TableStyle = Style.text,
+) -> None:
+    """Seal a part of a bank, and commit to it.
+
+    Publish the commitment with the public part; keep the sealed part and the collection secret.
+    """
+    with exampp.Collection(collection) as opened:
+        table = opened.bank_split(
+            secret, seed=seed, again=again, bank=bank, author=author, reason=reason
+        )
+        for path, part in ((public, "public"), (sealed, "sealed")):
+            if path is not None:
+                count = opened.bank_export(path, part=part, bank=bank)
+                remark(f"{path}: {count} items")
+    show(table, style.value)
+
+
+@app.command("verify")
+def verify_bank(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A file of sealed items, or a collection.")
+    ],
+    commitment: Annotated[
+        str | None, typer.Option(help="The commitment that was published.")
+    ] = None,
+    against: Annotated[
+        Path | None, typer.Option(help="The collection that was split: names every change.")
+    ] = None,
+    bank: NamedBank = "main",
+    style: TableStyle = Style.text,
+) -> None:
+    """Prove that sealed items are what was committed to; exit code 1 if they are not."""
+    from exampp.bank.verifying import verify_file
+    from exampp.store.connection import is_collection
+
+    if against is not None:
+        with exampp.Collection(against) as opened:
+            found = opened.bank_verify(file, commitment=commitment, bank=bank)
+    elif is_collection(file):
+        with exampp.Collection(file) as opened:
+            found = opened.bank_verify(commitment=commitment, bank=bank)
+    else:
+        found = verify_file(file, commitment)
+    show(found.table(), style.value)
+    if not found.unchanged:
+        raise typer.Exit(1)
+
+
+def _say_count(changes: int, dry_run: bool) -> None:
+    if not changes:
+        remark("Nothing changed.")
+    elif dry_run:
+        remark(f"{changes} changes; nothing was changed (--dry-run)")

@@ -1,0 +1,27 @@
+"""`exampp pool`: the judgment pool before it is graded."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import exampp
+from exampp.cli.options import CollectionFile, Style, TableStyle
+from exampp.cli.output import show
+
+
+def pool(
+    collection: CollectionFile,
+    depth: Annotated[
+        int, typer.Option(min=1, help="How many passages of each ranking belong to the pool.")
+    ] = 20,
+    style: TableStyle = Style.text,
+) -> None:
+    """The judgment pool: its size, what each system brings, and the cells that grading has."""
+    with exampp.Collection(collection) as opened:
+        systems, banks = opened.pool(depth)
+    show(systems, style.value)
+    if style is Style.text:
+        typer.echo()
+    show(banks, style.value)

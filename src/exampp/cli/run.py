@@ -1,0 +1,50 @@
+"""`exampp run`: everything that a configuration file asks for, as far as it is missing."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from exampp.cli.grade import work
+from exampp.cli.output import remark
+from exampp.errors import InputError, Unfinished
+
+
+def run(
+    config: Annotated[
+        Path, typer.Argument(metavar="CONFIG", help="The configuration, such as exam.toml.")
+    ],
+) -> None:
+    """Import, grade and evaluate what a configuration file says, and only what is missing.
+
+    A step is skipped where its files, its options and what it builds on are as they were. Make a
+    commented file with `exampp init --config exam.toml`.
+    """
+    from exampp.config.doing import perform
+    from exampp.config.reading import read_config
+
+    for step in perform(read_config(config), work):
+        typer.echo(f"{step.name}: {'skipped, ' if step.skipped else ''}{step.what}")
+        for remarked in step.remarks:
+            remark(f"  {remarked}")
+    if step.stopped:
+        again = shlex.join(["exampp", *sys.argv[1:]])
+        raise Unfinished(f"stopped with {step.what}; this continues:\n  {again}")
+
+
+def write_template(path: Path, collection: Path | None) -> None:
+    """Write the commented configuration; InputError where there is a file already."""
+    if path.exists():
+        raise InputError("exists already", file=path, mend="Choose another name")
+    text = (files("exampp.config") / "template.toml").read_text(encoding="utf-8")
+    if collection is not None:
+        text = text.replace('path = "my.exam"', f'path = "{collection.as_posix()}"', 1)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror})", file=path) from None

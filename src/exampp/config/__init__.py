@@ -1,0 +1,1 @@
+"""A whole exam as one TOML file, done like make does it."""

@@ -1,0 +1,198 @@
+"""Does what a configuration asks for, and only what of it is missing.
+
+Like make: a step is done again only where what it depends on has changed. Inputs are done where
+their files (path, size, time) and options are as they were; a grader where nothing is due; an
+evaluation where its outputs exist and neither exam nor grades have changed since.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from exampp.collection import Collection
+from exampp.config.reading import BOOK_OPTIONS, Config
+from exampp.errors import InputError
+from exampp.evaluate import tables
+from exampp.evaluate.leaderboard import Leaderboard
+from exampp.formats.lines import encode_text, writing
+from exampp.grade.run import GradingRun
+from exampp.graded import DEFAULT_MEASURES, evaluate_gradebook, write_qrels
+from exampp.inputs.datasets import is_dataset
+from exampp.records.gradebook import Gradebook
+from exampp.report.table import render
+
+STYLE_OF_SUFFIX = {
+    ".txt": "text",
+    ".tsv": "tsv",
+    ".csv": "csv",
+    ".json": "json",
+    ".md": "markdown",
+    ".tex": "latex",
+}
+"""How a leaderboard is written, by the ending of its file."""
+
+OUTPUTS = ("output", "per-query", "qrels")
+"""What an evaluation can write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What became of a step: its name, and what was done, or why nothing was.
+
+    `stopped` says that it was stopped before its end; `remarks` what was odd.
+    """
+
+    name: str
+    what: str
+    skipped: bool = False
+    stopped: bool = False
+    remarks: tuple[str, ...] = ()
+
+
+def perform(config: Config, work: Callable[[GradingRun], Any]) -> Iterator[Step]:
+    """Do what is missing, step by step; `work` runs a grading to its end, or stops it.
+
+    Yields every step when it is done or found done. Stops after a grader that was stopped.
+    """
+    with Collection.create(config.place(config.collection), exist_ok=True) as collection:
+        if config.inputs:
+            yield _import(config, collection, "inputs", config.inputs)
+        for number, bank in enumerate(config.banks, 1):
+            name = bank.get("name", "main")
+            yield _import(config, collection, f"bank {number} ({name})", {**bank, "bank": name})
+        for number, wanted in enumerate(config.grades, 1):
+            step = _grade(collection, number, wanted, work)
+            yield step
+            if step.stopped:
+                return
+        for number, wanted in enumerate(config.evaluations, 1):
+            yield _evaluate(config, collection, number, wanted)
+
+
+def _import(config: Config, collection: Collection, name: str, wanted: Mapping[str, Any]) -> Step:
+    options = {_python(key): v for key, v in wanted.items() if key not in ("files", "name")}
+    files = [file for pattern in wanted["files"] for file in _files(config, pattern)]
+    used = list(files)
+    if "corpus" in options:
+        options["corpus"] = _named(config, options["corpus"])
+        used.append(options["corpus"])
+    mark = _fingerprint([options, [_stamp(file) for file in used]])
+    if collection.is_done(name, mark):
+        return Step(name, f"{len(files)} files, as they were", skipped=True)
+    report = collection.import_files(*files, **options)
+    collection.mark_done(name, mark)
+    odd = [f"{row[0]}: {row[2]} {row[1]} ({row[3]})" for row in report.findings.rows]
+    bad = [f"skipped: {error}" for error in report.skipped_first]
+    what = f"{len(files)} files, {report.changes} changes"
+    return Step(name, what, remarks=(*odd, *bad))
+
+
+def _files(config: Config, pattern: str) -> list[str]:
+    name = _named(config, pattern)
+    if is_dataset(name) or not glob.has_magic(pattern):
+        return [name]
+    found = sorted(glob.glob(name))  # noqa: PTH207
+    if not found:
+        raise InputError(f"no file fits {pattern!r}", file=config.path, field="files")
+    return found
+
+
+def _named(config: Config, name: str) -> str:
+    return name if is_dataset(name) else str(config.place(name))
+
+
+def _stamp(file: str) -> list[Any]:
+    """The path with size and time, of every file in a folder."""
+    path = Path(file)
+    inside = sorted(path.rglob("*")) if path.is_dir() else [path]
+    found = [(one, one.stat()) for one in inside if one.is_file()]
+    return [file, *([str(one), stat.st_size, stat.st_mtime_ns] for one, stat in found)]
+
+
+def _fingerprint(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _python(key: str) -> str:
+    return key.replace("-", "_")
+
+
+def _grade(
+    collection: Collection,
+    number: int,
+    wanted: Mapping[str, Any],
+    work: Callable[[GradingRun], Any],
+) -> Step:
+    name = f"grade {number} ({wanted['grader']})"
+    options = {_python(key): value for key, value in wanted.items() if key != "grader"}
+    before = _fingerprint([wanted, collection.fingerprint()])
+    if collection.is_done(name, before):
+        # a model must not be loaded to find that there is nothing to do
+        return Step(name, "nothing is due", skipped=True)
+    run = collection.grading(wanted["grader"], **options)
+    if not run.count_due().cells:
+        collection.mark_done(name, before)
+        return Step(name, "nothing is due", skipped=True)
+    work(run)
+    left = run.count_due().cells
+    if not left:
+        collection.mark_done(name, before)
+        return Step(name, "all cells graded")
+    return Step(name, f"{left} cells are still due", stopped=run.stopped)
+
+
+def _evaluate(
+    config: Config, collection: Collection, number: int, wanted: Mapping[str, Any]
+) -> Step:
+    name = f"evaluate {number}"
+    outputs = {key: config.place(wanted[key]) for key in OUTPUTS if key in wanted}
+    styles = {key: _style(path, config) for key, path in outputs.items() if key != "qrels"}
+    state = _fingerprint([wanted, collection.fingerprint(grades=True)])
+    listed = ", ".join(wanted[key] for key in outputs)
+    there = outputs and all(path.exists() for path in outputs.values())
+    if there and collection.is_done(name, state):
+        return Step(name, f"{listed}: as it was", skipped=True)
+    book = collection.gradebook(**{key: wanted[key] for key in BOOK_OPTIONS if key in wanted})
+    board = _board(book, wanted)
+    if not outputs:
+        return Step(name, "\n" + render(tables.wide(board), "text").rstrip())
+    if "output" in outputs:
+        machine = styles["output"] in ("tsv", "csv", "json")
+        table = tables.tidy(board) if machine else tables.wide(board)
+        _write(outputs["output"], render(table, styles["output"]))
+    if "per-query" in outputs:
+        _write(outputs["per-query"], render(tables.per_query(board), styles["per-query"]))
+    if "qrels" in outputs:
+        threshold = wanted.get("min-rating")
+        lowest = threshold[0] if isinstance(threshold, list) else threshold
+        write_qrels(book, outputs["qrels"], None, lowest, by_subtopic=board.facets == "subtopic")
+    collection.mark_done(name, state)
+    return Step(name, listed)
+
+
+def _board(book: Gradebook, wanted: Mapping[str, Any]) -> Leaderboard:
+    options = {key: wanted[key] for key in ("facets", "missing") if key in wanted}
+    measures = wanted.get("measures", DEFAULT_MEASURES)
+    return evaluate_gradebook(book, measures, wanted.get("min-rating"), **options)
+
+
+def _style(path: Path, config: Config) -> str:
+    style = STYLE_OF_SUFFIX.get(path.suffix)
+    if style is None:
+        raise InputError(
+            f"no format for {path.name!r}",
+            file=config.path,
+            mend=f"Name it with one of {', '.join(STYLE_OF_SUFFIX)}",
+        )
+    return style
+
+
+def _write(path: Path, text: str) -> None:
+    with writing(path) as stream:
+        stream.write(encode_text(text, path))

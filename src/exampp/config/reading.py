@@ -1,0 +1,127 @@
+"""The configuration file: TOML, its sections and keys known, their values of the right types."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from exampp.errors import InputError
+from exampp.grade.graders import Options
+
+_INPUT_OPTIONS = {
+    "corpus": str,
+    "depth": int,
+    "system": str,
+    "passage-tokens": int,
+    "unknown-passages": str,
+    "on-error": str,
+}
+_GRADE_OPTIONS = {
+    **{one.name.replace("_", "-"): object for one in fields(Options) if one.name != "api_key"},
+    "bank": str,
+    "depth": int,
+    "answers-of": str,
+    "max-failures": int,
+}
+BOOK_OPTIONS = {"grader": str, "prompt": str, "kind": str, "bank": str}
+_BOARD_OPTIONS = {"measures": list, "min-rating": (int, list), "facets": str, "missing": str}
+_SECTIONS: Mapping[str, Mapping[str, Any]] = {
+    "collection": {"path": str},
+    "inputs": {"files": list, **_INPUT_OPTIONS},
+    "bank": {"name": str, "files": list, "on-error": str},
+    "grade": {"grader": str, **_GRADE_OPTIONS},
+    "evaluate": {**BOOK_OPTIONS, **_BOARD_OPTIONS, "output": str, "per-query": str, "qrels": str},
+}
+_LISTS = frozenset({"bank", "grade", "evaluate"})
+_REQUIRED = {"collection": "path", "inputs": "files", "bank": "files", "grade": "grader"}
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A configuration file: its sections as they stand there, known keys only, of the right types.
+
+    Paths in it are relative to its folder.
+    """
+
+    path: Path
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    banks: Sequence[Mapping[str, Any]] = ()
+    grades: Sequence[Mapping[str, Any]] = ()
+    evaluations: Sequence[Mapping[str, Any]] = ()
+    collection: str = ""
+
+    def place(self, name: str) -> Path:
+        """A path of the file, from where it stands."""
+        return self.path.parent / name
+
+
+def read_config(path: str | Path) -> Config:
+    """The configuration in a TOML file.
+
+    Raises InputError for broken TOML, an unknown section or key (with the nearest known one), a
+    value of the wrong type, and a section without what it needs.
+    """
+    path = Path(path)
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError("no such file", file=path, mend="Make one: exampp init --config") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read ({error})", file=path) from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"broken TOML ({error})", file=path) from None
+    for section, value in data.items():
+        _check_known(section, list(_SECTIONS), "section", path)
+        _check_section(section, value, path)
+    if "collection" not in data:
+        raise InputError("no section [collection]", file=path, mend='Add: path = "my.exam"')
+    return Config(
+        path,
+        data.get("inputs", {}),
+        data.get("bank", ()),
+        data.get("grade", ()),
+        data.get("evaluate", ()),
+        data["collection"]["path"],
+    )
+
+
+def _check_known(name: str, known: Sequence[str], what: str, path: Path, where: str = "") -> None:
+    if name in known:
+        return
+    near = difflib.get_close_matches(name.replace("_", "-"), known, 1)
+    mend = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(known)}"
+    raise InputError(f"unknown {what} {name!r}", file=path, field=where, mend=mend)
+
+
+def _check_section(section: str, value: Any, path: Path) -> None:
+    if section in _LISTS and not (
+        isinstance(value, list) and all(isinstance(one, dict) for one in value)
+    ):
+        raise InputError(f"is written [[{section}]], once for each", file=path, field=section)
+    if section not in _LISTS and not isinstance(value, dict):
+        raise InputError(f"is written [{section}], once", file=path, field=section)
+    known = _SECTIONS[section]
+    for number, table in enumerate(value if section in _LISTS else [value], 1):
+        where = f"[[{section}]] {number}" if section in _LISTS else f"[{section}]"
+        for key, given in table.items():
+            _check_known(key, list(known), "key", path, where)
+            _check_type(given, known[key], path, f"{where}.{key}")
+        needed = _REQUIRED.get(section)
+        if needed and needed not in table:
+            raise InputError(f"needs the key {needed!r}", file=path, field=where)
+
+
+def _check_type(value: Any, wanted: Any, path: Path, where: str) -> None:
+    named = {str: "a text", int: "a whole number", list: "a list", (int, list): "a number or list"}
+    if wanted is object:
+        return
+    if not isinstance(value, wanted) or isinstance(value, bool):
+        raise InputError(f"must be {named[wanted]}", file=path, field=where)
+    if isinstance(value, list):
+        kinds = int if isinstance(wanted, tuple) else str
+        if not value or not all(isinstance(one, kinds) for one in value):
+            raise InputError("must be a list with something in it", file=path, field=where)

@@ -1,0 +1,226 @@
+"""What lint finds, and what it must leave alone. Most questions are from real banks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import exams
+import pytest
+
+import exampp
+from exampp.bank.lint import WHY, Finding, lint
+from exampp.formats import bank as workbench_bank
+from exampp.records import BankEntry, Item
+
+
+def items(*texts: str, kind: str = "question", answers: tuple[str, ...] = ()) -> tuple[Item, ...]:
+    return tuple(Item(str(n), "q", text, kind, answers=answers) for n, text in enumerate(texts))
+
+
+def found(*texts: str, kind: str = "question", query: str = "") -> list[tuple[str, str, str]]:
+    """(rule, item, detail) of every finding."""
+    entry = BankEntry("q", items(*texts, kind=kind), query)
+    return [(one.rule, one.item_id, one.detail) for one in lint([entry], {})]
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "detail"),
+    [
+        ("?!", "empty", ""),
+        ("10. How does amplitude affect standing waves?", "list-mark", "10."),
+        ("- What is a reef?", "list-mark", "-"),
+        ("What is enzyme cooperativity and why is it important?", "double-barrelled", "and why"),
+        ("What challenges does dye bring, and how are they met?", "double-barrelled", "and how"),
+        ("How do waves form and do they break?", "double-barrelled", "and do they"),
+        ("What is a narcotic? How does caffeine fit in?", "double-barrelled", "?"),
+        ("Can flatworms regenerate?", "yes-no", "can"),
+        ("In neutron emission, does the number of protons change?", "yes-no", "does"),
+        ("Isn't basalt a volcanic rock?", "yes-no", "isn't"),
+        ("What is currently known about roundworms?", "time-dependent", "currently"),
+        ("What are the latest models of plumes?", "time-dependent", "latest"),
+        ("What do recent studies of finches show?", "time-dependent", "recent studies"),
+        ("How much rain has fallen to date?", "time-dependent", "to date"),
+        (
+            "What is our current understanding of atoms?",
+            "time-dependent",
+            "our current understanding",
+        ),
+    ],
+)
+def test_what_is_found_in_a_question(text: str, rule: str, detail: str) -> None:
+    assert (rule, "0", detail) in found(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What does air scatter?",
+        "How and why do stars form?",
+        "What are the advantages and disadvantages of wind power?",
+        "Which fossils date from when trilobites lived?",
+        "Can you explain the concept of relative velocity?",
+        "Is a mole on the skin harmless or a cancer?",
+        "How does electric current flow in a wire?",
+        "What are ocean currents driven by?",
+        "What is the date of the treaty?",
+        "What did the recently deceased king rule, in the words of his time",
+        "3.14 is the start of which number?",
+        "Under what conditions is basalt formed?",
+    ],
+)
+def test_what_is_left_alone(text: str) -> None:
+    rules = {rule for rule, _, _ in found(text)} - {"time-dependent" if "recently" in text else ""}
+    assert rules == set()
+
+
+def test_two_items_that_say_the_same() -> None:
+    assert found("What is a reef?", "what is a REEF", "What is the reef?", "what IS reefs") == [
+        ("duplicate", "1", "as 0"),
+        ("near-duplicate", "2", "as 0: What is a reef?"),
+        ("near-duplicate", "3", "as 0: What is a reef?"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_near"),
+    [
+        (
+            "What are the health effects of long-term exposure to low levels of radiation?",
+            "What are the long-term health effects of exposure to radiation?",
+            True,
+        ),
+        ("Stable ancient cores of continents", "Ancient and stable cores of continents", True),
+        (
+            "How does the mass of a star affect its lifetime?",
+            "How does the size of a star affect its lifetime?",
+            False,
+        ),
+        (
+            "What are the main advantages of using wind power?",
+            "What are the main disadvantages of using wind power?",
+            False,
+        ),
+        ("What is a reef?", "What is a reef in the Red Sea made of?", False),
+    ],
+)
+def test_near_duplicates(one: str, other: str, is_near: bool) -> None:
+    rules = [rule for rule, _, _ in found(one, other)]
+    assert rules == ["near-duplicate"] * is_near
+
+
+def test_duplicates_are_looked_for_within_a_query_and_kind() -> None:
+    question, nugget = items("basalt"), items("basalt", kind="nugget")
+    entries = [
+        BankEntry("q", question),
+        BankEntry("r", (Item("0", "r", "basalt"),)),
+        BankEntry("q", nugget, facet_id="f"),
+    ]
+    assert lint(entries, {}) == []
+
+
+def test_nuggets_have_rules_of_their_own() -> None:
+    assert found("Is lava hot?", "one two three four", kind="nugget") == []
+    assert found("one two three four five", "today's lava", kind="nugget") == [
+        ("time-dependent", "1", "today's"),
+        ("long-nugget", "0", "5 words"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "repeats"),
+    [
+        ("What is the exosphere?", "the exosphere", True),
+        ("Who are the Three Percenters?", "who are the three percenters", True),
+        ("What is geology?", "Earth science and its branches / Geology", True),
+        ("Where does the exosphere end?", "the exosphere", False),
+        ("Why?", "the exosphere", False),
+    ],
+)
+def test_questions_that_repeat_the_query(text: str, query: str, repeats: bool) -> None:
+    assert [rule for rule, _, _ in found(text, query=query)] == ["repeats-query"] * repeats
+
+
+def test_keys_are_missing_only_where_others_have_them() -> None:
+    keyed = items("a?", "b?", "c?", answers=("x",))
+    bare = Item("9", "q", "d?")
+    far = Item("8", "r", "e?")
+    entries = [BankEntry("q", (*keyed, bare)), BankEntry("r", (far,))]
+    assert [(one.rule, one.item_id) for one in lint(entries, {})] == [
+        ("no-key", "9"),
+        ("no-key", "8"),
+    ]
+    few = [
+        BankEntry("q", (keyed[0], bare)),
+        BankEntry("r", (far, *(Item(f"r{n}", "r", f"{n}x") for n in range(9)))),
+    ]
+    assert [(one.rule, one.item_id) for one in lint(few, {})] == [("no-key", "9")]
+    assert lint([BankEntry("q", items("a?", "b?"))], {}) == []
+
+
+def test_queries_without_items_and_items_without_a_query() -> None:
+    entries = [BankEntry("q", items("a?")), BankEntry("typo", (Item("1", "typo", "b?"),))]
+    assert lint(entries, {"q": "about a", "r": "about r"}) == [
+        Finding("no-items", "r", "", "about r", "no questions"),
+        Finding("unknown-query", "typo", "1", "b?"),
+    ]
+    assert lint(entries, {}) == []
+
+
+def test_every_rule_says_why_and_is_in_order() -> None:
+    entry = BankEntry("q", items("?", "Is a reef alive today?", "Is a reef alive today?"))
+    rules = [one.rule for one in lint([entry], {"r": ""})]
+    assert rules == sorted(rules, key=list(WHY).index)
+    assert set(rules) <= WHY.keys()
+
+
+def test_lint_of_a_collection(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        assert collection.bank_lint().notes == ("nothing was found",)
+        collection.bank_add("q1", "Is the sky blue?", author="ann")
+        (tmp_path / "more.tsv").write_text("query_id\tquestion\nq7\tWhat is a typo?\n")
+        collection.import_files(tmp_path / "more.tsv")
+        (tmp_path / "more.json").write_text('{"q8": "a query"}')
+        collection.import_files(tmp_path / "more.json", kind="queries")
+        table = collection.bank_lint()
+        assert [(row[0], row[1], row[5]) for row in table.rows] == [
+            ("yes-no", "q1", WHY["yes-no"]),
+            ("repeats-query", "q1", WHY["repeats-query"]),
+            ("no-items", "q8", WHY["no-items"]),
+            ("unknown-query", "q7", WHY["unknown-query"]),
+        ]
+        with pytest.raises(exampp.InputError, match="has no bank 'x'"):
+            collection.bank_lint(bank="x")
+
+
+REAL = {
+    "car-y3/questions": {
+        "list-mark": 180,
+        "duplicate": 5,
+        "near-duplicate": 9,
+        "double-barrelled": 929,
+        "yes-no": 607,
+        "time-dependent": 70,
+        "repeats-query": 7,
+    },
+    "car-y3/nuggets": {
+        "duplicate": 14,
+        "near-duplicate": 14,
+        "time-dependent": 1,
+        "repeats-query": 10,
+        "long-nugget": 929,
+    },
+    "dl19/questions": {
+        "double-barrelled": 11,
+        "yes-no": 97,
+        "time-dependent": 4,
+        "repeats-query": 2,
+    },
+}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_findings_in_real_banks(shared_data: Path, name: str) -> None:
+    entries = list(workbench_bank.read(shared_data / f"{name}.jsonl.gz"))
+    counts = Counter(one.rule for one in lint(entries, {}))
+    assert counts == REAL[name]

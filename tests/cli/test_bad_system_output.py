@@ -1,0 +1,231 @@
+"""Bad system output: one clear line with file, place and mend; the collection as it was."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import car_files
+import exams
+import pytest
+from commands import Commands
+
+
+def line(**fields: Any) -> bytes:
+    return json.dumps(fields).encode() + b"\n"
+
+
+def answer(**fields: Any) -> bytes:
+    return line(**{"topic_id": "q1", "run_id": "s", "answer": [{"text": "Air."}], **fields})
+
+
+GOOD = answer()
+CUT_CBOR = b"\x83\x63CAR\x81\x02\x80\x9f\x83\x00\x42a1\x81\x82\x00\x63abc\x83\x00\x42a"
+CASES: dict[str, tuple[str, bytes, str]] = {
+    "empty response": ("f.jsonl", answer(answer=[]), r"f.jsonl:1, answer: the response is empty"),
+    "blank response": ("f.jsonl", answer(answer=[{"text": " "}]), r"the response is empty"),
+    "no text in a statement": (
+        "f.jsonl",
+        GOOD + answer(run_id="t", answer=[{"txt": "Air."}]),
+        r"f.jsonl:2, answer\[0\].text: a statement without a text",
+    ),
+    "text of a wrong type": ("f.jsonl", answer(answer=3), r"answer: must be a text or a list"),
+    "citations of a wrong type": (
+        "f.jsonl",
+        answer(answer=[{"text": "Air.", "citations": 1}]),
+        r"answer\[0\].citations: must be a list",
+    ),
+    "references of a wrong type": (
+        "f.jsonl",
+        answer(references="x"),
+        r"references: must be a list",
+    ),
+    "metadata of a wrong type": (
+        "f.jsonl",
+        line(metadata=[1], responses=[]),
+        r"metadata: must be an object",
+    ),
+    "no topic": (
+        "f.jsonl",
+        line(metadata={"run_id": "s"}, responses=["Air."]),
+        r"f.jsonl:1, query_id: no id \(any of query_id, topic_id",
+    ),
+    "no system": (
+        "f.jsonl",
+        line(metadata={"topic_id": "q1"}, responses=["Air."]),
+        r"system: no system .* Name it with --system",
+    ),
+    "unknown topic": ("f.jsonl", answer(topic_id="q9"), r"query 'q9' is not in the collection"),
+    "two responses": ("f.jsonl", GOOD + GOOD, r"f.jsonl:2: .* was on line 1 already"),
+    "broken line": ("f.jsonl", GOOD + b'{"topic_id": \n', r"f.jsonl:2: broken JSON"),
+    "candidate without id": (
+        "f.jsonl",
+        line(query={"qid": "q1"}, candidates=[{"doc": {"text": "x"}}]),
+        r"f.jsonl:1, candidates\[0\]: no id",
+    ),
+    "candidates of nobody": (
+        "f.jsonl",
+        line(query={"text": "x"}, candidates=[{"docid": "p1"}]),
+        r"query.qid: no query id",
+    ),
+    "candidate without text": (
+        "f.jsonl",
+        line(query={"qid": "q1"}, candidates=[{"docid": "p9"}]),
+        r"f.jsonl, docid: passage 'p9' is not in the collection",
+    ),
+    "score that is no number": (
+        "f.jsonl",
+        line(query={"qid": "q1"}, candidates=[{"docid": "p1", "score": "1"}]),
+        r"candidates\[0\].score: is not a number",
+    ),
+    "cut CBOR": ("f.cbor", CUT_CBOR, r"f.cbor: broken CBOR at element 2"),
+    "CBOR without an end": (
+        "f.cbor",
+        CUT_CBOR[:21],
+        r"f.cbor: broken CBOR: cut off after element 1",
+    ),
+    "no CBOR": ("f.cbor", b"\xff\xff\xff", r"f.cbor: broken CBOR at the start of the file"),
+    "CBOR of something else": ("f.cbor", b"\xa1\x01\x02", r"f.cbor: .* no element of a TREC CAR"),
+    "CAR of an unknown type": ("f.cbor", b"\x83\x63CAR\x81\x07\x80\x9f\xff", r"of unknown type"),
+    "a page that is none": (
+        "f.cbor",
+        b"\x83\x63CAR\x81\x01\x80\x9f\x81\x00\xff",
+        r"f.cbor:1: elem",
+    ),
+    "damaged gzip of CBOR": (
+        "f.cbor.gz",
+        gzip.compress(CUT_CBOR * 99, mtime=0)[:-20],
+        r"f.cbor.gz: the compressed file is cut off",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_bad_file_is_one_clear_line(name: str, tmp_path: Path, exampp_command: Commands) -> None:
+    filename, content, message = CASES[name]
+    with exams.make(tmp_path) as collection:
+        path = collection.path
+    before = exams.tables(path)
+    bad = tmp_path / filename
+    bad.write_bytes(content)
+    ran = exampp_command("import", path, bad)
+    assert ran.code == 2
+    assert ran.err.count("\n") == 1, ran.err
+    assert ran.err.startswith(f"exampp: {bad}"), ran.err
+    assert re.search(message, ran.err), ran.err
+    assert exams.tables(path) == before
+
+
+def a_folder(folder: Path, *files: tuple[str, str]) -> Path:
+    for name, content in files:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    return folder
+
+
+def of_nobody(folder: Path) -> list[object]:
+    return [a_folder(folder / "texts", ("q1.txt", "Air."))]
+
+
+def empty_text(folder: Path) -> list[object]:
+    return [a_folder(folder / "texts", ("s/q1.txt", "Air."), ("s/q2.txt", ""))]
+
+
+def no_text_file(folder: Path) -> list[object]:
+    return [a_folder(folder / "texts", ("s/q1.txt", "Air."), ("s/q2.pdf", "x"))]
+
+
+def unknown_query_in_a_folder(folder: Path) -> list[object]:
+    return [a_folder(folder / "texts", ("s/q9.txt", "Air."))]
+
+
+def folder_of_something_else(folder: Path) -> list[object]:
+    return [a_folder(folder / "texts", ("a.bin", "x"))]
+
+
+def unknown_dataset(_: Path) -> list[object]:
+    return ["irds:no-such-dataset"]
+
+
+def missing_corpus(folder: Path) -> list[object]:
+    return [folder / "files" / "systems.run", "--corpus", folder / "none.jsonl"]
+
+
+def corpus_without_ids(folder: Path) -> list[object]:
+    (folder / "corpus.jsonl").write_text('{"text": "x"}\n')
+    (folder / "new.run").write_text("q1 Q0 p9 1 1 new\n")
+    return [folder / "new.run", "--corpus", folder / "corpus.jsonl"]
+
+
+def broken_corpus(folder: Path) -> list[object]:
+    (folder / "corpus.jsonl").write_text('{"id": "p8", "text": "x"}\n{"id": "p9", "te\n')
+    (folder / "new.run").write_text("q1 Q0 p9 1 1 new\n")
+    return [folder / "new.run", "--corpus", folder / "corpus.jsonl"]
+
+
+def corpus_of_no_files(folder: Path) -> list[object]:
+    (folder / "corpus").mkdir()
+    return [folder / "files" / "systems.run", "--corpus", folder / "corpus"]
+
+
+def outlines_as_a_corpus(folder: Path) -> list[object]:
+    outlines = car_files.write(folder / "outlines.cbor", 1, car_files.TOPICS)
+    return [folder / "files" / "systems.run", "--corpus", outlines]
+
+
+ARGUMENTS: dict[Callable[[Path], list[object]], str] = {
+    of_nobody: r"q1.txt: whose response is this\? .* --system",
+    empty_text: r"q2.txt: the file is empty",
+    no_text_file: r"q2.pdf: is no text file. Known: .txt",
+    unknown_query_in_a_folder: r"texts, query_id: query 'q9' is not in the collection",
+    folder_of_something_else: r"texts: is a folder, not a file",
+    unknown_dataset: r"irds:no-such-dataset: ir_datasets knows no such dataset",
+    missing_corpus: r"none.jsonl: no such file",
+    corpus_without_ids: r"corpus.jsonl:1, passage_id: no id",
+    broken_corpus: r"corpus.jsonl:2: broken JSON",
+    corpus_of_no_files: r"corpus: the folder holds no corpus files",
+    outlines_as_a_corpus: r"outlines.cbor: holds outlines instead of paragraphs",
+}
+
+
+@pytest.mark.parametrize("make", ARGUMENTS, ids=lambda make: make.__name__)
+def test_bad_arguments_are_one_clear_line(
+    make: Callable[[Path], list[object]], tmp_path: Path, exampp_command: Commands
+) -> None:
+    with exams.make(tmp_path) as collection:
+        path = collection.path
+    before = exams.tables(path)
+    ran = exampp_command("import", path, *make(tmp_path))
+    assert ran.code == 2
+    assert ran.err.count("\n") == 1, ran.err
+    assert re.search(ARGUMENTS[make], ran.err), ran.err
+    assert exams.tables(path) == before
+
+
+def test_bad_responses_can_be_skipped(tmp_path: Path, exampp_command: Commands) -> None:
+    with exams.make(tmp_path) as collection:
+        path = collection.path
+    (tmp_path / "f.jsonl").write_bytes(answer(answer=[]) + answer(topic_id="q9") + GOOD + GOOD)
+    ran = exampp_command("import", path, tmp_path / "f.jsonl", "--on-error", "skip")
+    assert ran.code == 0
+    assert "3 bad lines were skipped" in ran.err
+    assert "repeated lines left out" in ran.out
+    assert "responses, 1 records" in ran.out
+
+
+def test_what_is_not_installed_is_said(
+    tmp_path: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    outlines = car_files.write(tmp_path / "outlines.cbor", 1, car_files.TOPICS)
+    monkeypatch.setitem(sys.modules, "cbor2", None)
+    monkeypatch.setitem(sys.modules, "ir_datasets", None)
+    for given, extra in ((outlines, "car"), ("irds:antique", "datasets")):
+        ran = exampp_command("import", tmp_path / "my.exam", given)
+        assert ran.code == 2
+        assert f"pip install 'exampp[{extra}]'" in ran.err

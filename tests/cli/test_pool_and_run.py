@@ -1,0 +1,227 @@
+"""`exampp pool` and `exampp run`: the pool before grading, and the whole path like make."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import exams
+import pytest
+from commands import Commands
+
+from exampp.config.reading import read_config
+
+CONFIG = """\
+[collection]
+path = "my.exam"
+
+[inputs]
+files = ["files/queries.json", "files/*.run", "files/judgments.qrels"]
+corpus = "files/passages.jsonl"
+
+[[bank]]
+files = ["files/questions.tsv"]
+
+[[grade]]
+grader = "draft"
+
+[[evaluate]]
+measures = ["Cover@20", "nDCG@10"]
+min-rating = [1, 4]
+output = "board.json"
+per-query = "queries.tsv"
+qrels = "exam.qrels"
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    exams.write_files(tmp_path / "files")
+    path = tmp_path / "exam.toml"
+    path.write_text(CONFIG)
+    return path
+
+
+def test_the_pool_in_all_formats(tmp_path: Path, exampp_command: Commands) -> None:
+    with exams.make(tmp_path) as collection:
+        path = collection.path
+    ran = exampp_command("pool", path)
+    assert ran.code == 0
+    assert ran.out.splitlines() == [
+        "5 passages of 2 queries in the pool (depth 20, 4 different ones)",
+        "system  queries  passages  shared  without text  min depth  mean depth  max depth",
+        "------  -------  --------  ------  ------------  ---------  ----------  ---------",
+        "alpha         2         3       0             0          1         1.5          2",
+        "beta          2         2       0             0          1         1.0          1",
+        "* a ranked passage was brought by 1.00 systems on average",
+        "",
+        "Cells to grade",
+        "bank     kind      items  cells",
+        "-------  --------  -----  -----",
+        # q1: 2 questions x 3 passages; q2: 1 question x 2 passages
+        "main     question      3      8",
+        "queries  query         2      5",
+    ]
+    shallow = exampp_command("pool", path, "--depth", 1, "--format", "json").out
+    decoder = json.JSONDecoder()
+    systems, end = decoder.raw_decode(shallow)
+    banks, _ = decoder.raw_decode(shallow[end:].lstrip())
+    assert [row["passages"] for row in systems["rows"]] == [2, 2]
+    # judged passages stay in the pool at any depth
+    assert banks["rows"][0] == {"bank": "main", "kind": "question", "items": 3, "cells": 8}
+
+
+def steps(out: str) -> dict[str, bool]:
+    """Each step's name, and whether it was skipped."""
+    found = re.findall(r"^(\w+(?: \d)?)[^:\n]*: (skipped, )?", out, re.MULTILINE)
+    return {name: bool(skipped) for name, skipped in found}
+
+
+ALL = ("inputs", "bank 1", "grade 1", "evaluate 1")
+
+
+def test_run_does_what_is_missing(config: Path, exampp_command: Commands) -> None:
+    folder = config.parent
+
+    def skipped() -> list[str]:
+        ran = exampp_command("run", config)
+        assert ran.code == 0, ran.err
+        found = steps(ran.out)
+        assert tuple(found) == ALL
+        return [name for name, was in found.items() if was]
+
+    assert skipped() == []
+    first = (folder / "board.json").read_text()
+    assert {row["system"] for row in json.loads(first)["rows"]} == {"alpha", "beta", "_overall_"}
+    assert (folder / "exam.qrels").read_text().count("\n") == 5
+    assert skipped() == list(ALL)
+    (folder / "board.json").unlink()
+    assert skipped() == ["inputs", "bank 1", "grade 1"]
+    assert (folder / "board.json").read_text() == first
+    # a run of one more system: its passages are pooled already, so nothing is due for the grader
+    (folder / "files" / "more.run").write_text("q1 Q0 p2 1 1 gamma\n")
+    assert skipped() == ["bank 1", "grade 1"]
+    assert "gamma" in (folder / "board.json").read_text()
+    # a corrected passage: the corpus, its cells, the numbers
+    passages = folder / "files" / "passages.jsonl"
+    passages.write_text(passages.read_text().replace("north", "to the north pole"))
+    assert skipped() == ["bank 1"]
+    # only the numbers
+    config.write_text(CONFIG.replace("[1, 4]", "2"))
+    assert skipped() == ["inputs", "bank 1", "grade 1"]
+
+
+def test_run_tells_a_touched_file_from_a_changed_one(
+    config: Path, exampp_command: Commands
+) -> None:
+    exampp_command("run", config)
+    os.utime(config.parent / "files" / "queries.json", (1, 1))
+    out = exampp_command("run", config).out
+    assert "inputs: 3 files, 0 changes" in out
+    assert steps(out)["evaluate 1"]
+
+
+def test_run_without_an_output_shows_the_table(config: Path, exampp_command: Commands) -> None:
+    config.write_text(CONFIG.partition("output")[0])
+    exampp_command("run", config)
+    assert "nDCG@10" in exampp_command("run", config).out
+
+
+def test_run_reports_what_is_odd(config: Path, exampp_command: Commands) -> None:
+    run = config.parent / "files" / "systems.run"
+    run.write_text(run.read_text() + "q2 Q0 absent 2 0.1 beta\n")
+    ran = exampp_command("run", config)
+    assert ran.code == 0
+    assert "corpus: 1 passages without a text (absent)" in ran.err
+
+
+def test_init_writes_a_configuration_that_is_valid(
+    tmp_path: Path, exampp_command: Commands
+) -> None:
+    path = tmp_path / "exam.toml"
+    assert exampp_command("init", "other.exam", "--config", path).code == 0
+    config = read_config(path)
+    assert config.collection == "other.exam"
+    assert config.grades == [{"grader": "draft"}]
+    again = exampp_command("init", "--config", path)
+    assert (again.code, again.err) == (
+        2,
+        f"exampp: {path}: exists already. Choose another name\n",
+    )
+    assert exampp_command("init").code == 2
+
+
+def test_everything_in_the_template_is_known(tmp_path: Path, exampp_command: Commands) -> None:
+    path = tmp_path / "exam.toml"
+    exampp_command("init", "--config", path)
+    option = re.compile(r"^# ([a-z-]+ = )", re.MULTILINE)
+    seen: set[str] = set()
+    lines = []
+    for line in path.read_text().splitlines():
+        if line.startswith("["):
+            seen = set()
+        shown = option.sub(r"\1", line)
+        key = shown.partition(" = ")[0]
+        if " = " in shown and not shown.startswith("#"):
+            if key in seen:
+                continue
+            seen.add(key)
+        lines.append(shown)
+    path.write_text("\n".join(lines))
+    assert read_config(path).inputs["passage-tokens"] == 400
+
+
+BAD = {
+    "unknown section": ("[colection]\n", r"unknown section 'colection'. Did you mean 'collection'"),
+    "unknown key": (
+        '[collection]\npath = "a"\n[[grade]]\ngrader = "draft"\nmax_failure = 3\n',
+        r"\[\[grade\]\] 1: unknown key 'max_failure'. Did you mean 'max-failures'\?",
+    ),
+    "far from any key": (
+        '[collection]\npath = "a"\nxyzzy = 1\n',
+        r"unknown key 'xyzzy'. Known: path",
+    ),
+    "no collection": ("[[grade]]\ngrader = 'draft'\n", r"no section \[collection\]"),
+    "no path": ("[collection]\n", r"\[collection\]: needs the key 'path'"),
+    "once for each": (
+        '[collection]\npath = "a"\n[grade]\ngrader = "draft"\n',
+        r"grade: is written \[\[grade\]\], once for each",
+    ),
+    "wrong type": (
+        '[collection]\npath = "a"\n[inputs]\nfiles = "queries.tsv"\n',
+        r"\[inputs\].files: must be a list",
+    ),
+    "broken": ("[collection\n", r"broken TOML"),
+    "nothing fits": (
+        '[collection]\npath = "a"\n[inputs]\nfiles = ["none/*.run"]\n',
+        r"no file fits 'none/\*.run'",
+    ),
+    "no such file": (
+        '[collection]\npath = "a"\n[inputs]\nfiles = ["none.run"]\n',
+        r"none.run: no such file",
+    ),
+    "unknown output": (
+        '[collection]\npath = "my.exam"\n[[evaluate]]\noutput = "board.xlsx"\n',
+        r"no format for 'board.xlsx'",
+    ),
+    "unknown option of a grader": (
+        '[collection]\npath = "my.exam"\n[[grade]]\ngrader = "draft"\nmodel = "x"\n',
+        r"the grader draft has no option --model",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_configuration_is_one_clear_line(
+    name: str, tmp_path: Path, exampp_command: Commands
+) -> None:
+    content, message = BAD[name]
+    exams.make(tmp_path).close()
+    path = tmp_path / "exam.toml"
+    path.write_text(content)
+    ran = exampp_command("run", path)
+    assert ran.code == 2
+    assert ran.err.count("\n") == 1
+    assert re.search(message, ran.err), ran.err

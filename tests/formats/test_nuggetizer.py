@@ -1,0 +1,154 @@
+"""Nuggetizer files: vital and okay as weights, and back without loss."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from samples import SPOKEN, TEXTS, WORDS, fault, file, in_one_folder
+
+from exampp.errors import InputError
+from exampp.formats import nuggetizer
+from exampp.formats.detect import detect
+from exampp.formats.lines import Skipped
+from exampp.records import BankEntry, Item, item_id
+
+LINE = {
+    "query": "What is Python?",
+    "qid": "q1",
+    "nuggets": [
+        {"text": "a programming language", "importance": "vital", "reasoning": "stated"},
+        {"text": "used for the web", "importance": "okay"},
+        {"text": "named for a circus"},
+    ],
+    "reasoning_traces": ["stated"],
+}
+
+
+def test_vital_weighs_one_and_okay_half(tmp_path: Path) -> None:
+    path = file(tmp_path, json.dumps(LINE) + "\n", "nuggets.jsonl")
+    assert detect(path) == "nuggetizer"
+    (entry,) = nuggetizer.read(path)
+    assert (entry.query_id, entry.query_text) == ("q1", "What is Python?")
+    assert entry.extra == {"reasoning_traces": ["stated"]}
+    assert [(item.kind, item.text, item.weight) for item in entry.items] == [
+        ("nugget", "a programming language", 1.0),
+        ("nugget", "used for the web", 0.5),
+        ("nugget", "named for a circus", 1.0),
+    ]
+    assert entry.items[0].item_id == item_id("q1", "a programming language")
+    assert entry.items[0].extra == {"importance": "vital", "reasoning": "stated"}
+
+
+def test_the_query_may_be_an_object_and_its_id_a_number(tmp_path: Path) -> None:
+    line = {"query": {"qid": 7, "text": "x"}, "nuggets": [{"text": "y"}]}
+    (entry,) = nuggetizer.read(file(tmp_path, json.dumps(line)))
+    assert (entry.query_id, entry.query_text) == ("7", "x")
+    (entry,) = nuggetizer.read(file(tmp_path, '{"qid": 8, "nuggets": []}'))
+    assert entry == BankEntry("8", ())
+
+
+def test_what_is_written_is_what_nuggetizer_reads(tmp_path: Path) -> None:
+    path = tmp_path / "n.jsonl"
+    nuggetizer.write(path, nuggetizer.read(file(tmp_path, json.dumps(LINE))))
+    written = json.loads(path.read_text())
+    nuggets = [*LINE["nuggets"][:2], {**LINE["nuggets"][2], "importance": "vital"}]  # type: ignore[index,dict-item]
+    assert written == {**LINE, "nuggets": nuggets}
+
+
+@pytest.mark.parametrize(
+    ("nugget", "field", "what"),
+    [
+        (
+            {"text": "y", "importance": "failed"},
+            ".importance",
+            "'failed' is neither vital nor okay",
+        ),
+        ({"text": "y", "importance": 1}, ".importance", "must be a string"),
+        ({"text": " ", "importance": "okay"}, ".text", "the text is blank"),
+        ({"importance": "okay"}, ".text", "no `text`"),
+        ({"text": "ok"}, "", "nugget 'ok' of query 'q' occurs twice"),
+        ("y", "", "must be an object"),
+    ],
+)
+def test_a_bad_nugget_is_left_out_alone(
+    tmp_path: Path, nugget: object, field: str, what: str
+) -> None:
+    line = json.dumps({"qid": "q", "nuggets": [{"text": "ok"}, nugget]})
+    path = file(tmp_path, f"\n{line}\n", "n.jsonl")
+    error = fault(nuggetizer.read, path)
+    assert (error.line, error.field, error.what) == (2, f"nuggets[1]{field}", what)
+    skipped = Skipped()
+    (entry,) = nuggetizer.read(path, skipped)
+    assert [item.text for item in entry.items] == ["ok"]
+    assert [str(one) for one in skipped.first] == [str(error)]
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ('{"query": "x", "nuggets": []}', "no `qid`"),
+        ('{"qid": "q"}', "no `nuggets`"),
+        ('{"qid": "q", "nuggets": {}}', "must be a list"),
+        ('{"qid": "1", "nuggets": []}', "query '1' was on line 1 already"),
+        ("[]", "Expected `object`, got `array`"),
+        ('{"qid": ', "broken JSON"),
+    ],
+)
+def test_bad_lines(tmp_path: Path, line: str, what: str) -> None:
+    path = file(tmp_path, f'{{"qid": 1, "nuggets": []}}\n{line}\n', "n.jsonl")
+    error = fault(nuggetizer.read, path)
+    assert error.line == 2
+    assert error.what.startswith(what)
+    assert [entry.query_id for entry in nuggetizer.read(path, Skipped())] == ["1"]
+
+
+def test_a_weight_without_a_word_is_refused(tmp_path: Path) -> None:
+    entry = BankEntry("q", (Item("i", "q", "x", "nugget", weight=2.0),))
+    with pytest.raises(InputError, match="the weight 2 of item 'i' is neither vital"):
+        nuggetizer.write(tmp_path / "n.jsonl", [entry])
+    assert not (tmp_path / "n.jsonl").exists()
+
+
+@st.composite
+def entries(draw: st.DrawFn) -> list[BankEntry]:
+    made = []
+    for query_id in draw(st.lists(WORDS, min_size=1, max_size=3, unique=True)):
+        query_text = draw(TEXTS)
+        facets = draw(st.lists(st.none() | WORDS, min_size=1, max_size=2, unique=True))
+        for facet_id in facets:
+            items = []
+            for text in draw(st.lists(SPOKEN, min_size=1, max_size=3, unique_by=str.strip)):
+                own = f"own {facet_id} {len(items)}"
+                weight, word = draw(st.sampled_from([(1.0, "vital"), (0.5, "okay")]))
+                name = draw(st.sampled_from([own, item_id(query_id, text, facet_id)]))
+                kind = draw(st.sampled_from(["nugget", "question"]))
+                answers = tuple(draw(st.lists(TEXTS, max_size=2)))
+                extra = {"importance": word}
+                items.append(Item(name, query_id, text, kind, facet_id, answers, weight, extra))
+            made.append(BankEntry(query_id, tuple(items), query_text, facet_id))
+    return made
+
+
+@in_one_folder
+@given(entries())
+def test_what_is_written_reads_back(tmp_path: Path, found: list[BankEntry]) -> None:
+    path = tmp_path / "n.jsonl"
+    nuggetizer.write(path, found)
+    assert list(nuggetizer.read(path)) == found
+
+
+@pytest.mark.parametrize("real", ["dl19/nuggets", "car-y3/nuggets"])
+def test_real_nuggets_round_trip(tmp_path: Path, shared_data: Path, real: str) -> None:
+    from exampp.formats import bank
+
+    found = list(bank.read(shared_data / f"{real}.jsonl.gz"))
+    nuggetizer.write(tmp_path / "n.jsonl", found)
+    items = {item.item_id: item for e in nuggetizer.read(tmp_path / "n.jsonl") for item in e.items}
+    assert {name: replace(item, extra={}) for name, item in items.items()} == {
+        item.item_id: replace(item, extra={}) for entry in found for item in entry.items
+    }
