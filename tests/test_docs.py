@@ -49,7 +49,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
         writer.writerow(["query_id", "question"])
         writer.writerows([row["query_id"], row["question"]] for row in questions)
     (folder / "leaderboard.json").write_text(json.dumps({"dense": 1, "bm25": 2}))
-    texts = [json.loads(line)["text"] for line in files["passages.jsonl"].open(encoding="utf-8")]
+    texts = [json.loads(row)["text"] for row in files["passages.jsonl"].read_text().splitlines()]
     (folder / "answers" / "notes").mkdir(parents=True)
     answers = []
     for query, text in zip(queries, texts, strict=False):

@@ -126,6 +126,7 @@ Action = Callable[[exampp.Collection], object]
         (lambda c: c.bank_diff("99"), "there is no edit 99; the last of the bank is"),
         (lambda c: c.bank_diff("yesterday"), "'yesterday' is no edit, date or bank"),
         (lambda c: c.bank_revert("main"), "'main' is no edit, date or bank"),
+        (lambda c: c.bank_add("q1", "x?", bank=" "), "the name of the bank is blank"),
         (lambda c: c.bank_show("q9"), "has no items of query 'q9'"),
     ],
 )

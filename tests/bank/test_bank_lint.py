@@ -77,8 +77,8 @@ def test_what_is_left_alone(text: str) -> None:
 def test_two_items_that_say_the_same() -> None:
     assert found("What is a reef?", "what is a REEF", "What is the reef?", "what IS reefs") == [
         ("duplicate", "1", "as 0"),
-        ("near-duplicate", "2", "as 0: What is a reef?"),
-        ("near-duplicate", "3", "as 0: What is a reef?"),
+        ("duplicate", "2", "as 0"),
+        ("duplicate", "3", "as 0"),
     ]
 
 
@@ -197,15 +197,15 @@ REAL = {
     "car-y3/questions": {
         "list-mark": 180,
         "duplicate": 5,
-        "near-duplicate": 9,
+        "near-duplicate": 10,
         "double-barrelled": 929,
         "yes-no": 607,
         "time-dependent": 70,
         "repeats-query": 7,
     },
     "car-y3/nuggets": {
-        "duplicate": 14,
-        "near-duplicate": 14,
+        "duplicate": 16,
+        "near-duplicate": 12,
         "time-dependent": 1,
         "repeats-query": 10,
         "long-nugget": 929,

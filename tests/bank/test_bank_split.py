@@ -343,6 +343,7 @@ def test_either_part_is_an_exam_of_its_own(tmp_path: Path) -> None:
         found = {row[0]: (row[1], row[3], row[5]) for row in table.rows}
         # alpha also returned p2, which answers the sealed questions of q1
         assert found == {"alpha": (1.0, 0.5, 0.5), "beta": (0.0, 1.0, -1.0)}
+        assert table.caption == "graded by scripted:question-self-rating, bank main"
         assert table.notes[0] == "Kendall's tau of the two parts over 2 systems: -1.000"
         with pytest.raises(exampp.InputError, match="'secret' is no part of a bank"):
             collection.gradebook(part="secret")

@@ -12,6 +12,8 @@ from commands import Commands
 import exampp
 from exampp.records import item_id
 
+LOOKING = ("list", "show", "log", "diff", "lint")
+COMMANDS = (*LOOKING, "edit", "export", "apply", "revert", "split", "verify")
 SKY_ID = item_id("q1", "What does air scatter?")
 
 
@@ -23,8 +25,7 @@ def exam(tmp_path: Path) -> Path:
 
 def test_every_command_helps(exampp_command: Commands) -> None:
     listed = exampp_command("bank", "--help").out
-    commands = "list show edit export apply log diff revert lint split verify".split()
-    for name in commands:
+    for name in COMMANDS:
         assert name in listed
         assert exampp_command("bank", name, "--help").code == 0
 
@@ -55,7 +56,7 @@ def test_editing_with_author_and_reason(exam: Path, exampp_command: Commands) ->
         assert exampp_command("bank", "edit", exam, *arguments, *who).code == 0
     log = json.loads(exampp_command("bank", "log", exam, "--last", "6", "--format", "json").out)
     assert [(row["author"], row["operation"], row["reason"]) for row in log["rows"]] == [
-        ("ann", name, "a test") for name in "reword weight key add retire restore".split()
+        ("ann", name, "a test") for name in ("reword", "weight", "key", "add", "retire", "restore")
     ]
     diff = exampp_command("bank", "diff", exam, "3", "--format", "csv").out.splitlines()
     assert len(diff) == 5
@@ -152,10 +153,13 @@ def test_real_banks_side_by_side_come_out_as_they_went_in(
         out = tmp_path / f"{name}.jsonl"
         assert exampp_command("bank", "export", exam, out, "--bank", name).code == 0
         source = shared_data / "car-y3" / f"{name}.jsonl.gz"
-        before = [json.loads(line) for line in gzip.open(source)]
+        with gzip.open(source) as stream:
+            before = [json.loads(line) for line in stream]
         after = [json.loads(line) for line in out.read_text().splitlines()]
-        key = lambda line: (line["query_id"], line["facet_id"])  # noqa: E731
-        assert sorted(after, key=key) == sorted(before, key=key)
+        places = [
+            [(line["query_id"], line["facet_id"]) for line in lines] for lines in (before, after)
+        ]
+        assert dict(zip(places[1], after, strict=True)) == dict(zip(places[0], before, strict=True))
 
 
 FILES = {
@@ -163,7 +167,7 @@ FILES = {
     '"NDQ_1": {"beingAsked": {"processedText": "Basalt is"}, "answerChoices": {"a": '
     '{"processedText": "lava"}}, "correctAnswer": {"processedText": "a"}}}}}]',
     "nuggetizer": '{"qid": "q1", "query": "x", "nuggets": [{"text": "y", "importance": "okay"}]}',
-    "argue": '{"query_id": "q1", "nugget_bank": [{"question": "y?", "answers": [{"answer": "z"}]}]}',
+    "argue": '{"query_id": "q1", "nugget_bank": [{"question": "y?", "answers": ["z"]}]}',
     "trec-nuggets": "q1\t1\tvital\ty\n",
 }
 

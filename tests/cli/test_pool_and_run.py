@@ -119,7 +119,7 @@ def test_run_tells_a_touched_file_from_a_changed_one(
     exampp_command("run", config)
     os.utime(config.parent / "files" / "queries.json", (1, 1))
     out = exampp_command("run", config).out
-    assert "inputs: 3 files, 0 changes" in out
+    assert "inputs: 3 files taken over, 0 changes" in out
     assert steps(out)["evaluate 1"]
 
 
@@ -135,6 +135,27 @@ def test_run_reports_what_is_odd(config: Path, exampp_command: Commands) -> None
     ran = exampp_command("run", config)
     assert ran.code == 0
     assert "corpus: 1 passages without a text (absent)" in ran.err
+
+
+def test_run_stopped_says_how_to_go_on(
+    config: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from exampp.cli import run as command
+
+    monkeypatch.setattr(command, "work", lambda run: run.stop())
+    ran = exampp_command("run", config)
+    assert ran.code == 1
+    assert "grade 1 (draft): 8 cells are still due" in ran.out
+    assert "evaluate" not in ran.out
+    assert f"this continues:\n  exampp run {config}" in ran.err
+    monkeypatch.undo()
+    assert steps(exampp_command("run", config).out)["inputs"]
+
+
+def test_run_of_an_empty_configuration(tmp_path: Path, exampp_command: Commands) -> None:
+    (tmp_path / "exam.toml").write_text('[collection]\npath = "my.exam"\n')
+    assert exampp_command("run", tmp_path / "exam.toml").code == 0
+    assert (tmp_path / "my.exam").exists()
 
 
 def test_init_writes_a_configuration_that_is_valid(

@@ -56,7 +56,7 @@ def test_what_is_written_is_what_nuggetizer_reads(tmp_path: Path) -> None:
     path = tmp_path / "n.jsonl"
     nuggetizer.write(path, nuggetizer.read(file(tmp_path, json.dumps(LINE))))
     written = json.loads(path.read_text())
-    nuggets = [*LINE["nuggets"][:2], {**LINE["nuggets"][2], "importance": "vital"}]  # type: ignore[index,dict-item]
+    nuggets = [*LINE["nuggets"][:2], {**LINE["nuggets"][2], "importance": "vital"}]  # type: ignore[dict-item]
     assert written == {**LINE, "nuggets": nuggets}
 
 
@@ -148,7 +148,9 @@ def test_real_nuggets_round_trip(tmp_path: Path, shared_data: Path, real: str) -
 
     found = list(bank.read(shared_data / f"{real}.jsonl.gz"))
     nuggetizer.write(tmp_path / "n.jsonl", found)
-    items = {item.item_id: item for e in nuggetizer.read(tmp_path / "n.jsonl") for item in e.items}
+    items: dict[str, Item] = {
+        item.item_id: item for e in nuggetizer.read(tmp_path / "n.jsonl") for item in e.items
+    }
     assert {name: replace(item, extra={}) for name, item in items.items()} == {
         item.item_id: replace(item, extra={}) for entry in found for item in entry.items
     }

@@ -105,6 +105,7 @@ _TIME = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"\w")
+_ARTICLES = frozenset({"a", "an", "the"})
 _LIST_MARK = re.compile(r"\s*(?:[-*\u2022]|\(?\d{1,2}[.):])\s+\S")
 
 
@@ -190,8 +191,9 @@ def _stems(text: str) -> frozenset[str]:
 
 
 def _normal(text: str) -> str:
-    """The text by its words in lower case, each as its stem; no word is left out."""
-    return " ".join(stem(word) for word in drop_punctuation(text.lower()).split())
+    """The text by its words in lower case, each as its stem; only articles are left out."""
+    words = drop_punctuation(text.lower()).split()
+    return " ".join(stem(word) for word in words if word not in _ARTICLES)
 
 
 def _pairs(entries: Iterable[BankEntry]) -> Iterator[Finding]:

@@ -72,6 +72,10 @@ class Bank:
     connection: sqlite3.Connection
     name: str
 
+    def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise InputError("the name of the bank is blank", field="bank")
+
     # ---- looking ---------------------------------------------------------------------------------
 
     def show(self, query_id: str | None = None, *, part: str | None = None) -> Table:

@@ -32,9 +32,9 @@ def run(
         typer.echo(f"{step.name}: {'skipped, ' if step.skipped else ''}{step.what}")
         for remarked in step.remarks:
             remark(f"  {remarked}")
-    if step.stopped:
-        again = shlex.join(["exampp", *sys.argv[1:]])
-        raise Unfinished(f"stopped with {step.what}; this continues:\n  {again}")
+        if step.stopped:
+            again = shlex.join(["exampp", *sys.argv[1:]])
+            raise Unfinished(f"stopped in {step.name}; this continues:\n  {again}")
 
 
 def write_template(path: Path, collection: Path | None) -> None:

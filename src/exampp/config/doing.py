@@ -82,14 +82,14 @@ def _import(config: Config, collection: Collection, name: str, wanted: Mapping[s
     if "corpus" in options:
         options["corpus"] = _named(config, options["corpus"])
         used.append(options["corpus"])
-    mark = _fingerprint([options, [_stamp(file) for file in used]])
+    mark = _fingerprint([wanted, [_stamp(file) for file in used]])
     if collection.is_done(name, mark):
-        return Step(name, f"{len(files)} files, as they were", skipped=True)
+        return Step(name, f"{_files_are(files)} as they were", skipped=True)
     report = collection.import_files(*files, **options)
     collection.mark_done(name, mark)
     odd = [f"{row[0]}: {row[2]} {row[1]} ({row[3]})" for row in report.findings.rows]
     bad = [f"skipped: {error}" for error in report.skipped_first]
-    what = f"{len(files)} files, {report.changes} changes"
+    what = f"{_files_are(files)} taken over, {report.changes} changes"
     return Step(name, what, remarks=(*odd, *bad))
 
 
@@ -103,16 +103,22 @@ def _files(config: Config, pattern: str) -> list[str]:
     return found
 
 
+def _files_are(files: list[str]) -> str:
+    return "1 file" if len(files) == 1 else f"{len(files)} files"
+
+
 def _named(config: Config, name: str) -> str:
     return name if is_dataset(name) else str(config.place(name))
 
 
 def _stamp(file: str) -> list[Any]:
     """The path with size and time, of every file in a folder."""
-    path = Path(file)
+    if is_dataset(file):
+        return [file]
+    path = Path(file).resolve()
     inside = sorted(path.rglob("*")) if path.is_dir() else [path]
     found = [(one, one.stat()) for one in inside if one.is_file()]
-    return [file, *([str(one), stat.st_size, stat.st_mtime_ns] for one, stat in found)]
+    return [str(path), *([str(one), stat.st_size, stat.st_mtime_ns] for one, stat in found)]
 
 
 def _fingerprint(value: Any) -> str:

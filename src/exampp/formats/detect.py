@@ -137,7 +137,7 @@ def _is_candidates(sample: _Sample) -> bool:
 def _is_responses(sample: _Sample) -> bool:
     keys = sample.keys
     if "metadata" in keys and not keys.isdisjoint(_STATEMENTS):
-        return True
+        return keys.isdisjoint({"_id", "id"})
     return not (
         keys.isdisjoint(responses.QUERY_KEYS)
         or keys.isdisjoint(responses.SYSTEM_KEYS)

@@ -23,9 +23,9 @@ from exampp.formats.lines import (
 from exampp.formats.objects import OBJECT, Fields, identifier, optional_text, required_text
 from exampp.records import Facet, Query
 
-ID_KEYS = ("query_id", "qid", "topic_id", "_id", "id")
+ID_KEYS = ("query_id", "qid", "topic_id", "narrative_id", "_id", "id")
 """Where several are present, the first of these names the query."""
-TEXT_KEYS = ("text", "query", "query_text", "title")
+TEXT_KEYS = ("text", "query", "query_text", "title", "narrative")
 _FACET_ID_KEYS = ("subtopic_id", "facet_id", "id")
 _FACET_TEXT_KEYS = ("text", "title")
 _FACETS: msgspec.json.Decoder[list[Fields]] = msgspec.json.Decoder(list[Fields])

@@ -110,6 +110,5 @@ def take_candidates(
         except InputError as error:
             on_error(error.at(path))
             continue
-        log.passages.update(kept)
-        count += stage(connection, places, ((ranked, None) for ranked in ranking))
+        count += stage(connection, places, ((ranked, None) for ranked in ranking), log.rank)
     return count

@@ -150,12 +150,9 @@ class Importer:
             check(ranked.passage_id)
             self.log.see(path, ranked.query_id, ranked.system)
 
-        def note(ranked: Ranked) -> None:
-            self.log.passages.add(ranked.passage_id)
-
         found = runs.read(path, self.log.counting(path, self.on_error), known)
         rows = ((ranked, None) for ranked in top(found, self.depth))
-        return stage(self.connection, places, rows, note)
+        return stage(self.connection, places, rows, self.log.rank)
 
     def responses(self, path: Path) -> int:
         """Generated responses, cut into passages."""
@@ -248,6 +245,7 @@ def import_files(
     """
     with_kinds = sorted(_kinds(paths, kind), key=lambda pair: list(KINDS).index(pair[1]))
     connection = importer.connection
+    importer.log.collects = corpus is not None
     before = counts(connection)
     files = []
     with transaction(connection):

@@ -46,8 +46,12 @@ def _place(ranked: Ranked) -> tuple[int, float, str]:
 
 @dataclass(slots=True)
 class RunLog:
-    """What one import saw of each system: its files, its repeated lines, its passages."""
+    """What one import saw of each system: its files, its repeated lines.
 
+    Where it `collects`, the ids of ranked passages too, for a corpus.
+    """
+
+    collects: bool = False
     files: dict[str, dict[str, Path]] = field(default_factory=lambda: defaultdict(dict))
     repeated: Counter[Path] = field(default_factory=Counter)
     passages: set[str] = field(default_factory=set)
@@ -61,6 +65,11 @@ class RunLog:
                 field="system",
                 mend="Give different runs different names",
             )
+
+    def rank(self, ranked: Ranked) -> None:
+        """Note that a passage is ranked."""
+        if self.collects:
+            self.passages.add(ranked.passage_id)
 
     def counting(self, path: Path, on_error: OnError) -> OnError:
         """`on_error`, with the lines counted that repeat another."""
