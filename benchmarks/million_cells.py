@@ -1,6 +1,6 @@
 """Plans and runs a million due cells with a scripted grader: CPU per cell, and memory as it goes.
 
-    python benchmarks/million_cells.py [--queries 200] [--passages 500] [--items 10]
+python benchmarks/million_cells.py [--queries 200] [--passages 500] [--items 10]
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def write_inputs(folder: Path, queries: int, passages: int, items: int) -> list[
                 bank.write(f"q{query}\tWhat is point {item} of subject {query}?\n")
             for rank in range(passages):
                 name = f"p{query}-{rank}"
-                texts.write(f'{{"passage_id": "{name}", "text": "Passage {name}: {words}"}}\n')
+                text = f"Passage {name}: {words}"
+                texts.write(f'{{"passage_id": "{name}", "text": "{text}"}}\n')
                 run.write(f"q{query} Q0 {name} {rank + 1} {passages - rank} all\n")
     return files
 
@@ -57,7 +58,9 @@ def main() -> None:
         print(f"import: {time.process_time() - started:.1f} s of CPU")
         started = time.process_time()
         run = collection.grading(
-            ScriptedGrader("4", look_ahead=64, record=False), model="scripted", depth=options.passages
+            ScriptedGrader("4", look_ahead=64, record=False),
+            model="scripted",
+            depth=options.passages,
         )
         planned = run.count_due()
         print(f"plan: {planned.cells} cells, {time.process_time() - started:.1f} s of CPU")

@@ -5,9 +5,9 @@
 The server answers on loopback with a rating that depends on the text alone, and breaks a share of
 the attempts: 429 with Retry-After, 500, hangs, cut connections, garbage, refusals. The faulty run
 must end with the grades of the fault-free one but for the cells listed as failed, and every cell
-must be answered once: requests sent = asks + retries + a few probes. Then the same with `kill -9` at
-random moments, each followed by the same command. Throughput is compared with what a bare client
-loop gets from the same server.
+must be answered once: requests sent = asks + retries. Then the same with `kill -9` at random
+moments, each followed by the same command. Throughput is compared with what a bare client loop
+gets from the same server.
 """
 
 from __future__ import annotations

@@ -95,16 +95,15 @@ def main() -> None:
     lexical = BM25(texts)
     bm25 = {query_id: lexical.scores(query) for query_id, query in queries.items()}
     cosine = dense(texts, queries)
-    rerank = {}
+    rerank: dict[str, Ranking] = {}
     for query_id in queries:
         first, second = rescaled(bm25[query_id]), rescaled(cosine[query_id])
         rerank[query_id] = {name: first[name] + second[name] for name in first}
     chance = random.Random(7)
-    shuffled = {
+    shuffled: dict[str, Ranking] = {
         query_id: {name: chance.random() for name in texts} for query_id in queries
     }
-    systems = {"bm25": bm25, "dense": cosine, "rerank": rerank, "random": shuffled}
-    write_runs(systems)
+    write_runs({"bm25": bm25, "dense": cosine, "rerank": rerank, "random": shuffled})
     write_generated()
 
 

@@ -265,6 +265,8 @@ def test_an_export_applied_as_it_is_changes_nothing(tmp_path: Path, exported: Pa
         before = exams.tables(collection.path)
         assert collection.bank_apply(exported).rows == ()
         assert exams.tables(collection.path) == before
+        assert collection.import_files(exported, bank="copy").files[0].records == 3
+        assert rows(collection.bank_diff("main", "copy")) == []
 
 
 def test_changed_texts_become_edits(tmp_path: Path, exported: Path) -> None:

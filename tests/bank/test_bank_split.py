@@ -11,7 +11,7 @@ from typing import Any
 
 import exams
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import exampp
@@ -43,6 +43,7 @@ def states(sizes: dict[tuple[str, str | None], int]) -> list[ItemState]:
     ]
 
 
+@settings(deadline=None)
 @given(SIZES, st.floats(0.05, 0.95), st.integers(0, 100))
 def test_every_stratum_gives_its_share_to_within_one_item(
     sizes: dict[tuple[str, str | None], int], share: float, seed: int

@@ -214,6 +214,10 @@ BAD = {
         '[collection]\npath = "a"\n[inputs]\nfiles = "queries.tsv"\n',
         r"\[inputs\].files: must be a list",
     ),
+    "two banks of one name": (
+        '[collection]\npath = "a"\n[[bank]]\nfiles = ["a"]\n[[bank]]\nfiles = ["b"]\n',
+        r"\[\[bank\]\]: two banks are called 'main'",
+    ),
     "broken": ("[collection\n", r"broken TOML"),
     "nothing fits": (
         '[collection]\npath = "a"\n[inputs]\nfiles = ["none/*.run"]\n',

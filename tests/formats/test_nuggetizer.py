@@ -121,7 +121,7 @@ def entries(draw: st.DrawFn) -> list[BankEntry]:
         query_text = draw(TEXTS)
         facets = draw(st.lists(st.none() | WORDS, min_size=1, max_size=2, unique=True))
         for facet_id in facets:
-            items = []
+            items: list[Item] = []
             for text in draw(st.lists(SPOKEN, min_size=1, max_size=3, unique_by=str.strip)):
                 own = f"own {facet_id} {len(items)}"
                 weight, word = draw(st.sampled_from([(1.0, "vital"), (0.5, "okay")]))

@@ -27,8 +27,9 @@ def extracted(ask: exampp.Ask) -> str:
 
 def test_a_new_key_is_applied_to_kept_replies(tmp_path: Path) -> None:
     with keyed(tmp_path) as collection:
-        options = {"prompt": "question-answering", "bank": "keyed", "model": "m"}
-        collection.grade(ScriptedGrader(extracted), **options)
+        collection.grade(
+            ScriptedGrader(extracted), prompt="question-answering", bank="keyed", model="m"
+        )
         assert collection.reparse().changes == {}
         (tmp_path / "keyed.tsv").write_text(
             KEYED.replace("blue light", "blue light|the blue part of it")

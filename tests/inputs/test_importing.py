@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import exams
 import pytest
@@ -279,7 +280,7 @@ def test_a_prompt_that_names_the_query_is_due_when_the_query_changes(tmp_path: P
         'cut = "context"\nuser = "{query}? {question} {context}"\n'
     )
     with exams.make(tmp_path) as collection:
-        options = {"prompt": str(mine), "model": "m"}
+        options: dict[str, Any] = {"prompt": str(mine), "model": "m"}
         assert collection.grade(ScriptedGrader("4"), **options).done == 8
         assert collection.grade(ScriptedGrader("4"), **options).total == 0
         queries = tmp_path / "files" / "queries.json"

@@ -61,7 +61,8 @@ def choose_sealed(states: Iterable[ItemState], share: float, seed: int) -> list[
             sealed += drawn[: len(ordered) - 1]
     if not sealed:
         raise InputError(
-            f"with a share of {share:g} no item would be sealed", mend="Give a larger share"
+            f"with a share of {share:g} no item would be sealed",
+            mend="Give a larger share; every query keeps one public item of each kind",
         )
     return sealed
 

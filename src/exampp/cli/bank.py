@@ -100,11 +100,9 @@ def edit_bank(
     given = values or []
     with exampp.Collection(collection) as opened:
         if operation is Operation.add:
-            if len(given) != 1:
-                raise exampp.InputError("add takes a query and a text", mend="Quote the text")
             table = opened.bank_add(
                 subject,
-                given[0],
+                _only(given),
                 kind=kind.value,
                 facet_id=subtopic,
                 answers=answer or (),
@@ -283,6 +281,12 @@ def verify_bank(
     show(found.table(), style.value)
     if not found.unchanged:
         raise typer.Exit(1)
+
+
+def _only(values: list[str]) -> str:
+    if len(values) != 1:
+        raise exampp.InputError("add takes a query and a text", mend="Quote the text")
+    return values[0]
 
 
 def _say_count(changes: int, dry_run: bool) -> None:

@@ -79,6 +79,14 @@ def read_config(path: str | Path) -> Config:
         _check_section(section, value, path)
     if "collection" not in data:
         raise InputError("no section [collection]", file=path, mend='Add: path = "my.exam"')
+    names = [bank.get("name", "main") for bank in data.get("bank", ())]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise InputError(
+            f"two banks are called {min(twice)!r}",
+            file=path,
+            field="[[bank]]",
+            mend="Give each a name, or put the files of one bank into one list",
+        )
     return Config(
         path,
         data.get("inputs", {}),

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from exampp.errors import InputError, Repeated
 
-
 LARGEST_WEIGHT = 1e9
 """Of an item: sums of weights stay exact enough below it."""
 

@@ -277,12 +277,11 @@ def _digest(path: Path) -> str:
     """SHA-256 of a file or of all files of a folder; of a dataset its id."""
     if datasets.is_dataset(path):
         return str(path)
-    digest = hashlib.sha256()
-    for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-        if file.is_file():
-            with file.open("rb") as stream:
-                digest.update(hashlib.file_digest(stream, "sha256").digest())
-    return digest.hexdigest()
+    if path.is_dir():
+        inside = [_digest(file) for file in sorted(path.rglob("*")) if file.is_file()]
+        return hashlib.sha256("".join(inside).encode()).hexdigest()
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _kinds(paths: Iterable[Path], kind: str | None) -> Iterator[tuple[Path, str]]:

@@ -172,10 +172,16 @@ def stage_rankings(connection: sqlite3.Connection, rows: Iterable[RankingRow]) -
         "passage INTEGER, rank INTEGER, score REAL, extra TEXT, "
         "PRIMARY KEY (query, facet, system, passage))"
     )
-    connection.executemany(
-        "INSERT INTO incoming VALUES (?, ?, ?, ?, ?, ?, ?)",
-        ((*row[:6], to_json(row[6])) for row in rows),
-    )
+    try:
+        connection.executemany(
+            "INSERT INTO incoming VALUES (?, ?, ?, ?, ?, ?, ?)",
+            ((*row[:6], to_json(row[6])) for row in rows),
+        )
+    except sqlite3.IntegrityError:
+        raise InputError(
+            "a system ranks a passage for a query in two of the files of this import",
+            mend="Give the runs different names, or import one of the files alone",
+        ) from None
 
 
 def apply_rankings(connection: sqlite3.Connection) -> int:
