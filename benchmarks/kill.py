@@ -45,7 +45,8 @@ def grades(collection: Path) -> Grades:
         rows = opened.execute(
             "SELECT i.item_id, p.passage_id, g.state, g.rating, g.reply FROM grade g "
             "JOIN item_version iv ON iv.version = g.item_version JOIN item i USING (item) "
-            "JOIN passage_version pv ON pv.version = g.passage_version JOIN passage p USING (passage)"
+            "JOIN passage_version pv ON pv.version = g.passage_version "
+            "JOIN passage p USING (passage)"
         ).fetchall()
     except sqlite3.OperationalError:
         rows = []  # killed before the schema was made
