@@ -208,3 +208,13 @@ def test_ctrl_c_says_how_to_continue(tmp_path: Path) -> None:
         assert 0 < kept < 6008
         due = watched.grading("draft", depth=3000).count_due().cells
         assert due == 6008 - kept
+
+
+def test_public_and_sealed_part_side_by_side(graded: Path, exampp_command: Commands) -> None:
+    ran = exampp_command("evaluate", graded, "--parts")
+    assert (ran.code, "has no sealed part" in ran.err) == (2, True)
+    assert exampp_command("bank", "split", graded, "--secret", "0.5", "--seed", "1").code == 0
+    ran = exampp_command("evaluate", graded, "--parts", "--min-rating", "1", "--format", "csv")
+    rows = list(csv.reader(io.StringIO(ran.out)))
+    assert rows[0][0] == "system"
+    assert {row[0] for row in rows[1:]} == {"alpha", "beta"}
