@@ -150,6 +150,8 @@ def test_prompts(tmp_path: Path, exampp_command: Commands) -> None:
     assert "question-self-rating\tquestion\t0-5" in listed
     shown = exampp_command("prompts", "show", "thomas").out
     assert "{query}" in shown
+    filled = exampp_command("prompts", "show", "question-self-rating", "--filled").out
+    assert "Question: Why does basaltic lava travel farther" in filled
     mine = tmp_path / "mine.toml"
     mine.write_text(
         'name = "mine"\ntitle = "t"\nsource = "s"\ngrades = "question"\nreading = "rating"\n'

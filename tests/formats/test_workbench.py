@@ -218,6 +218,9 @@ def test_our_own_graders_come_back_as_themselves(tmp_path: Path) -> None:
     sheet = pool.passages[0].sheets[0]
     bare = Sheet(grader, sheet.grades)
     entry = workbench.sheet_json(bare)
+    rated = GraderIdentity("m", "question-self-rating", "question", 0, 5, {"prompt_hash": "x"})
+    info = workbench.sheet_json(Sheet(rated, sheet.grades))["prompt_info"]
+    assert info == RATED
     path = file_of(tmp_path / "own.jsonl", ["q", [passage(exam_grades=[entry])]])
     (again,) = workbench.read(path)
     assert again.passages[0].sheets[0].grader == grader

@@ -10,6 +10,15 @@ from exampp.cli.options import Style, TableStyle
 from exampp.cli.output import show
 from exampp.report.table import Table
 
+EXAMPLE = {
+    "query": "how volcanoes shape landscapes",
+    "question": "Why does basaltic lava travel farther than rhyolitic lava?",
+    "nugget": "runny basalt spreads far",
+    "context": "Basaltic lava is poor in silica. It is runny and can flow for many kilometres.",
+    "correct_answer": "it is low in silica and runny",
+    "answer": "because it is runny",
+}
+
 app = typer.Typer(help="What a grader is asked.", no_args_is_help=True)
 
 
@@ -30,12 +39,19 @@ def list_prompts(style: TableStyle = Style.text) -> None:
 @app.command("show")
 def show_prompt(
     name: Annotated[str, typer.Argument(help="A bundled prompt, or a TOML file of yours.")],
+    filled: Annotated[bool, typer.Option("--filled", help="Fill the slots with an example.")] = (
+        False
+    ),
 ) -> None:
-    """Print a prompt's text with its slots in braces."""
-    from exampp.prompts import load
+    """Print a prompt's text, its slots in braces or filled with an example."""
+    from exampp.prompts import fill, load
 
     prompt = load(name)
     typer.echo(f"# {prompt.title}\n# {prompt.source}\n")
-    if prompt.system:
-        typer.echo(f"[system]\n{prompt.system}\n\n[user]")
-    typer.echo(prompt.user or "(this grader reads item and passage without a prompt)")
+    if not prompt.user:
+        typer.echo("(this grader reads item and passage without a prompt)")
+        return
+    shown = fill(prompt, EXAMPLE) if filled else prompt
+    if shown.system:
+        typer.echo(f"[system]\n{shown.system}\n\n[user]")
+    typer.echo(shown.user)

@@ -18,7 +18,7 @@ from exampp.errors import InputError
 from exampp.formats.lines import OnError, decode_json, read_lines, refuse, writing
 from exampp.formats.residue import difference, restored
 from exampp.formats.workbench_json import DirectJson, Line, MarksJson, PassageJson, SheetJson
-from exampp.prompts.catalogue import by_workbench_class, load
+from exampp.prompts.catalogue import by_workbench_class, load, workbench_class
 from exampp.records import (
     ITEM_KINDS,
     Grade,
@@ -441,7 +441,8 @@ def _grader_json(grader: GraderIdentity) -> dict[str, Any]:
 
 
 def _prompt_info(grader: GraderIdentity) -> Mapping[str, Any]:
-    return {
+    """The reference's words for a bundled prompt; for others the same fields, with its own name."""
+    info: dict[str, Any] = {
         "prompt_class": grader.prompt,
         "prompt_style": grader.prompt,
         "context_first": False,
@@ -449,3 +450,9 @@ def _prompt_info(grader: GraderIdentity) -> Mapping[str, Any]:
         "check_answer_key": False,
         "is_self_rated": grader.highest > 1,
     }
+    prompt_class = workbench_class(grader.prompt)
+    if prompt_class is not None:
+        declared = load(grader.prompt).workbench
+        info |= {name: declared[name] for name in info if name in declared}
+        info["prompt_class"] = prompt_class
+    return info
