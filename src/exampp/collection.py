@@ -12,7 +12,6 @@ import getpass
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from exampp.banking import Banking
@@ -63,17 +62,6 @@ class Collection(Banking, Graded):
             raise InputError("exists already", file=path, mend="Choose another name")
         connect(path, create=True).close()
         return cls(path)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the file; everything committed is on disk."""

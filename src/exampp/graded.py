@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from types import TracebackType
+from typing import Self, TypeVar
 
 from exampp.errors import InputError
 from exampp.evaluate.cover import Missing
@@ -30,7 +31,24 @@ DEFAULT_MIN_RATING = 4
 
 
 class Graded(ABC):
-    """Something that holds grades, rankings and a bank, and can be evaluated."""
+    """Something that holds grades, rankings and a bank, and can be evaluated.
+
+    Use it as a context manager, or call `close`.
+    """
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:  # noqa: B027
+        """Close what is open; nothing where all has been read."""
 
     @property
     @abstractmethod

@@ -134,17 +134,18 @@ def evaluate(
     from exampp.formats import leaderboards
     from exampp.graded import DEFAULT_MEASURES, evaluate_gradebook
 
-    opened = exampp.open_grades(collection, on_error.value)
-    if parts:
-        _parts(opened, (measure or DEFAULT_MEASURES)[0], min_rating, grader, prompt, bank, style)
-        return
-    book = opened.gradebook(
-        grader=grader,
-        prompt=prompt,
-        kind=kind.value if kind else None,
-        bank=bank,
-        runs=run or (),
-    )
+    with exampp.open_grades(collection, on_error.value) as opened:
+        if parts:
+            first = (measure or DEFAULT_MEASURES)[0]
+            _parts(opened, first, min_rating, grader, prompt, bank, style)
+            return
+        book = opened.gradebook(
+            grader=grader,
+            prompt=prompt,
+            kind=kind.value if kind else None,
+            bank=bank,
+            runs=run or (),
+        )
     labelling = exampp.Labelling(label.value, at_least, gains.value)
     board = evaluate_gradebook(
         book,
