@@ -395,6 +395,10 @@ def test_any_edits_can_be_reverted_and_any_export_applied(
         edit_all(collection, first)
         number = rows(collection.bank_log())[-1]["edit"]
         state = active(collection)
+        if not state:
+            with pytest.raises(InputError, match="no active items to export"):
+                collection.bank_export(folder / name)
+            return
         collection.bank_export(folder / name)
         edit_all(collection, then)
         newest = active(collection)

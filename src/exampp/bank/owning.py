@@ -262,6 +262,8 @@ class Bank:
         entries = self._entries()
         if part is not None:
             entries = self._public(entries, current)
+        if not any(entry.items for entry in entries):
+            raise InputError(f"the bank {self.name!r} has no active items to export")
         if plain and part is None:
             remark = self._version(current).remark
             plain_bank.write(path, entries, ids=True, remark=remark)
