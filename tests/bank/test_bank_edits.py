@@ -396,7 +396,7 @@ def test_any_edits_can_be_reverted_and_any_export_applied(
         number = rows(collection.bank_log())[-1]["edit"]
         state = active(collection)
         if not state:
-            with pytest.raises(InputError, match="no active items to export"):
+            with pytest.raises(exampp.InputError, match="no active items to export"):
                 collection.bank_export(folder / name)
             return
         collection.bank_export(folder / name)
