@@ -28,6 +28,7 @@ ROWS = {
     "graded": 4,
     "banking": 5,
     "collection": 5,
+    "opening": 6,
     "config": 6,
     "cli": 7,
 }

@@ -10,12 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from exampp.collection import Collection, open_grades
+    from exampp.collection import Collection
     from exampp.errors import AmbiguousGrader, CollectionBusy, ExamError, InputError, Unfinished
     from exampp.evaluate.leaderboard import Leaderboard
     from exampp.evaluate.qrels import Labelling
     from exampp.graded import Workbench
     from exampp.llm.base import Ask, Grader, Reply
+    from exampp.opening import open_grades
 
 __version__ = "0.1.0"
 
@@ -32,7 +33,7 @@ _HOMES = {
     "Reply": "exampp.llm.base",
     "Unfinished": "exampp.errors",
     "Workbench": "exampp.graded",
-    "open_grades": "exampp.collection",
+    "open_grades": "exampp.opening",
 }
 
 __all__ = [

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import sqlite3
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+from exampp.bank.generating import GenerationRun, Settled, generation_tables
 from exampp.bank.owning import NOW, Bank, list_banks
 from exampp.bank.verifying import Verification, verify_in_collection
+from exampp.errors import InputError
 from exampp.evaluate.cover import Missing
 from exampp.evaluate.exams import FacetChoice
 from exampp.evaluate.parts import parts_table
+from exampp.grade.graders import Options, make_writer
 from exampp.graded import evaluate_gradebook
+from exampp.llm.base import Grader
+from exampp.prompts import generation
 from exampp.records.gradebook import Gradebook
 from exampp.report.table import Table
 from exampp.store.bank import MAIN_BANK, Edit
@@ -144,6 +150,73 @@ class Banking:
         A whole bank as CSV, TSV or YAML is made to be edited and applied.
         """
         return Bank(self._connection, bank).export(Path(file), part)
+
+    # ---- generating -----------------------------------------------------------------------------
+
+    def bank_generation(
+        self,
+        grader: str | Grader,
+        *,
+        prompt: str | Path,
+        bank: str = MAIN_BANK,
+        per: str | None = None,
+        keys: bool = False,
+        query_id: str | None = None,
+        more: int = 0,
+        grounded: int = 0,
+        author: str | None = None,
+        reason: str = "",
+        **options: Any,
+    ) -> GenerationRun:
+        """A run that is planned but not started: see its `preview`, iterate over its `steps`.
+
+        `grader` is `hf`, `openai`, or a grader of your own; `options` are those of
+        `grade.graders.Options`, such as model. `prompt` is a bundled one (`car-questions`,
+        `car-nuggets`, `dl-questions`, `dl-nuggets`) or a TOML file. One request is made per query
+        or per subtopic (`per`). `keys` asks for answer keys, `more` for so many other items of
+        the query `query_id`, and `grounded` shows so many of the query's best passages.
+        """
+        try:
+            wanted = Options(**options)
+        except TypeError as error:
+            raise InputError(f"a grader has no such option ({error})") from None
+        loaded = generation.load(prompt)
+        if isinstance(grader, str):
+            name = wanted.model or grader
+            grader = make_writer(grader, wanted)
+        else:
+            name = wanted.model or type(grader).__name__
+        return GenerationRun(
+            self._connection,
+            bank,
+            grader,
+            name,
+            loaded,
+            self._edit(author, reason or f"{name} with {loaded.name}"),
+            per=per,
+            query_id=query_id,
+            wish=generation.Wish(keys, more, grounded),
+        )
+
+    def bank_generate(
+        self,
+        grader: str | Grader,
+        *,
+        on_reply: Callable[[Settled], None] | None = None,
+        **options: Any,
+    ) -> tuple[Table, Table]:
+        """Let a model make items where it made none yet; continues where an earlier call stopped.
+
+        Takes the options of `bank_generation`. Returns what became of each request, and the items
+        that were dropped because others say the same.
+        """
+        run = self.bank_generation(grader, **options)
+        settled = []
+        for one in run.steps():
+            settled.append(one)
+            if on_reply:
+                on_reply(one)
+        return generation_tables(run, settled)
 
     # ---- sealing --------------------------------------------------------------------------------
 

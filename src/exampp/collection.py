@@ -16,13 +16,12 @@ from typing import Any, Self
 
 from exampp.banking import Banking
 from exampp.errors import InputError
-from exampp.formats.detect import detect
-from exampp.formats.lines import Skipped, existing_file, refuse
+from exampp.formats.lines import Skipped, refuse
 from exampp.grade.graders import DEFAULT_PROMPT, Options, join, make_grading
 from exampp.grade.reparse import Reparsed, reparse
 from exampp.grade.run import MAX_FAILURES, GradingRun, Progress
 from exampp.grade.status import grading_status
-from exampp.graded import Graded, Workbench, with_run_files
+from exampp.graded import Graded, with_run_files
 from exampp.inputs.datasets import has_documents, is_dataset
 from exampp.inputs.exporting import EXPORTS, export
 from exampp.inputs.importing import UNKNOWN_PASSAGES, Importer, ImportReport, import_files
@@ -36,7 +35,7 @@ from exampp.records.gradebook import Gradebook
 from exampp.report.table import Table, Value
 from exampp.store.bank import MAIN_BANK, QUERY_BANK, Edit, bank_names
 from exampp.store.cells import DEPTH, Exam
-from exampp.store.connection import connect, is_collection, transaction
+from exampp.store.connection import connect, transaction
 from exampp.store.gradebook import read_gradebook
 from exampp.store.grades import graders
 from exampp.store.inputs import counts
@@ -275,15 +274,6 @@ class Collection(Banking, Graded):
             file=self.path,
             mend="Name one with --bank",
         )
-
-
-def open_grades(path: str | Path, on_error: str = "refuse") -> Collection | Workbench:
-    """A collection or a workbench file, whichever the path holds: what reading commands take."""
-    if is_collection(path):
-        return Collection(path)
-    if detect(existing_file(path)) != "workbench":
-        raise InputError("is neither a collection nor a file of graded passages", file=path)
-    return Workbench(path, on_error)
 
 
 def _user() -> str:

@@ -203,10 +203,10 @@ def _pairs(entries: Iterable[BankEntry]) -> Iterator[Finding]:
             if _WORD.search(item.text):
                 groups.setdefault((item.query_id, item.kind), []).append(item)
     for items in groups.values():
-        yield from _alike(items)
+        yield from alike(items)
 
 
-def _alike(items: Sequence[Item]) -> Iterator[Finding]:
+def alike(items: Sequence[Item]) -> Iterator[Finding]:
     """Each item that says what an earlier one of its query says, with the most alike of these."""
     from rapidfuzz import fuzz, process
 

@@ -9,10 +9,13 @@ from typing import Annotated
 import typer
 
 import exampp
+from exampp.cli.generate import generate_bank
 from exampp.cli.options import CollectionFile, Style, TableStyle
 from exampp.cli.output import remark, show
 
-app = typer.Typer(help="Own a bank: look, edit, check, seal.", no_args_is_help=True)
+app = typer.Typer(help="Own a bank: generate, look, edit, check, seal.", no_args_is_help=True)
+
+app.command("generate")(generate_bank)
 
 NamedBank = Annotated[str, typer.Option("--bank", help="The name of the bank.")]
 QueryId = Annotated[str | None, typer.Option("--query", help="Only this query.")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from exampp.errors import InputError
@@ -171,10 +171,28 @@ BACKENDS: Mapping[str, Backend] = {
 """Graders by name: the offline stand-in, models on this machine, and servers."""
 
 
-def make_grading(name: str, options: Options, settings: Mapping[str, Any] | None = None) -> Grading:
-    """The grading of a backend; InputError for a name or an option that it does not know."""
-    if name not in BACKENDS:
-        raise InputError(f"no grader is called {name!r}", mend=f"Known: {', '.join(BACKENDS)}")
+WRITTEN_TOKENS = 2048
+"""Tokens of a reply of a writer at most, where nobody says otherwise."""
+
+
+def make_writer(name: str, options: Options) -> Grader:
+    """A backend that writes what it is asked for, whatever it is: for generating banks."""
+    if name not in _WRITERS:
+        raise InputError(f"the grader {name!r} writes no texts", mend=f"Give {_WRITERS_LISTED}")
+    _check_options(name, options)
+    decode = options.decode or _WRITERS[name]
+    if decode != _WRITERS[name]:
+        raise InputError(f"a bank is generated with decode {_WRITERS[name]!r}, not {decode!r}")
+    tokens = options.max_new_tokens or WRITTEN_TOKENS
+    blank = Prompt("items", "", "", ("question",), "", 0, 1)
+    return BACKENDS[name].make(blank, replace(options, decode=decode, max_new_tokens=tokens))
+
+
+_WRITERS = {"hf": "generate", "openai": "text"}
+_WRITERS_LISTED = " or ".join(_WRITERS)
+
+
+def _check_options(name: str, options: Options) -> None:
     backend = BACKENDS[name]
     strange = [option for option in options.given() if option not in backend.options]
     if strange:
@@ -182,6 +200,14 @@ def make_grading(name: str, options: Options, settings: Mapping[str, Any] | None
             f"the grader {name} has no option --{strange[0].replace('_', '-')}",
             mend=f"It has {', '.join('--' + o.replace('_', '-') for o in sorted(backend.options))}",
         )
+
+
+def make_grading(name: str, options: Options, settings: Mapping[str, Any] | None = None) -> Grading:
+    """The grading of a backend; InputError for a name or an option that it does not know."""
+    if name not in BACKENDS:
+        raise InputError(f"no grader is called {name!r}", mend=f"Known: {', '.join(BACKENDS)}")
+    _check_options(name, options)
+    backend = BACKENDS[name]
     prompt = load(options.prompt or backend.prompt)
     kind_of(prompt, options.kind)
     made = backend.make(prompt, options)

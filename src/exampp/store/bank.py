@@ -139,6 +139,37 @@ def _import_item(
     return row
 
 
+def add_items(
+    connection: sqlite3.Connection, name: str, items: Iterable[Item], operation: str, edit: Edit
+) -> None:
+    """Add items to a bank beside those that it has; an item that it has is left as it is."""
+    bank = bank_key(connection, name)
+    for item in items:
+        query = intern(connection, "query", "query_id", [item.query_id])[item.query_id]
+        facet = WHOLE_QUERY
+        if item.facet_id:
+            facet = put_facets(connection, query, [Facet(item.facet_id)])[item.facet_id]
+        row = _adopt(connection, bank, query, item.item_id)
+        if row is None:
+            row = _new_item(connection, bank, query, item.item_id, item.kind)
+        elif _has_text(connection, row):
+            continue
+        connection.execute(
+            "UPDATE item SET facet = ?, kind = ?, extra = ? WHERE item = ?",
+            (facet, item.kind, to_json(item.extra), row),
+        )
+        answers = json.dumps(list(item.answers), ensure_ascii=False)
+        version = put_version(connection, row, item.text)
+        append_edit(connection, row, operation, version, item.weight, answers, True, edit)
+
+
+def _has_text(connection: sqlite3.Connection, item: int) -> bool:
+    row = connection.execute(
+        "SELECT 1 FROM item_version WHERE item = ? AND text IS NOT NULL", (item,)
+    ).fetchone()
+    return row is not None
+
+
 def _adopt(connection: sqlite3.Connection, bank: int, query: int, item_id: str) -> int | None:
     """The item of this id: of this bank, or one that grades brought along without a text."""
     found = connection.execute(

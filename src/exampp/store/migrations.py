@@ -7,7 +7,7 @@ What the tables hold:
 - inputs: query, facet, passage and its texts, pool, system, ranking, judgment, source;
 - the exam: bank, bank_line, item and its texts, item_edit (append-only; `item` caches the last),
   split and sealed (append-only; which items of a bank are secret, committed to as they were after
-  `edit`);
+  `edit`); generation (append-only; what a model replied when it was asked for items);
 - grading: grader, grade, sheet (what else a workbench file said of a passage's grades, and their
   order where it is not that of the items), decision (append-only); lease (which process grades
   which query just now) and run (what grading took);
@@ -147,6 +147,22 @@ MIGRATIONS: tuple[str, ...] = (
         item INTEGER NOT NULL REFERENCES item,
         PRIMARY KEY (split, item)
     ) STRICT, WITHOUT ROWID;
+    CREATE TABLE generation (
+        generation INTEGER PRIMARY KEY,
+        bank INTEGER NOT NULL REFERENCES bank,
+        query INTEGER NOT NULL REFERENCES query,
+        facet INTEGER NOT NULL DEFAULT 0,
+        model TEXT NOT NULL,
+        prompt TEXT NOT NULL,
+        prompt_hash TEXT NOT NULL,
+        settings TEXT NOT NULL,
+        state TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        reply TEXT,
+        items INTEGER NOT NULL,
+        at TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX generation_of_query ON generation (bank, query, facet);
 
     CREATE TABLE grader (
         grader INTEGER PRIMARY KEY,

@@ -1,0 +1,354 @@
+"""Items of a bank made by a model: what is asked, what became of every reply, what is due again.
+
+One request per query or subtopic, one transaction per reply: an interrupt loses no reply that
+came, and the next run asks only for what has no items of this model by this prompt yet.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from exampp.bank.lint import alike
+from exampp.errors import InputError, Unfinished
+from exampp.llm.base import Ask, Grader, Reply
+from exampp.prompts.generated import Made, read_items
+from exampp.prompts.generation import GenerationPrompt, Wish, fill_request, prompt_hash
+from exampp.records import Item, item_id
+from exampp.report.table import Table, Value
+from exampp.store.bank import Edit, add_items
+from exampp.store.bank_history import states
+from exampp.store.connection import transaction
+from exampp.store.generation import (
+    FAILED,
+    MADE,
+    Asked,
+    Replied,
+    Subject,
+    best_passages,
+    made_for,
+    put_generation,
+    subjects,
+)
+
+PER = ("query", "subtopic")
+OPERATION = "generate"
+"""What the edits of generated items are called in the log of a bank."""
+MAX_FAILURES = 20
+"""Requests without a reply in a row after which a run stops: something is wrong with the server."""
+CHARACTERS_PER_TOKEN = 4
+WRITTEN_TOKENS = 250
+"""Tokens of a reply, for estimates: ten questions as JSON."""
+_WORD = re.compile(r"\w")
+
+
+class Dropped(NamedTuple):
+    """An item that was not taken, because another one of its query says the same."""
+
+    text: str
+    rule: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What became of one request."""
+
+    subject: Subject
+    state: str
+    reason: str
+    items: tuple[Item, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a run would take: requests, tokens of their prompts (by the model's own tokenizer
+    where `exact`), `cost` where prices are given, and two filled prompts.
+    """
+
+    requests: int
+    tokens: int
+    exact: bool
+    cost: float | None
+    prompts: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+class GenerationRun:
+    """One run of one model over the queries (or subtopics) that have no items of it yet.
+
+    Iterate over `steps` to do the work; every reply is committed before it is yielded. A model
+    that fails `MAX_FAILURES` times in a row raises Unfinished. `why_stopped` tells which limit on
+    requests or cost ended the run before its end, and `left` how many requests remained.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        bank: str,
+        grader: Grader,
+        model: str,
+        prompt: GenerationPrompt,
+        edit: Edit,
+        *,
+        per: str | None = None,
+        query_id: str | None = None,
+        wish: Wish | None = None,
+    ) -> None:
+        self.connection = connection
+        self.bank = bank
+        self.grader = grader
+        self.model = model
+        self.prompt = prompt
+        self.wish = wish or Wish()
+        self.why_stopped = ""
+        self.left = 0
+        self.notes: tuple[str, ...] = ()
+        self._edit = edit
+        self._known: dict[str, list[Item]] = {}
+        self._unasked: list[tuple[Subject, str]] = []
+        self._check(query_id)
+        self._hash = prompt_hash(prompt, self.wish)
+        self.per = self._checked_per(per)
+        self.due = self._plan(query_id)
+
+    def _check(self, query_id: str | None) -> None:
+        if not self.bank.strip():
+            raise InputError("the name of the bank is blank", field="bank")
+        if self.wish.more < 0 or self.wish.grounded < 0:
+            raise InputError("more and grounded are numbers of 1 or more")
+        if self.wish.more and query_id is None:
+            raise InputError("more items of which query?", mend="Name it with --query")
+
+    def _checked_per(self, per: str | None) -> str:
+        if per is None:
+            return "subtopic" if self.prompt.needs_subtopic else "query"
+        if per not in PER:
+            raise InputError(f"per is {per!r}", mend=f"Give one of {', '.join(PER)}")
+        if per == "query" and self.prompt.needs_subtopic:
+            raise InputError(
+                f"the prompt {self.prompt.name!r} asks about subtopics",
+                mend="Leave --per away, or choose another prompt, such as dl-questions",
+            )
+        return per
+
+    def _plan(self, query_id: str | None) -> list[Subject]:
+        found = subjects(self.connection, by_subtopic=self.per == "subtopic")
+        if query_id is not None:
+            found = [one for one in found if one.query_id == query_id]
+        if not found:
+            raise self._nothing(query_id)
+        asked = self._asked()
+        done = set() if self.wish.more else made_for(self.connection, self.bank, asked)
+        texts = [one for one in found if one.query_text and (one.facet_text or not one.facet)]
+        new = [one for one in texts if (one.query, one.facet) not in done]
+        due = new
+        if self.wish.grounded:
+            due = [one for one in new if best_passages(self.connection, one, 1)]
+        which = "subtopics" if self.per == "subtopic" else "queries"
+        counts = {
+            f"{which} have items of this model by this prompt already": len(texts) - len(new),
+            f"{which} have no passages to ask about and are left out": len(new) - len(due),
+            f"{which} have no text and are left out": len(found) - len(texts),
+        }
+        self.notes = tuple(f"{count} {what}" for what, count in counts.items() if count)
+        return due
+
+    def _nothing(self, query_id: str | None) -> InputError:
+        if self.per == "subtopic":
+            place = "the collection" if query_id is None else f"query {query_id!r}"
+            mend = "Import them, or choose a prompt for whole queries, such as dl-questions"
+            return InputError(f"{place} has no subtopics", mend=mend)
+        if query_id is None:
+            return InputError("the collection has no queries", mend="Import them: exampp import")
+        return InputError(f"query {query_id!r} is not in the collection")
+
+    def preview(
+        self, price_read: float | None = None, price_written: float | None = None
+    ) -> Preview:
+        """Look ahead at the run; prices are per million tokens. Asks the model nothing."""
+        self._load()
+        measured = getattr(self.grader, "limit", None) is not None
+        tokens = 0
+        shown: list[str] = []
+        for subject in self.due:
+            system, user = self._texts(subject)
+            tokens += self._tokens(system, user, measured)
+            if len(shown) < 2:
+                shown.append(f"[system]\n{system}\n\n[user]\n{user}" if system else user)
+        cost = None
+        if price_read is not None and price_written is not None:
+            written = WRITTEN_TOKENS * len(self.due)
+            cost = (tokens * price_read + written * price_written) / 1e6
+        return Preview(len(self.due), tokens, measured, cost, tuple(shown), self.notes)
+
+    def steps(self) -> Iterator[Settled]:
+        """Ask for everything that is due; yields what became of each request, once committed."""
+        self._load()
+        waiting: dict[int, Subject] = {}
+        failures = 0
+        self.left = len(self.due)
+        for ask, reply in self.grader.answer(self._asks(waiting)):
+            yield from self._flush()
+            yield self._settle(waiting.pop(ask.key), reply)
+            failures = failures + 1 if reply.fault else 0
+            if failures >= MAX_FAILURES:
+                raise Unfinished(
+                    f"{failures} failures in a row, the last: {reply.fault}. Everything made so "
+                    "far is kept; the same command continues"
+                )
+        yield from self._flush()
+        self.why_stopped = str(getattr(self.grader, "stopped", "")) if self.left else ""
+
+    # ---- asking ----------------------------------------------------------------------------------
+
+    def _asked(self) -> Asked:
+        settings = json.dumps(dict(self.grader.settings), sort_keys=True, default=str)
+        return Asked(self.model, self.prompt.name, self._hash, settings)
+
+    def _load(self) -> None:
+        self._known = {}
+        for state in states(self.connection, self.bank):
+            if state.text and _WORD.search(state.text):
+                item = Item(state.item_id, state.query_id, state.text, state.kind, state.facet_id)
+                self._known.setdefault(state.query_id, []).append(item)
+
+    def _texts(self, subject: Subject) -> tuple[str, str]:
+        query = subject.query_text
+        if subject.facet and not self.prompt.needs_subtopic:
+            query = f"{query} / {subject.facet_text}"
+        passages: list[str] = []
+        if self.wish.grounded:
+            passages = best_passages(self.connection, subject, self.wish.grounded)
+        known = [i.text for i in self._of(subject) if i.facet_id == subject.facet_id]
+        return fill_request(
+            self.prompt,
+            self.wish,
+            query,
+            subject.facet_text,
+            known=known if self.wish.more else (),
+            passages=passages,
+        )
+
+    def _of(self, subject: Subject) -> list[Item]:
+        known = self._known.get(subject.query_id, ())
+        return [item for item in known if item.kind == self.prompt.makes]
+
+    def _tokens(self, system: str, user: str, measured: bool) -> int:
+        grader: Any = self.grader
+        if measured:
+            return int(grader.length(user, system))
+        return -(-len(system + user) // CHARACTERS_PER_TOKEN)
+
+    def _asks(self, waiting: dict[int, Subject]) -> Iterator[Ask]:
+        limit = getattr(self.grader, "limit", None)
+        for number, subject in enumerate(self.due):
+            system, user = self._texts(subject)
+            if limit is not None and (count := self._tokens(system, user, True)) > limit:
+                reason = f"the prompt has {count} tokens, the model takes {limit}"
+                self._unasked.append((subject, reason))
+                continue
+            waiting[number] = subject
+            yield Ask(number, subject.query_text, "", user, system)
+
+    # ---- keeping ---------------------------------------------------------------------------------
+
+    def _flush(self) -> Iterator[Settled]:
+        """What could not be asked at all."""
+        while self._unasked:
+            subject, reason = self._unasked.pop(0)
+            yield self._settle(subject, Reply("", fault=reason))
+
+    def _settle(self, subject: Subject, reply: Reply) -> Settled:
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        settled = self._read(subject, reply, at)
+        raw = None if reply.fault else reply.text.encode(errors="replace").decode()
+        replied = Replied(settled.state, settled.reason, raw, len(settled.items), at)
+        with transaction(self.connection):
+            put_generation(self.connection, self.bank, subject, self._asked(), replied)
+            edit = self._edit._replace(at=at)
+            add_items(self.connection, self.bank, settled.items, OPERATION, edit)
+        self._known.setdefault(subject.query_id, []).extend(settled.items)
+        self.left -= 1
+        return settled
+
+    def _read(self, subject: Subject, reply: Reply, at: str) -> Settled:
+        if reply.fault:
+            return Settled(subject, FAILED, reply.fault)
+        if reply.detail.get("refusal"):
+            return Settled(subject, FAILED, "the model refused")
+        found = read_items(reply.text, self.prompt.makes, truncated=reply.truncated)
+        if not found.made:
+            return Settled(subject, FAILED, found.rule)
+        items, dropped = self._select(subject, found.made, at)
+        return Settled(subject, MADE, found.rule, items, dropped)
+
+    def _select(
+        self, subject: Subject, made: Sequence[Made], at: str
+    ) -> tuple[tuple[Item, ...], tuple[Dropped, ...]]:
+        """The new items, and those that say what the query's bank (or an earlier one) says."""
+        earlier = self._of(subject)
+        ids = {item.item_id for item in earlier}
+        dropped: list[Dropped] = []
+        fresh: list[Item] = []
+        for one in made:
+            item = self._item(subject, one, at)
+            if item.item_id in ids:
+                dropped.append(Dropped(item.text, "duplicate", f"as {item.item_id}"))
+            else:
+                fresh.append(item)
+        new = {item.item_id: item for item in fresh}
+        for finding in alike([*earlier, *fresh]) if fresh else ():
+            if new.pop(finding.item_id, None) is not None:
+                dropped.append(Dropped(finding.text, finding.rule, finding.detail))
+        return tuple(new.values()), tuple(dropped)
+
+    def _item(self, subject: Subject, made: Made, at: str) -> Item:
+        answers = made.answers if self.wish.keys else ()
+        origin = {
+            "machine_made": True,
+            "model": self.model,
+            "prompt": self.prompt.name,
+            "prompt_hash": self._hash,
+            "at": at,
+            **({"answers_machine_made": True} if answers else {}),
+        }
+        identifier = item_id(subject.query_id, made.text, subject.facet_id)
+        return Item(
+            identifier,
+            subject.query_id,
+            made.text,
+            self.prompt.makes,
+            subject.facet_id,
+            answers,
+            extra={"generated": origin},
+        )
+
+
+def generation_tables(run: GenerationRun, settled: Sequence[Settled]) -> tuple[Table, Table]:
+    """One row per request, and one per item that was dropped."""
+    rows: list[tuple[Value, ...]] = []
+    dropped: list[tuple[Value, ...]] = []
+    for one in settled:
+        place = (one.subject.query_id, one.subject.facet_id or "")
+        rows.append((*place, one.state, len(one.items), len(one.dropped), one.reason))
+        dropped += [(*place, *item) for item in one.dropped]
+    made = sum(len(one.items) for one in settled)
+    failed = sum(one.state == FAILED for one in settled)
+    notes = [f"{len(settled)} replies, {made} new {run.prompt.makes}s in the bank {run.bank!r}"]
+    if failed:
+        notes.append(f"{failed} failed; the same command asks for them again")
+    if run.left:
+        why = f" ({run.why_stopped})" if run.why_stopped else ""
+        notes.append(f"{run.left} not asked yet{why}; the same command continues")
+    heads = ["query", "subtopic", "state", "items", "dropped", "how"]
+    return (
+        Table.of(heads, rows, notes=[*notes, *run.notes]),
+        Table.of(["query", "subtopic", "dropped", "rule", "detail"], dropped),
+    )

@@ -1,0 +1,164 @@
+"""`exampp bank generate`: a model makes the items of a bank."""
+
+from __future__ import annotations
+
+import time
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import exampp
+from exampp.cli.options import CollectionFile, Style, TableStyle
+from exampp.cli.output import remark, show_several
+from exampp.errors import Unfinished
+
+if TYPE_CHECKING:
+    from exampp.bank.generating import GenerationRun
+
+PROGRESS_SECONDS = 10
+
+
+class Per(StrEnum):
+    """What one request is about."""
+
+    query = "query"
+    subtopic = "subtopic"
+
+
+def generate_bank(
+    collection: CollectionFile,
+    grader: Annotated[
+        str,
+        typer.Option(
+            help="Who writes: hf (a model on this machine), openai (any OpenAI-compatible server)."
+        ),
+    ],
+    prompt: Annotated[
+        str,
+        typer.Option(
+            help="car-questions, car-nuggets, dl-questions, dl-nuggets, or a TOML file of yours."
+        ),
+    ],
+    model: Annotated[
+        str | None, typer.Option(help="A folder, a model hub name, or the server's name for it.")
+    ] = None,
+    bank: Annotated[str, typer.Option(help="The bank that the items are added to.")] = "main",
+    per: Annotated[
+        Per | None, typer.Option(help="What a request is about. [default: as the prompt asks]")
+    ] = None,
+    keys: Annotated[
+        bool, typer.Option("--keys", help="Ask for answer keys, too; they are marked machine-made.")
+    ] = False,
+    query: Annotated[str | None, typer.Option(help="Only this query.")] = None,
+    more: Annotated[
+        int | None,
+        typer.Option(min=1, help="With --query: so many others than the bank has already."),
+    ] = None,
+    grounded: Annotated[
+        int | None,
+        typer.Option(min=1, help="Show so many of the query's best passages with the prompt."),
+    ] = None,
+    revision: Annotated[str | None, typer.Option(help="The model's revision.")] = None,
+    device: Annotated[str | None, typer.Option(help="hf: cpu, cuda, cuda:1, mps.")] = None,
+    dtype: Annotated[str | None, typer.Option(help="hf: float32 or bfloat16.")] = None,
+    max_new_tokens: Annotated[
+        int | None, typer.Option(help="Tokens of a reply at most. [default: 2048]")
+    ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option(help="openai: the server's address. The key comes from OPENAI_API_KEY."),
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(help="openai: requests in flight at most.")
+    ] = None,
+    retries: Annotated[int | None, typer.Option(help="openai: tries after a failed one.")] = None,
+    timeout: Annotated[float | None, typer.Option(help="openai: seconds to wait.")] = None,
+    max_requests: Annotated[int | None, typer.Option(help="openai: stop before more.")] = None,
+    max_cost: Annotated[float | None, typer.Option(help="openai: stop before it costs more.")] = (
+        None
+    ),
+    price_read: Annotated[
+        float | None, typer.Option(help="openai: price of a million tokens read.")
+    ] = None,
+    price_written: Annotated[
+        float | None, typer.Option(help="openai: price of a million tokens written.")
+    ] = None,
+    author: Annotated[str | None, typer.Option(help="Who edits. [default: the user]")] = None,
+    reason: Annotated[
+        str, typer.Option(help="Why; kept with every edit. [default: model and prompt]")
+    ] = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be asked; ask nothing.")
+    ] = False,
+    style: TableStyle = Style.text,
+) -> None:
+    """Let a model make questions or nuggets for every query or subtopic.
+
+    Every reply is kept as it comes: the same command continues after an interrupt, and asks again
+    only where the last reply failed. Items that say what others of the query say are dropped.
+    """
+    options = {
+        "model": model,
+        "revision": revision,
+        "device": device,
+        "dtype": dtype,
+        "max_new_tokens": max_new_tokens,
+        "base_url": base_url,
+        "concurrency": concurrency,
+        "retries": retries,
+        "timeout": timeout,
+        "max_requests": max_requests,
+        "max_cost": max_cost,
+        "price_read": price_read,
+        "price_written": price_written,
+    }
+    with exampp.Collection(collection) as opened:
+        run = opened.bank_generation(
+            grader,
+            prompt=prompt,
+            bank=bank,
+            per=per.value if per else None,
+            keys=keys,
+            query_id=query,
+            more=more or 0,
+            grounded=grounded or 0,
+            author=author,
+            reason=reason,
+            **options,
+        )
+        if dry_run:
+            _preview(run, price_read, price_written)
+            return
+        _work(run, style)
+
+
+def _work(run: GenerationRun, style: Style) -> None:
+    from exampp.bank.generating import generation_tables
+
+    settled, due = [], time.monotonic() + PROGRESS_SECONDS
+    for one in run.steps():
+        settled.append(one)
+        if time.monotonic() >= due:
+            due = time.monotonic() + PROGRESS_SECONDS
+            remark(f"generating: {len(settled)} of {len(run.due)} requests")
+    requests, dropped = generation_tables(run, settled)
+    tables = {"dropped": dropped} if dropped.rows or style is Style.json else {}
+    show_several({**tables, "requests": requests}, style.value)
+    if run.left:
+        raise Unfinished(
+            f"stopped with {run.left} requests left ({run.why_stopped}); the same command continues"
+        )
+
+
+def _preview(run: GenerationRun, price_read: float | None, price_written: float | None) -> None:
+    found = run.preview(price_read, price_written)
+    about = "" if found.exact else "about "
+    cost = "unknown (no prices given)" if found.cost is None else f"about {found.cost:.4f}"
+    typer.echo(f"requests        {found.requests}, one per {run.per}")
+    typer.echo(f"prompt tokens   {about}{found.tokens}")
+    typer.echo(f"cost            {cost}")
+    for note in found.notes:
+        remark(note)
+    for number, text in enumerate(found.prompts, 1):
+        typer.echo(f"\n--- prompt {number} ---\n{text}")

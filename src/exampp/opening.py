@@ -1,0 +1,31 @@
+"""Opens whatever holds grades: a collection, or a workbench file in place of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from exampp.errors import InputError
+from exampp.formats.detect import detect
+from exampp.formats.lines import existing_file
+from exampp.graded import Workbench
+from exampp.store.connection import is_collection
+
+if TYPE_CHECKING:
+    from exampp.collection import Collection
+
+
+def open_grades(path: str | Path, on_error: str = "refuse") -> Collection | Workbench:
+    """A collection or a workbench file, whichever the path holds: what reading commands take.
+
+    `on_error="skip"` leaves bad lines of a workbench file out; the notes of what is made of it say
+    so. Raises InputError where the path holds neither.
+    """
+    if is_collection(path):
+        # a graded file must not pay for what only collections need
+        from exampp.collection import Collection
+
+        return Collection(path)
+    if detect(existing_file(path)) != "workbench":
+        raise InputError("is neither a collection nor a file of graded passages", file=path)
+    return Workbench(path, on_error)

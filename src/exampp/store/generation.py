@@ -1,0 +1,105 @@
+"""What was asked of models to make items of a bank, and what they replied (append-only)."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import NamedTuple
+
+from exampp.store.bank import bank_key
+from exampp.store.inputs import WHOLE_QUERY
+
+MADE = "made"
+FAILED = "failed"
+RANK_DAMPING = 60
+"""Of reciprocal rank fusion. Source: Cormack et al., SIGIR 2009."""
+
+
+class Subject(NamedTuple):
+    """A query, or a subtopic of it, with its texts and its keys in the store."""
+
+    query: int
+    facet: int
+    query_id: str
+    query_text: str
+    facet_id: str | None = None
+    facet_text: str = ""
+
+
+class Asked(NamedTuple):
+    """Who was asked, and how; `prompt_hash` tells apart what `prompt` only names."""
+
+    model: str
+    prompt: str
+    prompt_hash: str
+    settings: str
+
+
+class Replied(NamedTuple):
+    """What became of one request: `reason` is how the reply was read, or why it was not."""
+
+    state: str
+    reason: str
+    reply: str | None
+    items: int
+    at: str
+
+
+def subjects(connection: sqlite3.Connection, *, by_subtopic: bool) -> list[Subject]:
+    """Every query, or every subtopic of every query, in order."""
+    if by_subtopic:
+        rows = connection.execute(
+            "SELECT q.query, f.facet, q.query_id, q.text, f.facet_id, f.text FROM query q "
+            "JOIN facet f USING (query) ORDER BY q.query, f.facet"
+        )
+    else:
+        rows = connection.execute(
+            "SELECT query, ?, query_id, text, NULL, '' FROM query ORDER BY query", (WHOLE_QUERY,)
+        )
+    return [Subject(*row) for row in rows]
+
+
+def made_for(connection: sqlite3.Connection, bank: str, asked: Asked) -> set[tuple[int, int]]:
+    """The (query, facet) keys for which this model already made items by this prompt."""
+    rows = connection.execute(
+        "SELECT g.query, g.facet FROM generation g JOIN bank b USING (bank) WHERE b.name = ? "
+        "AND g.model = ? AND g.prompt_hash = ? AND g.state = ?",
+        (bank, asked.model, asked.prompt_hash, MADE),
+    )
+    return set(rows.fetchall())
+
+
+def put_generation(
+    connection: sqlite3.Connection, bank: str, subject: Subject, asked: Asked, replied: Replied
+) -> None:
+    """Record what became of one request."""
+    connection.execute(
+        "INSERT INTO generation (bank, query, facet, model, prompt, prompt_hash, settings, state, "
+        "reason, reply, items, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (bank_key(connection, bank), subject.query, subject.facet, *asked, *replied),
+    )
+
+
+def best_passages(connection: sqlite3.Connection, subject: Subject, count: int) -> list[str]:
+    """The texts of a query's best passages: the most relevant ones, else the best ranked ones.
+
+    Passages judged not relevant are left out. For a subtopic, judgments and rankings of the
+    subtopic and of the query as a whole count.
+    """
+    rows = connection.execute(
+        "WITH j AS (SELECT passage, max(relevance) AS relevance FROM judgment WHERE query = :query "
+        "AND (:facet = 0 OR facet IN (0, :facet)) GROUP BY passage), "
+        "r AS (SELECT passage, sum(1.0 / (:damping + rank)) AS score FROM ranking "
+        "WHERE query = :query AND (:facet = 0 OR facet IN (0, :facet)) GROUP BY passage) "
+        "SELECT v.text FROM passage p JOIN passage_version v USING (version) "
+        "LEFT JOIN j ON j.passage = p.passage LEFT JOIN r ON r.passage = p.passage "
+        "WHERE p.passage IN (SELECT passage FROM j UNION SELECT passage FROM r) "
+        "AND v.text <> '' AND (j.relevance > 0 OR j.relevance IS NULL) "
+        "ORDER BY coalesce(j.relevance, 0) DESC, coalesce(r.score, 0) DESC, p.passage LIMIT :count",
+        {
+            "query": subject.query,
+            "facet": subject.facet,
+            "damping": RANK_DAMPING,
+            "count": count,
+        },
+    )
+    return [row[0] for row in rows]

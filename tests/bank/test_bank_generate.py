@@ -1,0 +1,400 @@
+"""Banks that a model makes, over real HTTP: what became of each reply, going on after a stop."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import exams
+import pytest
+from commands import Commands
+from servers import Answer, FaultServer, Seen, completion, error
+
+import exampp
+from exampp.bank.generating import Settled
+from exampp.errors import InputError, Unfinished
+from exampp.llm.base import Reply
+from exampp.llm.scripted import ScriptedGrader
+from exampp.records import item_id
+
+TOPICS = {
+    "well": '{"questions": ["What is a tide?", "Why do tides rise?"]}',
+    "fenced": '```json\n{"questions": ["What is a reef?"]}\n```',
+    "malformed": '{"questions": ["What is a "geyser"?", "Why do geysers erupt?",]}',
+    "half": '{"questions": ["What is magma?", "How do volcanoes er',
+    "list": "Here are some:\n1. What is a glacier?\n2. Where do glaciers calve?",
+    "python": "['What is sand?', 'Why are dunes curved?']",
+    "text": '{"questions": "What is loess?"}',
+    "empty": "",
+    "refused": "I'm sorry, but I can't help with that.",
+    "prose": "Tides are interesting.",
+    "echo": '{ "questions" : [question_text_1, question_text_2, ...] }',
+    "twins": '{"questions": ["How do rivers carve valleys?", "How do the rivers carve a valley?"]}',
+}
+BECAME = {
+    "well": ("made", 2, 0, "json"),
+    "fenced": ("made", 1, 0, "fenced"),
+    "malformed": ("made", 2, 0, "repaired"),
+    "half": ("made", 1, 0, "repaired"),
+    "list": ("made", 2, 0, "list"),
+    "python": ("made", 2, 0, "python"),
+    "text": ("made", 1, 0, "json"),
+    "empty": ("failed", 0, 0, "the reply is empty"),
+    "refused": ("failed", 0, 0, "the model refused"),
+    "prose": ("failed", 0, 0, "no questions can be read from the reply"),
+    "echo": ("failed", 0, 0, "no questions can be read from the reply"),
+    "twins": ("made", 1, 1, "json"),
+}
+
+
+def answering(replies: Mapping[str, str]) -> Callable[[Seen], Answer]:
+    def script(seen: Seen) -> Answer:
+        topic = next(name for name in replies if f"'{name}'" in seen.text)
+        return Answer(completion(replies[topic]))
+
+    return script
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A collection of queries alone, each named after the reply that it gets."""
+    queries = tmp_path / "queries.json"
+    queries.write_text(json.dumps({f"q-{name}": name for name in TOPICS}))
+    with exampp.Collection.create(tmp_path / "my.exam") as collection:
+        collection.import_files(queries)
+        return collection.path
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+
+
+def options(server: FaultServer, **more: Any) -> dict[str, Any]:
+    return {"model": "m", "prompt": "dl-questions", "base_url": server.url, "retries": 0, **more}
+
+
+def texts(collection: exampp.Collection, **where: Any) -> list[str]:
+    return [str(row[4]) for row in collection.bank_show(**where).rows]
+
+
+def test_what_became_of_each_reply(path: Path) -> None:
+    with FaultServer(answering(TOPICS)) as server, exampp.Collection(path) as collection:
+        table, dropped = collection.bank_generate("openai", **options(server))
+        became = {str(row[0]).removeprefix("q-"): tuple(row[2:]) for row in table.rows}
+        assert became == BECAME
+        assert [row[2:4] for row in dropped.rows] == [
+            ("How do the rivers carve a valley?", "duplicate")
+        ]
+        assert "What is magma?" in texts(collection)
+        assert len(texts(collection)) == sum(one[1] for one in BECAME.values())
+        rows = collection.bank_show("q-well").rows
+        assert [row[2] for row in rows] == [
+            item_id("q-well", text) for text in ("What is a tide?", "Why do tides rise?")
+        ]
+        # only the failed ones are asked for again
+        good = {**TOPICS, "empty": '["Where is it empty?"]', "refused": TOPICS["prose"]}
+        server.script = answering(good)
+        before = len(server.requests)
+        again, _ = collection.bank_generate("openai", **options(server))
+        assert {str(row[0]) for row in again.rows} == {"q-empty", "q-refused", "q-prose", "q-echo"}
+        assert len(server.requests) == before + 4
+        assert "Where is it empty?" in texts(collection)
+        # another prompt, model or bank is another thing
+        run = collection.bank_generation("openai", **options(server, prompt="dl-nuggets"))
+        assert len(run.due) == len(TOPICS)
+        assert len(collection.bank_generation("openai", **options(server, model="n")).due) == 12
+        assert len(collection.bank_generation("openai", **options(server, bank="b")).due) == 12
+
+
+def test_provenance_is_kept_and_exported(path: Path, tmp_path: Path) -> None:
+    with FaultServer(answering(TOPICS)) as server, exampp.Collection(path) as collection:
+        collection.bank_generate("openai", **options(server, query_id="q-well", author="ann"))
+        log = collection.bank_log()
+        assert [row[2:4] for row in log.rows] == [("ann", "generate")] * 2
+        assert log.rows[0][7] == "m with dl-questions"
+        collection.bank_export(tmp_path / "bank.jsonl")
+        collection.bank_export(tmp_path / "bank.yaml")
+    item = json.loads((tmp_path / "bank.jsonl").read_text().splitlines()[0])["items"][0]
+    assert item["question_text"] == "What is a tide?"
+    origin = item["generated"]
+    assert origin["machine_made"] is True
+    assert (origin["model"], origin["prompt"]) == ("m", "dl-questions")
+    assert origin["at"].endswith("+00:00")
+    assert "answers_machine_made" not in origin
+
+
+def test_a_killed_run_goes_on_with_the_rest(path: Path) -> None:
+    good = {name: f'["What is {name} of {n}?"]' for n, name in enumerate(TOPICS)}
+    with FaultServer(answering(good)) as server, exampp.Collection(path) as collection:
+
+        def die(settled: Settled) -> None:
+            seen.append(settled.subject.query_id)
+            if len(seen) == 5:
+                raise KeyboardInterrupt
+
+        seen: list[str] = []
+        with pytest.raises(KeyboardInterrupt):
+            collection.bank_generate("openai", on_reply=die, **options(server, concurrency=1))
+    with FaultServer(answering(good)) as server, exampp.Collection(path) as collection:
+        assert len(texts(collection)) == 5
+        table, _ = collection.bank_generate("openai", **options(server))
+        asked = {str(row[0]) for row in table.rows}
+        assert len(server.requests) == len(TOPICS) - 5
+        assert not asked & set(seen)
+        assert len(texts(collection)) == len(TOPICS)
+        assert collection.bank_generate("openai", **options(server))[0].rows == ()
+        assert len(server.requests) == len(TOPICS) - 5
+
+
+def test_a_server_that_fails_over_and_over_stops_the_run(tmp_path: Path) -> None:
+    queries = tmp_path / "queries.json"
+    queries.write_text(json.dumps({str(n): f"topic {n}" for n in range(30)}))
+    with (
+        FaultServer(lambda _: error(400, "too long")) as server,
+        exampp.Collection.create(tmp_path / "my.exam") as collection,
+    ):
+        collection.import_files(queries)
+        with pytest.raises(Unfinished, match="20 failures in a row"):
+            collection.bank_generate("openai", **options(server))
+        assert len(collection.bank_generation("openai", **options(server)).due) == 30
+
+
+def test_other_items_of_the_bank_stay(tmp_path: Path) -> None:
+    """Also a question that a person retired is not brought back by a model that makes it again."""
+    said = '{"questions": ["Why are sunsets red?", "What do the air scatter?", "What is air?"]}'
+    with exams.make(tmp_path) as collection:
+        sunset = item_id("q1", "Why are sunsets red?")
+        collection.bank_edit("retire", sunset)
+        before = collection.bank_show().rows
+        grader = ScriptedGrader(said)
+        table, dropped = collection.bank_generate(grader, prompt="dl-questions", query_id="q1")
+        assert [row[2:5] for row in table.rows] == [("made", 1, 2)]
+        assert [row[3] for row in dropped.rows] == ["duplicate", "near-duplicate"]
+        after = collection.bank_show().rows
+        assert set(before) < set(after)
+        assert {row[4] for row in set(after) - set(before)} == {"What is air?"}
+        # an import of the same bank leaves the generated item alone
+        collection.import_files(*exams.write_files(tmp_path / "files"))
+        assert set(collection.bank_show().rows) == set(after)
+
+
+def subtopics(tmp_path: Path) -> exampp.Collection:
+    bank = tmp_path / "seed.jsonl"
+    lines = [
+        {"query_id": "q", "query_text": "Seas", "items": []},
+        *(
+            {
+                "query_id": "q",
+                "facet_id": name.lower(),
+                "facet_text": name,
+                "query_text": f"Seas / {name}",
+                "items": [
+                    {
+                        "question_id": item_id("q", f"Who maps {name}?", name.lower()),
+                        "question_text": f"Who maps {name}?",
+                    }
+                ],
+            }
+            for name in ("Tides", "Salt")
+        ),
+    ]
+    bank.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    queries = tmp_path / "queries.json"
+    queries.write_text(json.dumps({"q": "Seas"}))
+    collection = exampp.Collection.create(tmp_path / "sub.exam")
+    collection.import_files(queries, bank, bank="seed")
+    return collection
+
+
+def test_one_request_per_subtopic(tmp_path: Path) -> None:
+    replies = {"Tides": '["What is a spring tide?"]', "Salt": '["Why is the Dead Sea salty?"]'}
+    with FaultServer(answering(replies)) as server, subtopics(tmp_path) as collection:
+        chosen = options(server, prompt="car-questions")
+        collection.bank_generate("openai", **chosen)
+        assert all("between 'Seas' with" in seen.text for seen in server.requests)
+        assert [row[2] for row in collection.bank_show().rows] == [
+            item_id("q", "What is a spring tide?", "tides"),
+            item_id("q", "Why is the Dead Sea salty?", "salt"),
+        ]
+        with pytest.raises(InputError, match="asks about subtopics"):
+            collection.bank_generation(
+                "openai", **options(server, prompt="car-nuggets", per="query")
+            )
+        run = collection.bank_generation("openai", **options(server, per="subtopic"))
+        assert "Break the query 'Seas / Tides' into" in run.preview().prompts[0]
+
+
+def test_keys_are_marked_as_machine_made(tmp_path: Path) -> None:
+    said = '{"questions": [{"question": "What is air?", "answer": "a gas"}]}'
+    grader = ScriptedGrader(said)
+    with exams.make(tmp_path) as collection:
+        collection.bank_generate(grader, prompt="dl-questions", keys=True, query_id="q1", bank="k")
+        assert [row[4:6] for row in collection.bank_show(bank="k").rows] == [
+            ("What is air?", "a gas")
+        ]
+        collection.bank_export(tmp_path / "k.jsonl", bank="k")
+    assert '"answers_machine_made":true' in (tmp_path / "k.jsonl").read_text()
+    assert '"answer" : answer_text_1' in grader.calls[0].user
+
+
+def test_more_of_one_query_tells_what_there_is(tmp_path: Path) -> None:
+    grader = ScriptedGrader(['["What is air?"]', '["What is haze?"]'])
+    with exams.make(tmp_path) as collection:
+        for _ in range(2):
+            collection.bank_generate(grader, prompt="dl-questions", query_id="q1", more=1)
+        assert "already:\n- What does air scatter?\n- Why are sunsets red?\nGive exactly 1" in (
+            grader.calls[0].user
+        )
+        assert "- What is air?\nGive exactly 1 new questions" in grader.calls[1].user
+        assert texts(collection, query_id="q1")[2:] == ["What is air?", "What is haze?"]
+        with pytest.raises(InputError, match="more items of which query"):
+            collection.bank_generation(grader, prompt="dl-questions", more=1)
+
+
+def test_grounded_in_the_best_passages(tmp_path: Path) -> None:
+    """Of q1 by relevance: p1 (3), p2 (1), never p4 (0)."""
+    with exams.make(tmp_path) as collection:
+        grader = ScriptedGrader('["What is air?"]')
+        collection.bank_generate(grader, prompt="dl-questions", query_id="q1", grounded=3)
+        sent = grader.calls[0].user
+        assert f"Passage 1: {exams.PASSAGES['p1']}\nPassage 2: {exams.PASSAGES['p2']}\n" in sent
+        assert exams.PASSAGES["p4"] not in sent
+
+
+def test_without_passages_nothing_is_grounded(path: Path) -> None:
+    with exampp.Collection(path) as collection:
+        run = collection.bank_generation(ScriptedGrader(""), prompt="dl-questions", grounded=1)
+        assert run.due == []
+        assert run.notes == ("12 queries have no passages to ask about and are left out",)
+
+
+def test_a_reply_cut_by_the_model_or_refused_by_the_server(tmp_path: Path) -> None:
+    replies = [
+        Reply("1. What is air?\n2. What is ha", truncated=True),
+        Reply("no", detail={"refusal": True}),
+    ]
+    with exams.make(tmp_path) as collection:
+        table, _ = collection.bank_generate(
+            ScriptedGrader(replies), prompt="dl-questions", bank="b"
+        )
+        assert [row[2:] for row in table.rows] == [
+            ("made", 1, 0, "list"),
+            ("failed", 0, 0, "the model refused"),
+        ]
+
+
+def test_a_local_causal_model_is_asked(path: Path, tmp_path: Path) -> None:
+    """A tiny model of random weights: what it writes is kept and is no item."""
+    import tiny_models
+
+    model = str(tiny_models.build_llama(tmp_path / "llama"))
+    with exampp.Collection(path) as collection:
+        chosen: dict[str, Any] = {"model": model, "prompt": "dl-questions", "query_id": "q-well"}
+        run = collection.bank_generation("hf", max_new_tokens=8, device="cpu", **chosen)
+        grader: Any = run.grader
+        assert grader.settings["decode"] == "generate"
+        assert run.preview().exact
+        assert [(one.state, len(one.items)) for one in run.steps()] == [("failed", 0)]
+        short = collection.bank_generation("hf", max_new_tokens=8, limit=20, **chosen)
+        (one,) = short.steps()
+        assert one.state == "failed"
+        assert one.reason.endswith("tokens, the model takes 20")
+
+
+@pytest.mark.parametrize(
+    ("kind", "made", "same", "dropped"),
+    [("question", 8536, 8356, 15), ("nugget", 3152, 3152, 28)],
+)
+def test_the_published_banks_are_made_again(
+    kind: str, made: int, same: int, dropped: int, shared_data: Path, tmp_path: Path
+) -> None:
+    """From replies with the published items come the published ids.
+
+    Dropped are the duplicates and near-duplicates that `lint` finds in the published banks; of 180
+    questions the list number is left out, so that they have other ids.
+    """
+    source = shared_data / "car-y3" / f"{kind}s.jsonl.gz"
+    lines = list(map(json.loads, gzip.decompress(source.read_bytes()).splitlines()))
+    published = {item[f"{kind}_id"] for line in lines for item in line["items"]}
+    titles, replies = {}, {}
+    for line in lines:
+        titles[line["query_id"]], _, line["facet_text"] = line["query_text"].partition(" / ")
+        said = json.dumps({f"{kind}s": [item[f"{kind}_text"] for item in line["items"]]})
+        replies[line["query_id"], line["facet_id"]] = said
+    queries, bank = tmp_path / "queries.json", tmp_path / "bank.jsonl"
+    queries.write_text(json.dumps(titles))
+    bank.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    with exampp.Collection.create(tmp_path / "car.exam") as collection:
+        collection.import_files(queries, bank, bank="published")
+        chosen: dict[str, Any] = {"prompt": f"car-{kind}s", "bank": "made"}
+        due = collection.bank_generation(ScriptedGrader(""), **chosen).due
+        queue = [replies[one.query_id, one.facet_id] for one in due]
+        table, twins = collection.bank_generate(ScriptedGrader(queue, record=False), **chosen)
+        assert [row[2] for row in table.rows] == ["made"] * 726
+        ids = {str(row[2]) for row in collection.bank_show(bank="made").rows}
+    assert len(ids) == made
+    assert len(ids & published) == same
+    assert len(twins.rows) == dropped
+
+
+def test_the_command(path: Path, exampp_command: Commands) -> None:
+    with FaultServer(answering(TOPICS)) as server:
+        start = ("bank", "generate", path, "--grader", "openai", "--model", "m")
+        line = (*start, "--base-url", server.url, "--prompt", "dl-questions")
+        prices = ("--price-read", 1, "--price-written", 2)
+        dry = exampp_command(*line, "--dry-run", *prices)
+        assert dry.code == 0
+        assert not server.requests
+        assert "requests        12, one per query" in dry.out
+        assert "cost            about 0.0" in dry.out
+        assert "--- prompt 2 ---\nBreak the query 'fenced'" in dry.out
+        limited = exampp_command(*line, "--max-requests", 3, "--concurrency", 1)
+        assert limited.code == 1
+        assert "9 requests left (max_requests: 3 requests); the same command" in limited.err
+        rest = exampp_command(*line, "--format", "json")
+        assert rest.code == 0
+        assert len(json.loads(rest.out)["requests"]["rows"]) == 9
+        assert len(server.requests) == 12
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--grader", "draft", "--prompt", "dl-questions"], "writes no texts. Give hf or openai"),
+        (["--grader", "openai", "--prompt", "dl-questions"], "which model?"),
+        (["--grader", "openai", "--prompt", "dl"], "no prompt called 'dl'"),
+        (
+            ["--grader", "openai", "--model", "m", "--prompt", "dl-nuggets", "--device", "cpu"],
+            "has no option --device",
+        ),
+        (
+            ["--grader", "openai", "--model", "m", "--prompt", "car-nuggets"],
+            "the collection has no subtopics",
+        ),
+        (
+            ["--grader", "openai", "--model", "m", "--prompt", "dl-nuggets", "--query", "x"],
+            "query 'x' is not in the collection",
+        ),
+        (
+            ["--grader", "openai", "--model", "m", "--prompt", "dl-nuggets", "--more", "3"],
+            "more items of which query? Name it with --query",
+        ),
+    ],
+)
+def test_what_cannot_be_asked(
+    arguments: list[str],
+    message: str,
+    path: Path,
+    exampp_command: Commands,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    ran = exampp_command("bank", "generate", path, *arguments)
+    assert ran.code == 2
+    assert message in ran.err
+    assert len(ran.err.splitlines()) == 1

@@ -1,0 +1,102 @@
+"""The prompts that ask for items: as the paper prints them, and what is said of wrong files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from exampp.errors import InputError
+from exampp.prompts.generation import Wish, fill_request, load, names, parse, prompt_hash
+
+GOLDEN = Path(__file__).parent / "golden_generation"
+QUERY, SUBTOPIC = "Earth's {science}", "Plate tectonics, {query_title}"
+MINE = 'name = "mine"\nmakes = "nugget"\nuser = "Facts on {query_text}, please."\n'
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_prompt_is_sent_as_its_golden_file_says(name: str) -> None:
+    golden = (GOLDEN / f"{name}.txt").read_text(encoding="utf-8")
+    assert fill_request(load(name), Wish(), QUERY, SUBTOPIC) == ("", golden)
+
+
+def test_there_is_a_golden_file_for_each_of_the_four() -> None:
+    assert names() == ("car-nuggets", "car-questions", "dl-nuggets", "dl-questions")
+    assert sorted(path.stem for path in GOLDEN.iterdir()) == list(names())
+
+
+def test_the_prompts_are_table_1_to_the_letter(shared_data: Path) -> None:
+    paper = next((shared_data.parent / "seeds").glob("003_*")).read_text(encoding="utf-8")
+    rows = {
+        line.split("\t")[0]: line.split("\t")[1:] for line in paper.splitlines() if "\t" in line
+    }
+    for column, makes in enumerate(("questions", "nuggets")):
+        for row, track in (("TREC DL", "dl"), ("TREC CAR Y3", "car")):
+            prompt = load(f"{track}-{makes}")
+            assert prompt.user == rows[row][column]
+            assert prompt.instruction == rows["Instruction"][column]
+
+
+def test_keys_others_and_passages_go_before_the_instruction() -> None:
+    prompt = load("dl-questions")
+    wish = Wish(keys=True, more=2, grounded=1)
+    _, user = fill_request(prompt, wish, "tides", known=["What is a tide?"], passages=["a\nb"])
+    plain = fill_request(prompt, Wish(), "tides")[1]
+    start = plain[: plain.index("Give the question set")]
+    assert user.startswith(start)
+    rest = user.removeprefix(start)
+    assert rest.startswith("Ask only for what these passages say.\nPassage 1: a b\n")
+    assert "already:\n- What is a tide?\nGive exactly 2 new questions" in rest
+    assert rest.endswith(
+        "Give the question set, each question with a short correct answer, in the following JSON "
+        'format: ```json { "questions" : [{ "question" : question_text_1, "answer" : '
+        'answer_text_1 }, { "question" : question_text_2, "answer" : answer_text_2 }, ...] }```'
+    )
+    wishes = (Wish(), Wish(keys=True), Wish(grounded=1), Wish(more=2), wish)
+    assert len({prompt_hash(prompt, one) for one in wishes}) == 5
+
+
+def test_a_prompt_of_ones_own_gets_the_instruction_appended(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(MINE)
+    assert fill_request(load(path), Wish(), "tides")[1] == (
+        "Facts on tides, please. Give the nugget set in the following JSON format: "
+        '```json { "nuggets" : [nugget_text_1, nugget_text_2, ...] }```'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name = ", "not valid TOML"),
+        (MINE + "make = 1", "make: unknown key 'make'. did you mean 'makes'?"),
+        (MINE + "title = 1", "title: 'title' is 1. give a text"),
+        (MINE.replace('makes = "nugget"\n', ""), "'makes' is missing"),
+        (MINE.replace('"nugget"', '"query"'), "'query' is nothing that a bank holds"),
+        (MINE.replace("query_text", "query"), r"uses {query}, which is no slot"),
+        (MINE.replace("{query_text}", "it"), "does not say which query"),
+        (MINE.replace('"mine"', '"My Prompt"'), "'My Prompt' is no short name"),
+        (MINE.replace("mine", "dl-nuggets"), "the name of a bundled prompt with another text"),
+    ],
+)
+def test_a_wrong_file_is_an_error_of_one_line(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=re.escape(message)) as caught:
+        load(path)
+    assert str(caught.value).startswith(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_name_is_answered_with_the_nearest() -> None:
+    with pytest.raises(InputError, match="did you mean 'car-nuggets'"):
+        load("car-nugget")
+    with pytest.raises(InputError, match="give a name"):
+        load("question-self-rating")
+    with pytest.raises(InputError, match="cannot be read"):
+        load("nothing.toml")
+
+
+def test_without_a_file_there_is_no_place() -> None:
+    assert parse(MINE).makes == "nugget"
