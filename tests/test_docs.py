@@ -123,6 +123,9 @@ def test_python(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     names: dict[str, object] = {}
     for code in blocks(page, "python"):
         exec(compile(code, str(page), "exec"), names)
+    for left_open in names.values():
+        if isinstance(left_open, exampp.Collection):
+            left_open.close()
 
 
 def test_every_command_is_documented() -> None:

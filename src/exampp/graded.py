@@ -16,7 +16,6 @@ from exampp.evaluate.external import Returned, with_runs
 from exampp.evaluate.leaderboard import Leaderboard, evaluate
 from exampp.evaluate.policy import POLICIES
 from exampp.evaluate.qrels import Labelling, qrels
-from exampp.formats import banks
 from exampp.formats import qrels as qrels_format
 from exampp.formats import runs as runs_format
 from exampp.formats.lines import Skipped, existing_file, refuse
@@ -244,4 +243,7 @@ def read_run_files(paths: Sequence[str | Path]) -> dict[str, dict[str, list[Retu
 
 def read_bank_file(path: str | Path) -> list[BankEntry]:
     """The entries of a bank file, workbench or written by hand."""
+    # every bank format loads here, which evaluating without a bank file can do without
+    from exampp.formats import banks
+
     return list(banks.read(path))

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exampp.errors import InputError
-from exampp.formats.detect import detect
-from exampp.formats.lines import existing_file
+from exampp.formats.lines import read_lines
 from exampp.graded import Workbench
 from exampp.store.connection import is_collection
 
@@ -26,6 +25,7 @@ def open_grades(path: str | Path, on_error: str = "refuse") -> Collection | Work
         from exampp.collection import Collection
 
         return Collection(path)
-    if detect(existing_file(path)) != "workbench":
+    _, first = next(read_lines(path))
+    if not first.lstrip().startswith(b"["):
         raise InputError("is neither a collection nor a file of graded passages", file=path)
     return Workbench(path, on_error)

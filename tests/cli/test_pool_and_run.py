@@ -65,9 +65,8 @@ def test_the_pool_in_all_formats(tmp_path: Path, exampp_command: Commands) -> No
         "queries  query         2      5",
     ]
     shallow = exampp_command("pool", path, "--depth", 1, "--format", "json").out
-    decoder = json.JSONDecoder()
-    systems, end = decoder.raw_decode(shallow)
-    banks, _ = decoder.raw_decode(shallow[end:].lstrip())
+    found = json.loads(shallow)
+    systems, banks = found["pool"], found["cells"]
     assert [row["passages"] for row in systems["rows"]] == [2, 2]
     # judged passages stay in the pool at any depth
     assert banks["rows"][0] == {"bank": "main", "kind": "question", "items": 3, "cells": 8}
@@ -177,13 +176,13 @@ def test_init_writes_a_configuration_that_is_valid(
 def test_everything_in_the_template_is_known(tmp_path: Path, exampp_command: Commands) -> None:
     path = tmp_path / "exam.toml"
     exampp_command("init", "--config", path)
-    option = re.compile(r"^# ([a-z-]+ = )", re.MULTILINE)
+    option = re.compile(r"^# ([a-z-]+ = |\[\[)")
     seen: set[str] = set()
     lines = []
     for line in path.read_text().splitlines():
-        if line.startswith("["):
-            seen = set()
         shown = option.sub(r"\1", line)
+        if shown.startswith("["):
+            seen = set()
         key = shown.partition(" = ")[0]
         if " = " in shown and not shown.startswith("#"):
             if key in seen:
@@ -250,3 +249,31 @@ def test_a_bad_configuration_is_one_clear_line(
     assert ran.code == 2
     assert ran.err.count("\n") == 1
     assert re.search(message, ran.err), ran.err
+
+
+def test_run_generates_a_bank_once(
+    tmp_path: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import servers
+
+    def script(seen: servers.Seen) -> servers.Answer:
+        return servers.Answer(servers.completion('{"questions": ["What is a tide?"]}'))
+
+    (tmp_path / "queries.tsv").write_text("q1\ttides\nq2\tsprings\n")
+    path = tmp_path / "exam.toml"
+    path.write_text(
+        '[collection]\npath = "my.exam"\n[inputs]\nfiles = ["queries.tsv"]\n'
+        '[[generate]]\ngrader = "openai"\nmodel = "m"\nprompt = "dl-questions"\ndecode = "text"\n'
+    )
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with servers.FaultServer(script) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        ran = exampp_command("run", path)
+        assert (ran.code, len(server.requests)) == (0, 2), ran.err
+        assert "2 new questions in the bank 'main'" in ran.out
+        again = exampp_command("run", path)
+        assert (again.code, len(server.requests)) == (0, 2)
+        assert "every query has its items" in again.out
+    path.write_text(path.read_text().replace('prompt = "dl-questions"\n', ""))
+    ran = exampp_command("run", path)
+    assert (ran.code, "needs the key 'prompt'" in ran.err) == (2, True)

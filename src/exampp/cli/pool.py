@@ -8,7 +8,7 @@ import typer
 
 import exampp
 from exampp.cli.options import CollectionFile, Style, TableStyle
-from exampp.cli.output import show
+from exampp.cli.output import show_several
 
 
 def pool(
@@ -21,7 +21,4 @@ def pool(
     """The judgment pool: its size, what each system brings, and the cells that grading has."""
     with exampp.Collection(collection) as opened:
         systems, banks = opened.pool(depth)
-    show(systems, style.value)
-    if style is Style.text:
-        typer.echo()
-    show(banks, style.value)
+    show_several({"pool": systems, "cells": banks}, style.value)

@@ -26,6 +26,7 @@ from exampp.graded import DEFAULT_MEASURES, evaluate_gradebook, write_qrels
 from exampp.inputs.datasets import is_dataset
 from exampp.records.gradebook import Gradebook
 from exampp.report.table import render
+from exampp.store.generation import FAILED
 
 STYLE_OF_SUFFIX = {
     ".txt": "text",
@@ -66,6 +67,8 @@ def perform(config: Config, work: Callable[[GradingRun], Any]) -> Iterator[Step]
         for number, bank in enumerate(config.banks, 1):
             name = bank.get("name", "main")
             yield _import(config, collection, f"bank {number} ({name})", {**bank, "bank": name})
+        for number, wanted in enumerate(config.generations, 1):
+            yield _generate(collection, number, wanted)
         for number, wanted in enumerate(config.grades, 1):
             step = _grade(collection, number, wanted, work)
             yield step
@@ -127,6 +130,21 @@ def _fingerprint(value: Any) -> str:
 
 def _python(key: str) -> str:
     return key.replace("-", "_")
+
+
+def _generate(collection: Collection, number: int, wanted: Mapping[str, Any]) -> Step:
+    name = f"generate {number} ({wanted['prompt']})"
+    if collection.is_done(name, _fingerprint([wanted, collection.fingerprint()])):
+        # a model must not be loaded to find that there is nothing to do
+        return Step(name, "every query has its items", skipped=True)
+    options = {_python(key): value for key, value in wanted.items() if key != "grader"}
+    replies, dropped = collection.bank_generate(wanted["grader"], **options)
+    left = [row for row in replies.rows if row[2] == FAILED]
+    if not left:
+        # what was made changed the exam: as it is now there is nothing to do
+        collection.mark_done(name, _fingerprint([wanted, collection.fingerprint()]))
+    remarks = [f"dropped: {row[2]} ({row[3]})" for row in dropped.rows]
+    return Step(name, "; ".join(replies.notes), remarks=tuple(remarks))
 
 
 def _grade(

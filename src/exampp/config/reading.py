@@ -20,8 +20,19 @@ _INPUT_OPTIONS = {
     "unknown-passages": str,
     "on-error": str,
 }
+_MODEL_OPTIONS = {
+    one.name.replace("_", "-"): object for one in fields(Options) if one.name != "api_key"
+}
+_GENERATE_OPTIONS = {
+    **{name: kind for name, kind in _MODEL_OPTIONS.items() if name != "kind"},
+    "prompt": str,
+    "bank": str,
+    "per": str,
+    "keys": object,
+    "grounded": int,
+}
 _GRADE_OPTIONS = {
-    **{one.name.replace("_", "-"): object for one in fields(Options) if one.name != "api_key"},
+    **_MODEL_OPTIONS,
     "bank": str,
     "depth": int,
     "answers-of": str,
@@ -33,11 +44,18 @@ _SECTIONS: Mapping[str, Mapping[str, Any]] = {
     "collection": {"path": str},
     "inputs": {"files": list, **_INPUT_OPTIONS},
     "bank": {"name": str, "files": list, "on-error": str},
+    "generate": {"grader": str, **_GENERATE_OPTIONS},
     "grade": {"grader": str, **_GRADE_OPTIONS},
     "evaluate": {**BOOK_OPTIONS, **_BOARD_OPTIONS, "output": str, "per-query": str, "qrels": str},
 }
-_LISTS = frozenset({"bank", "grade", "evaluate"})
-_REQUIRED = {"collection": "path", "inputs": "files", "bank": "files", "grade": "grader"}
+_LISTS = frozenset({"bank", "generate", "grade", "evaluate"})
+_REQUIRED = {
+    "collection": ("path",),
+    "inputs": ("files",),
+    "bank": ("files",),
+    "generate": ("grader", "prompt"),
+    "grade": ("grader",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +68,7 @@ class Config:
     path: Path
     inputs: Mapping[str, Any] = field(default_factory=dict)
     banks: Sequence[Mapping[str, Any]] = ()
+    generations: Sequence[Mapping[str, Any]] = ()
     grades: Sequence[Mapping[str, Any]] = ()
     evaluations: Sequence[Mapping[str, Any]] = ()
     collection: str = ""
@@ -91,6 +110,7 @@ def read_config(path: str | Path) -> Config:
         path,
         data.get("inputs", {}),
         data.get("bank", ()),
+        data.get("generate", ()),
         data.get("grade", ()),
         data.get("evaluate", ()),
         data["collection"]["path"],
@@ -118,9 +138,9 @@ def _check_section(section: str, value: Any, path: Path) -> None:
         for key, given in table.items():
             _check_known(key, list(known), "key", path, where)
             _check_type(given, known[key], path, f"{where}.{key}")
-        needed = _REQUIRED.get(section)
-        if needed and needed not in table:
-            raise InputError(f"needs the key {needed!r}", file=path, field=where)
+        for needed in _REQUIRED.get(section, ()):
+            if needed not in table:
+                raise InputError(f"needs the key {needed!r}", file=path, field=where)
 
 
 def _check_type(value: Any, wanted: Any, path: Path, where: str) -> None:
