@@ -195,6 +195,8 @@ def _reparse(collection: Any, grader: str, prompt: str | None, compat: Compat) -
 
 def summary(progress: Progress) -> str:
     """What a run did, in one line, and what it took where tokens are counted."""
+    if not progress.total:
+        return "Nothing is due. (exampp pool tells what there is to grade.)"
     text = f"{progress.done} of {progress.total} cells done"
     if progress.copied:
         text += f", {progress.copied} copied from equal texts"
