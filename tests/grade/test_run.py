@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -229,6 +230,27 @@ def test_the_lease_of_a_dead_process_is_taken_over(tmp_path: Path) -> None:
             owner = f"{socket.gethostname()}:{child.pid}:1"
             leases.claim(collection._connection, key, 1, owner)
         assert run(collection, how).done == 8
+
+
+def test_a_lease_that_ran_out_holds_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a process on another machine only its silence tells that it is gone."""
+    with exams.make(tmp_path) as collection:
+        how = scripted("4")
+        with transaction(collection._connection):
+            key = put_grader(collection._connection, how.identity)
+            leases.claim(collection._connection, key, 1, "elsewhere:1:0")
+        later = time.time() + 60
+
+        def wait(_: float) -> None:
+            nonlocal later
+            later += leases.LEASE_SECONDS
+
+        monkeypatch.setattr("exampp.store.runs.time.time", lambda: later)
+        monkeypatch.setattr("exampp.grade.run.time.sleep", wait)
+        progress = run(collection, how)
+        assert (progress.done, progress.elsewhere) == (8, 0)
 
 
 def test_answers_are_verified_against_the_key(tmp_path: Path) -> None:

@@ -38,7 +38,16 @@ from exampp.store.cells import (
 )
 from exampp.store.connection import transaction
 from exampp.store.grades import GradeRow, find_grader, grade_row, put_grader, put_grades
-from exampp.store.runs import Spent, claim, holders, release, renew, start_run, update_run
+from exampp.store.runs import (
+    Spent,
+    claim,
+    holders,
+    release,
+    release_all,
+    renew,
+    start_run,
+    update_run,
+)
 
 COMMIT_SECONDS = 1.0
 COMMIT_CELLS = 2000
@@ -225,8 +234,7 @@ class GradingRun:
             # also on an interrupt: what was answered is kept, and what is held is given back
             self._commit(key)
             with transaction(self.connection):
-                mine = holders(self.connection, key).get(self._owner, [])
-                release(self.connection, key, self._owner, mine)
+                release_all(self.connection, key, self._owner)
             self._waiting.clear()
             self._open.clear()
         yield

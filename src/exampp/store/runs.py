@@ -60,11 +60,16 @@ def release(
     )
 
 
+def release_all(connection: sqlite3.Connection, grader: int, owner: str) -> None:
+    """Give back all that a process holds."""
+    connection.execute("DELETE FROM lease WHERE grader = ? AND owner = ?", (grader, owner))
+
+
 def holders(connection: sqlite3.Connection, grader: int) -> dict[str, list[int]]:
-    """The queries that processes hold, by process."""
+    """The queries that processes hold, by process; a lease that ran out holds nothing."""
     found: dict[str, list[int]] = {}
     for owner, query in connection.execute(
-        "SELECT owner, query FROM lease WHERE grader = ?", (grader,)
+        "SELECT owner, query FROM lease WHERE grader = ? AND until >= ?", (grader, time.time())
     ):
         found.setdefault(owner, []).append(query)
     return found
