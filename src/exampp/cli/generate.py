@@ -9,7 +9,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import exampp
-from exampp.cli.options import CollectionFile, Style, TableStyle
+from exampp.cli.options import (
+    BaseUrl,
+    CollectionFile,
+    Concurrency,
+    Device,
+    DType,
+    MaxCost,
+    MaxRequests,
+    Model,
+    PriceRead,
+    PriceWritten,
+    Retries,
+    Revision,
+    Style,
+    TableStyle,
+    Timeout,
+)
 from exampp.cli.output import remark, show_several
 from exampp.errors import Unfinished
 
@@ -40,9 +56,7 @@ def generate_bank(
             help="car-questions, car-nuggets, dl-questions, dl-nuggets, or a TOML file of yours."
         ),
     ],
-    model: Annotated[
-        str | None, typer.Option(help="A folder, a model hub name, or the server's name for it.")
-    ] = None,
+    model: Model = None,
     bank: Annotated[str, typer.Option(help="The bank that the items are added to.")] = "main",
     per: Annotated[
         Per | None, typer.Option(help="What a request is about. [default: as the prompt asks]")
@@ -59,31 +73,20 @@ def generate_bank(
         int | None,
         typer.Option(min=1, help="Show so many of the query's best passages with the prompt."),
     ] = None,
-    revision: Annotated[str | None, typer.Option(help="The model's revision.")] = None,
-    device: Annotated[str | None, typer.Option(help="hf: cpu, cuda, cuda:1, mps.")] = None,
-    dtype: Annotated[str | None, typer.Option(help="hf: float32 or bfloat16.")] = None,
+    revision: Revision = None,
+    device: Device = None,
+    dtype: DType = None,
     max_new_tokens: Annotated[
         int | None, typer.Option(help="Tokens of a reply at most. [default: 2048]")
     ] = None,
-    base_url: Annotated[
-        str | None,
-        typer.Option(help="openai: the server's address. The key comes from OPENAI_API_KEY."),
-    ] = None,
-    concurrency: Annotated[
-        int | None, typer.Option(help="openai: requests in flight at most.")
-    ] = None,
-    retries: Annotated[int | None, typer.Option(help="openai: tries after a failed one.")] = None,
-    timeout: Annotated[float | None, typer.Option(help="openai: seconds to wait.")] = None,
-    max_requests: Annotated[int | None, typer.Option(help="openai: stop before more.")] = None,
-    max_cost: Annotated[float | None, typer.Option(help="openai: stop before it costs more.")] = (
-        None
-    ),
-    price_read: Annotated[
-        float | None, typer.Option(help="openai: price of a million tokens read.")
-    ] = None,
-    price_written: Annotated[
-        float | None, typer.Option(help="openai: price of a million tokens written.")
-    ] = None,
+    base_url: BaseUrl = None,
+    concurrency: Concurrency = None,
+    retries: Retries = None,
+    timeout: Timeout = None,
+    max_requests: MaxRequests = None,
+    max_cost: MaxCost = None,
+    price_read: PriceRead = None,
+    price_written: PriceWritten = None,
     author: Annotated[str | None, typer.Option(help="Who edits. [default: the user]")] = None,
     reason: Annotated[
         str, typer.Option(help="Why; kept with every edit. [default: model and prompt]")

@@ -15,14 +15,30 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import exampp
-from exampp.cli.options import BankName, CollectionFile, Kind, Style, TableStyle
+from exampp.cli.options import (
+    BankName,
+    BaseUrl,
+    CollectionFile,
+    Concurrency,
+    Device,
+    DType,
+    Kind,
+    MaxCost,
+    MaxRequests,
+    Model,
+    PriceRead,
+    PriceWritten,
+    Retries,
+    Revision,
+    Style,
+    TableStyle,
+    Timeout,
+)
 from exampp.cli.output import remark, show_several
 from exampp.errors import Unfinished
 
 if TYPE_CHECKING:
     from exampp.grade.run import GradingRun, Progress
-
-GIVEN_BY_ENVIRONMENT = "The key comes from OPENAI_API_KEY and is never stored."
 
 
 class Compat(StrEnum):
@@ -41,9 +57,7 @@ def grade(
             "draft (offline similarity, for trying things out). With --reparse, whose replies."
         ),
     ],
-    model: Annotated[
-        str | None, typer.Option(help="A folder, a model hub name, or the server's name for it.")
-    ] = None,
+    model: Model = None,
     prompt: Annotated[
         str | None,
         typer.Option(help="A bundled prompt or a TOML file. [default: question-self-rating]"),
@@ -62,31 +76,21 @@ def grade(
             "openai: text, labels, json, decisions. [default: auto]"
         ),
     ] = None,
-    revision: Annotated[str | None, typer.Option(help="The model's revision.")] = None,
-    device: Annotated[str | None, typer.Option(help="hf: cpu, cuda, cuda:1, mps.")] = None,
-    dtype: Annotated[str | None, typer.Option(help="hf: float32 or bfloat16.")] = None,
+    revision: Revision = None,
+    device: Device = None,
+    dtype: DType = None,
     beams: Annotated[int | None, typer.Option(help="hf: beams of generate.")] = None,
     limit: Annotated[int | None, typer.Option(help="hf: tokens of a prompt at most.")] = None,
     batch_tokens: Annotated[int | None, typer.Option(help="hf: tokens in a batch.")] = None,
     max_new_tokens: Annotated[int | None, typer.Option(help="Tokens of a reply at most.")] = None,
-    base_url: Annotated[
-        str | None, typer.Option(help=f"openai: the server's address. {GIVEN_BY_ENVIRONMENT}")
-    ] = None,
-    concurrency: Annotated[
-        int | None, typer.Option(help="openai: requests in flight at most.")
-    ] = None,
-    retries: Annotated[int | None, typer.Option(help="openai: tries after a failed one.")] = None,
-    timeout: Annotated[float | None, typer.Option(help="openai: seconds to wait.")] = None,
-    max_requests: Annotated[int | None, typer.Option(help="openai: stop before more.")] = None,
-    max_cost: Annotated[float | None, typer.Option(help="openai: stop before it costs more.")] = (
-        None
-    ),
-    price_read: Annotated[
-        float | None, typer.Option(help="openai: price of a million tokens read.")
-    ] = None,
-    price_written: Annotated[
-        float | None, typer.Option(help="openai: price of a million tokens written.")
-    ] = None,
+    base_url: BaseUrl = None,
+    concurrency: Concurrency = None,
+    retries: Retries = None,
+    timeout: Timeout = None,
+    max_requests: MaxRequests = None,
+    max_cost: MaxCost = None,
+    price_read: PriceRead = None,
+    price_written: PriceWritten = None,
     price_cached: Annotated[
         float | None, typer.Option(help="openai: price of a million tokens read from the cache.")
     ] = None,

@@ -74,3 +74,27 @@ BankName = Annotated[
     str | None, typer.Option(help="The bank, where the collection has several of this kind.")
 ]
 TableStyle = Annotated[Style, typer.Option("--format", help="How tables are written.")]
+
+# ---- models and servers: what exampp grade and exampp bank generate both take
+
+Model = Annotated[
+    str | None, typer.Option(help="A folder, a model hub name, or the server's name for it.")
+]
+Revision = Annotated[str | None, typer.Option(help="The model's revision.")]
+Device = Annotated[str | None, typer.Option(help="hf: cpu, cuda, cuda:1, mps.")]
+DType = Annotated[str | None, typer.Option(help="hf: float32 or bfloat16.")]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        help="openai: the server's address. The key comes from OPENAI_API_KEY and is never stored."
+    ),
+]
+Concurrency = Annotated[int | None, typer.Option(help="openai: requests in flight at most.")]
+Retries = Annotated[int | None, typer.Option(help="openai: tries after a failed one.")]
+Timeout = Annotated[float | None, typer.Option(help="openai: seconds to wait.")]
+MaxRequests = Annotated[int | None, typer.Option(help="openai: stop before more.")]
+MaxCost = Annotated[float | None, typer.Option(help="openai: stop before it costs more.")]
+PriceRead = Annotated[float | None, typer.Option(help="openai: price of a million tokens read.")]
+PriceWritten = Annotated[
+    float | None, typer.Option(help="openai: price of a million tokens written.")
+]
