@@ -25,14 +25,18 @@ ROWS = {
     "grade": 3,
     "evaluate": 3,
     "demo": 3,
-    "graded": 4,
-    "banking": 5,
-    "collection": 5,
-    "opening": 6,
-    "config": 6,
-    "cli": 7,
+    "meta": 4,
+    "review": 4,
+    "graded": 5,
+    "banking": 6,
+    "reviewing": 6,
+    "collection": 6,
+    "opening": 7,
+    "config": 7,
+    "web": 8,
+    "cli": 9,
 }
-SAME_ROW = {("records", "errors"), ("collection", "banking")}
+SAME_ROW = {("records", "errors"), ("collection", "banking"), ("collection", "reviewing")}
 """Neighbours of one row that may import each other."""
 LIMIT = 500
 """Lines of a module at most."""

@@ -1,0 +1,60 @@
+"""What people decided about a cell, and which of their decisions stands.
+
+Decisions are appended, never changed; an author's newest one replaces his or her earlier ones, and
+one without a rating withdraws them. Several people may decide the same cell. Where they differ,
+the newest stands until someone adjudicates: an adjudication stands above all that is decided later
+by assessors, until it is withdrawn or another one is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One decision of one person about one cell.
+
+    `number` counts through the collection; `rating` None withdraws. `blind` says that the
+    automatic grade was hidden until the person had decided.
+    """
+
+    number: int
+    author: str
+    rating: int | None
+    reason: str = ""
+    at: str = ""
+    blind: bool = False
+    adjudicates: bool = False
+
+
+def standing(decisions: Sequence[Decision]) -> dict[str, Decision]:
+    """Each assessor's newest decision, if it is not withdrawn; adjudications are left out."""
+    newest: dict[str, Decision] = {}
+    for decision in sorted(decisions, key=lambda one: one.number):
+        if not decision.adjudicates:
+            newest.pop(decision.author, None)
+            newest[decision.author] = decision
+    return {author: one for author, one in newest.items() if one.rating is not None}
+
+
+def adjudication(decisions: Sequence[Decision]) -> Decision | None:
+    """The newest adjudication, if it is not withdrawn."""
+    made = [one for one in decisions if one.adjudicates]
+    newest = max(made, key=lambda one: one.number, default=None)
+    return newest if newest is not None and newest.rating is not None else None
+
+
+def effective(decisions: Sequence[Decision]) -> Decision | None:
+    """The decision that takes the place of the automatic grade; None where none stands."""
+    settled = adjudication(decisions)
+    if settled is not None:
+        return settled
+    return max(standing(decisions).values(), key=lambda one: one.number, default=None)
+
+
+def disputed(decisions: Sequence[Decision]) -> bool:
+    """Whether assessors differ and nobody has adjudicated."""
+    ratings = {one.rating for one in standing(decisions).values()}
+    return len(ratings) > 1 and adjudication(decisions) is None
