@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from exampp.collection import Collection
-    from exampp.errors import AmbiguousGrader, CollectionBusy, ExamError, InputError, Unfinished
+    from exampp.errors import (
+        AmbiguousGrader,
+        CollectionBusy,
+        EditConflict,
+        ExamError,
+        InputError,
+        Unfinished,
+    )
     from exampp.evaluate.leaderboard import Leaderboard
     from exampp.evaluate.qrels import Labelling
     from exampp.graded import Workbench
@@ -25,6 +32,7 @@ _HOMES = {
     "Ask": "exampp.llm.base",
     "Collection": "exampp.collection",
     "CollectionBusy": "exampp.errors",
+    "EditConflict": "exampp.errors",
     "ExamError": "exampp.errors",
     "Grader": "exampp.llm.base",
     "InputError": "exampp.errors",
@@ -41,6 +49,7 @@ __all__ = [
     "Ask",
     "Collection",
     "CollectionBusy",
+    "EditConflict",
     "ExamError",
     "Grader",
     "InputError",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from exampp.bank.changes import Version
 from exampp.bank.generating import GenerationRun, Settled, generation_tables
 from exampp.bank.owning import NOW, Bank, list_banks
 from exampp.bank.verifying import Verification, verify_in_collection
@@ -19,10 +20,12 @@ from exampp.grade.graders import Options, make_writer
 from exampp.graded import evaluate_gradebook
 from exampp.llm.base import Grader
 from exampp.prompts import generation
-from exampp.records.gradebook import Gradebook
+from exampp.records.gradebook import Gradebook, QueryGrades
 from exampp.report.table import Table
+from exampp.review.preview import Operation, Preview, preview
 from exampp.store.bank import MAIN_BANK, Edit
 from exampp.store.bank_history import ItemState
+from exampp.store.grades import StoredGrader
 
 
 class Banking:
@@ -38,6 +41,12 @@ class Banking:
     def _edit(self, author: str | None, reason: str) -> Edit:
         """Who edits, why and when."""
 
+    @abstractmethod
+    def _chosen(
+        self, grader: str | None, prompt: str | None, kind: str | None, bank: str | None
+    ) -> tuple[StoredGrader, str]:
+        """The one grader that fits, and the bank meant."""
+
     # ---- looking --------------------------------------------------------------------------------
 
     def bank_list(self) -> Table:
@@ -49,6 +58,10 @@ class Banking:
     ) -> Table:
         """The items of a bank, or of one query, with their ids; retired ones are marked."""
         return Bank(self._connection, bank).show(query_id, part=part)
+
+    def bank_version(self, *, bank: str = MAIN_BANK) -> Version:
+        """The state of a bank: the number of its last edit, and a hash of all its items."""
+        return Bank(self._connection, bank).version()
 
     def bank_lint(self, *, bank: str = MAIN_BANK) -> Table:
         """What is likely wrong with a bank: each finding with its item and why it matters."""
@@ -84,10 +97,15 @@ class Banking:
         bank: str = MAIN_BANK,
         author: str | None = None,
         reason: str = "",
+        seen: int | None = None,
     ) -> Table:
-        """Add an item to a query; its id is made from its text unless one is given."""
+        """Add an item to a query; its id is made from its text unless one is given.
+
+        `seen` is the last edit that the person knew of: EditConflict where items of the query were
+        edited since.
+        """
         new = ItemState(query_id, item_id, text, kind, facet_id, tuple(answers), weight)
-        return Bank(self._connection, bank).add(new, self._edit(author, reason))
+        return Bank(self._connection, bank).add(new, self._edit(author, reason), seen)
 
     def bank_edit(
         self,
@@ -98,13 +116,30 @@ class Banking:
         bank: str = MAIN_BANK,
         author: str | None = None,
         reason: str = "",
+        seen: int | None = None,
     ) -> Table:
         """`reword` (text), `retire`, `restore`, `weight` (number) or `key` (answers) of an item.
 
         `item` is its id or the start of it. A reworded item is due again, and nothing else is.
+        `seen` is the last edit that the person knew of: EditConflict where the item was edited
+        since.
         """
         edit = self._edit(author, reason)
-        return Bank(self._connection, bank).edit(operation, item, values, edit, query_id)
+        return Bank(self._connection, bank).edit(operation, item, values, edit, query_id, seen)
+
+    def bank_undo(
+        self,
+        number: int,
+        *,
+        bank: str = MAIN_BANK,
+        author: str | None = None,
+        reason: str = "",
+    ) -> Table:
+        """Take back the newest edit of an item, by a further edit.
+
+        EditConflict where `number` is not the newest edit of its item.
+        """
+        return Bank(self._connection, bank).undo(number, self._edit(author, reason))
 
     def bank_apply(
         self,
@@ -150,6 +185,23 @@ class Banking:
         A whole bank as CSV, TSV or YAML is made to be edited and applied.
         """
         return Bank(self._connection, bank).export(Path(file), part)
+
+    def bank_preview(
+        self,
+        query: QueryGrades,
+        edits: Sequence[Operation | ItemState],
+        *,
+        grader: str | None = None,
+        prompt: str | None = None,
+        kind: str | None = None,
+        bank: str | None = None,
+    ) -> Preview:
+        """Try edits out on a query as it is now; nothing is saved. An ItemState is to be added.
+
+        `review.impact.Baseline.impact` tells what the result does to the leaderboard.
+        """
+        chosen, name = self._chosen(grader, prompt, kind, bank)
+        return preview(self._connection, chosen, name, query, edits)
 
     # ---- generating -----------------------------------------------------------------------------
 

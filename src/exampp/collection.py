@@ -9,7 +9,7 @@ with exampp.Collection.create("my.exam") as collection:
 from __future__ import annotations
 
 import getpass
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -31,18 +31,21 @@ from exampp.llm.base import Grader
 from exampp.prompts import load
 from exampp.records import GraderIdentity
 from exampp.records.choosing import choose_grader, label
+from exampp.records.dossier import Dossier
 from exampp.records.gradebook import Gradebook
 from exampp.report.table import Table, Value
+from exampp.reviewing import Reviewing
 from exampp.store.bank import MAIN_BANK, QUERY_BANK, Edit, bank_names
 from exampp.store.cells import DEPTH, Exam
 from exampp.store.connection import connect, transaction
+from exampp.store.dossier import read_dossiers
 from exampp.store.gradebook import read_gradebook
-from exampp.store.grades import graders
+from exampp.store.grades import StoredGrader, graders
 from exampp.store.inputs import counts
 from exampp.store.steps import put_step, read_step, state
 
 
-class Collection(Banking, Graded):
+class Collection(Banking, Reviewing, Graded):
     """One exam: inputs, bank, grades and decisions in one SQLite file.
 
     Opens an existing collection; `Collection.create` makes one. Use it as a context manager, or
@@ -243,13 +246,39 @@ class Collection(Banking, Graded):
 
         `part` leaves only the `public` or the `sealed` items of a bank that was split.
         """
+        chosen, name = self._chosen(grader, prompt, kind, bank)
+        book = read_gradebook(self._connection, chosen, name, part)
+        return with_run_files(book, runs)
+
+    def dossiers(
+        self,
+        *,
+        grader: str | None = None,
+        prompt: str | None = None,
+        kind: str | None = None,
+        bank: str | None = None,
+        query_ids: Sequence[str] | None = None,
+    ) -> Iterator[Dossier]:
+        """The queries one by one with texts, raw replies and decisions: all, or those asked for.
+
+        Each is read when it is its turn. Raises InputError for a query that is not known.
+        """
+        chosen, name = self._chosen(grader, prompt, kind, bank)
+        return read_dossiers(self._connection, chosen, name, query_ids)
+
+    def banks(self, kind: str) -> Sequence[str | None]:
+        """The banks that hold items of a kind; None where there is but one, and no choice."""
+        return [None] if kind == "query" else bank_names(self._connection, kind)
+
+    def _chosen(
+        self, grader: str | None, prompt: str | None, kind: str | None, bank: str | None
+    ) -> tuple[StoredGrader, str]:
+        """The one grader that fits, and the bank meant."""
         stored = graders(self._connection)
         chosen = choose_grader(
             [s.identity for s in stored], grader=grader, prompt=prompt, kind=kind
         )
-        key = next(s for s in stored if s.identity == chosen)
-        book = read_gradebook(self._connection, key, self._bank(bank, chosen.kind), part)
-        return with_run_files(book, runs)
+        return next(s for s in stored if s.identity == chosen), self._bank(bank, chosen.kind)
 
     def _edit(self, author: str | None, reason: str) -> Edit:
         return Edit(author or _user(), reason, _now())

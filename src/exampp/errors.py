@@ -3,6 +3,7 @@
     ExamError
     |-- InputError        a file, an option or a value is not what it must be (exit code 2)
     |   |-- AmbiguousGrader   several graders match and one must be chosen
+    |   |-- EditConflict      someone else edited meanwhile what is to be edited
     |   `-- Repeated          something that a file may hold once came again
     `-- Unfinished        the work could not be finished; what was done is kept (exit code 1)
         `-- CollectionBusy    another process holds the collection
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 
 class ExamError(Exception):
@@ -74,6 +76,24 @@ class AmbiguousGrader(InputError):
     def __init__(self, what: str, graders: Sequence[str]) -> None:
         super().__init__(what)
         self.graders = tuple(graders)
+
+
+class EditConflict(InputError):
+    """Someone else edited an item after a person saw it; nothing was changed.
+
+    `theirs` is the item as it is now, `yours` as it was to become (None: not said), both as a
+    `store.bank_history.ItemState`; `number` is the newest edit, made by `author` at `when`.
+    """
+
+    def __init__(
+        self, what: str, *, number: int, author: str, when: str, theirs: Any, yours: Any = None
+    ) -> None:
+        super().__init__(what, mend="Look at it again, then decide which of the two is to stand")
+        self.number = number
+        self.author = author
+        self.when = when
+        self.theirs = theirs
+        self.yours = yours
 
 
 class Repeated(InputError):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from exampp.errors import InputError
 from exampp.evaluate.cover import Missing
@@ -22,7 +22,9 @@ from exampp.formats.lines import Skipped, existing_file, refuse
 from exampp.formats.workbench_gradebook import read_grades
 from exampp.records import BankEntry, GraderIdentity, Judgment
 from exampp.records.choosing import choose_grader
+from exampp.records.dossier import Dossier
 from exampp.records.gradebook import Gradebook
+from exampp.report.table import Table
 
 T = TypeVar("T")
 DEFAULT_MEASURES = ("Cover@20", "nCover@20", "nDCG@20")
@@ -71,6 +73,22 @@ class Graded(ABC):
         AmbiguousGrader where several do.
         """
 
+    @abstractmethod
+    def dossiers(
+        self,
+        *,
+        grader: str | None = None,
+        prompt: str | None = None,
+        kind: str | None = None,
+        bank: str | None = None,
+        query_ids: Sequence[str] | None = None,
+    ) -> Iterator[Dossier]:
+        """The queries one by one with texts, raw replies and decisions: all, or those asked for.
+
+        The grades are those of the one grader that fits, as in `gradebook`. Raises InputError for
+        a query that is not known.
+        """
+
     def evaluate(
         self,
         measures: Sequence[str] = DEFAULT_MEASURES,
@@ -104,6 +122,58 @@ class Graded(ABC):
             compat=compat,
         )
 
+    @abstractmethod
+    def banks(self, kind: str) -> Sequence[str | None]:
+        """The banks that hold items of a kind; None where there is but one, and no choice."""
+
+    def review(self, name: str, **options: Any) -> Table:
+        """One of the lists that people look at: `verify`, `grid`, `missing` or `spurious`.
+
+        Takes the options of `review_tables`.
+        """
+        from exampp.review.listing import joined
+
+        return joined(self.review_tables(name, **options))
+
+    def review_tables(
+        self,
+        name: str,
+        *,
+        min_rating: int | None = None,
+        min_relevant: int = 1,
+        by: str = "auto",
+        depth: int = 20,
+        query_id: str | None = None,
+        item: str | None = None,
+        answers_of: str | None = None,
+        grader: str | None = None,
+        prompt: str | None = None,
+        kind: str | None = None,
+        bank: str | None = None,
+        limit: int | None = None,
+        width: int | None = None,
+    ) -> Iterator[Table]:
+        """A list of `review` part by part, so that never the texts of two queries are held.
+
+        `min_rating` is the lowest rating that covers an item (by default 4, or the highest of a
+        shorter scale), `min_relevant` the lowest judgment of a relevant passage. `by` says whose
+        word makes a passage relevant: `judgments`, `systems` (in their first `depth` passages),
+        `graders`, `decisions`, or by default the first of them that a query has. `item` is an id
+        or the start of some; `answers_of` the grader whose replies are the extracted answers.
+        `limit` leaves so many cells of each item (verify), passages of each query (grid) or rows.
+        With a `width` the tables are for people, who see so many characters of each text.
+        """
+        from exampp.review.evidence import Criteria
+        from exampp.review.listing import Asking, list_tables, other_exams, seen_queries
+
+        chosen = choose_grader(self.graders, grader=grader, prompt=prompt, kind=kind)
+        least = min(DEFAULT_MIN_RATING, chosen.highest) if min_rating is None else min_rating
+        others = other_exams(self, chosen, bank, DEFAULT_MIN_RATING, min_relevant)
+        criteria = Criteria(least, min_relevant, by, depth, others)
+        queries = None if query_id is None else [query_id]
+        seen = seen_queries(self, chosen, bank, queries, answers_of)
+        return list_tables(name, seen, Asking(chosen, criteria, item, limit, width))
+
 
 def _several(name: str, given: Sequence[T] | str) -> Sequence[T]:
     if isinstance(given, str):
@@ -120,6 +190,7 @@ class Workbench(Graded):
     def __init__(self, path: str | Path, on_error: str = "refuse") -> None:
         self.path = existing_file(path)
         self.skipped = Skipped()
+        self._on_error = on_error
         self._grades = read_grades(self.path, self.skipped if on_error == "skip" else refuse)
 
     @property
@@ -147,6 +218,32 @@ class Workbench(Graded):
             note = f"{self.skipped.count} bad lines were skipped, the first: {first}."
             book = replace(book, notes=(*book.notes, note))
         return with_run_files(book, runs)
+
+    def banks(self, kind: str) -> Sequence[str | None]:  # noqa: ARG002
+        """No choice: the bank is what was graded."""
+        return [None]
+
+    def dossiers(
+        self,
+        *,
+        grader: str | None = None,
+        prompt: str | None = None,
+        kind: str | None = None,
+        bank: str | None = None,
+        query_ids: Sequence[str] | None = None,
+    ) -> Iterator[Dossier]:
+        """The queries one by one with texts and raw replies; `bank` is a bank file with its texts.
+
+        The file is read again, line by line.
+        """
+        from exampp.formats.workbench_dossier import read_dossiers
+
+        chosen = choose_grader(self.graders, grader=grader, prompt=prompt, kind=kind)
+        entries = None if bank is None else read_bank_file(bank)
+        name = "" if bank is None else Path(bank).name
+        # what was skipped has been counted already
+        on_error = Skipped() if self._on_error == "skip" else refuse
+        return read_dossiers(self.path, chosen, entries, name, query_ids, on_error)
 
 
 def evaluate_gradebook(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 
@@ -105,3 +106,15 @@ def test_a_transaction_is_all_or_nothing(tmp_path: Path) -> None:
         interrupted()
     assert opened.execute("SELECT count(*) FROM query").fetchone() == (0,)
     opened.close()
+
+
+def test_an_older_collection_that_cannot_be_written_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "my.exam"
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "MIGRATIONS", MIGRATIONS[:1])
+        connect(path, create=True).close()
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(InputError, match=r"older exampp and cannot be written.*Copy it"):
+        connect(path)

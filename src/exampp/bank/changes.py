@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from exampp.errors import InputError
+from exampp.errors import EditConflict, InputError
 from exampp.formats.fields import real, shown
 from exampp.records import content_hash, item_id
-from exampp.store.bank_history import ItemState, Step
+from exampp.store.bank_history import ItemState, Logged, Step
 
 OPERATIONS = ("add", "reword", "retire", "restore", "weight", "key")
 """What can be done to an item."""
@@ -239,6 +239,21 @@ def added(states: Iterable[ItemState], new: ItemState) -> ItemState:
         number += 1
         own = f"{base}.{number}"
     return replace(new, item_id=own, key=None)
+
+
+def conflict(history: Sequence[Logged], yours: ItemState | None) -> EditConflict:
+    """The refusal of an edit of an item that someone edited meanwhile; `history` is the item's."""
+    newest = history[-1]
+    return EditConflict(
+        f"item {shown(newest.after.item_id)} of query {shown(newest.after.query_id)} was edited "
+        f"meanwhile: {newest.operation} by {newest.edit.author} at {newest.edit.at} (edit "
+        f"{newest.number})",
+        number=newest.number,
+        author=newest.edit.author,
+        when=newest.edit.at,
+        theirs=newest.after,
+        yours=yours,
+    )
 
 
 # ---- versions ------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from exampp.bank.changes import (
     Version,
     added,
     changes_of,
+    conflict,
     difference,
     edited,
     find,
@@ -46,6 +47,7 @@ from exampp.store.bank_history import (
     known_queries,
     last_edit,
     log,
+    log_of_item,
     states,
 )
 from exampp.store.connection import transaction
@@ -91,6 +93,10 @@ class Bank:
             found = [s for s in found if (s.key in split_keys) == (checked_part(part) == "sealed")]
         return tables.show_table(found, sealed)
 
+    def version(self) -> Version:
+        """The state of the bank: the number of its last edit, and a hash of all its items."""
+        return self._version(self._states())
+
     def lint(self) -> Table:
         """What is likely wrong with the bank, each finding with its item."""
         self._states()
@@ -118,23 +124,65 @@ class Bank:
 
     # ---- editing ---------------------------------------------------------------------------------
 
-    def add(self, new: ItemState, edit: Edit) -> Table:
-        """Add an item; its id is made from its text unless it has one."""
+    def add(self, new: ItemState, edit: Edit, seen: int | None = None) -> Table:
+        """Add an item; its id is made from its text unless it has one.
+
+        EditConflict where the query's items were edited after edit `seen`.
+        """
         with transaction(self.connection):
             self._check_query(new.query_id)
-            made = added(states(self.connection, self.name), new)
+            current = states(self.connection, self.name)
+            newest = max(
+                (s for s in current if s.query_id == new.query_id), key=_edit_of, default=None
+            )
+            if seen is not None and newest is not None and newest.edit > seen:
+                raise conflict(log_of_item(self.connection, self.name, newest.edit), new)
+            made = added(current, new)
             self._append([Step("add", made)], edit)
         return tables.changes_table([Change("add", None, made)])
 
     def edit(
-        self, operation: str, item: str, values: Sequence[str], edit: Edit, query_id: str | None
+        self,
+        operation: str,
+        item: str,
+        values: Sequence[str],
+        edit: Edit,
+        query_id: str | None,
+        seen: int | None = None,
     ) -> Table:
-        """Reword, retire, restore or weigh an item, or set its key."""
+        """Reword, retire, restore or weigh an item, or set its key.
+
+        EditConflict where the item was edited after edit `seen`.
+        """
         with transaction(self.connection):
             state = find(self._states(), item, query_id)
+            if seen is not None and state.edit > seen:
+                history = log_of_item(self.connection, self.name, state.edit)
+                then = [logged.after for logged in history if logged.number <= seen]
+                raise conflict(history, edited(then[-1], operation, values) if then else None)
             after = edited(state, operation, values)
             self._append([Step(operation, after)], edit)
         return tables.changes_table([Change(operation, state, after)])
+
+    def undo(self, number: int, edit: Edit) -> Table:
+        """Append the edit that takes back edit `number`, the newest of its item.
+
+        An item that was added is retired. What is undone last can be undone, too. EditConflict
+        where the item was edited since.
+        """
+        with transaction(self.connection):
+            history = log_of_item(self.connection, self.name, number)
+            if not history:
+                raise InputError(
+                    f"the bank {self.name!r} has no edit {number}",
+                    mend="List them: exampp bank log",
+                )
+            undone, newest = next(one for one in history if one.number == number), history[-1]
+            before = undone.before or replace(undone.after, active=False)
+            if newest is not undone:
+                raise conflict(history, before)
+            self._append([Step("undo", before)], edit)
+        return tables.changes_table(changes_of(undone.after, before))
 
     def apply(
         self,
@@ -349,6 +397,10 @@ class Bank:
             return states(self.connection, self.name, number)
         number = last_edit(self.connection, self.name, _end_of(moment))
         return states(self.connection, self.name, number)
+
+
+def _edit_of(state: ItemState) -> int:
+    return state.edit
 
 
 def checked_part(part: str) -> str:

@@ -216,6 +216,23 @@ def revert_bank(
     _say_count(len(table.rows), dry_run)
 
 
+@app.command("undo")
+def undo_edit(
+    collection: CollectionFile,
+    number: Annotated[
+        int, typer.Argument(metavar="EDIT", help="The edit's number (exampp bank log).")
+    ],
+    bank: NamedBank = "main",
+    author: Author = None,
+    reason: Reason = "",
+    style: TableStyle = Style.text,
+) -> None:
+    """Take back the newest edit of an item, by a further edit; nothing is deleted."""
+    with exampp.Collection(collection) as opened:
+        table = opened.bank_undo(number, bank=bank, author=author, reason=reason)
+    show(table, style.value)
+
+
 @app.command("lint")
 def lint_bank(
     collection: CollectionFile, bank: NamedBank = "main", style: TableStyle = Style.text

@@ -41,6 +41,7 @@ class Style(StrEnum):
     json = "json"
     markdown = "markdown"
     latex = "latex"
+    html = "html"
 
 
 class OnBadLine(StrEnum):
@@ -67,6 +68,7 @@ class ExportFormat(StrEnum):
     judgments = "judgments"
     queries = "queries"
     passages = "passages"
+    decisions = "decisions"
 
 
 ItemKind = Annotated[Kind | None, typer.Option(help="Grades of this kind of item.")]

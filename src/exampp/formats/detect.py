@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.formats import car, passages, queries, responses
+from exampp.formats import car, decisions, passages, queries, responses
 from exampp.formats.lines import plain_name, read_lines
 from exampp.formats.objects import OBJECT
 from exampp.formats.plain_table import is_table_header
@@ -95,6 +95,10 @@ def _is_run(sample: _Sample) -> bool:
 
 def _is_qrels(sample: _Sample) -> bool:
     return _has_words(sample, 4) and _has_numbers(sample.columns(None), 3)
+
+
+def _is_decisions(sample: _Sample) -> bool:
+    return sample.head == decisions.HEADER
 
 
 def _is_workbench(sample: _Sample) -> bool:
@@ -224,6 +228,7 @@ KINDS: Mapping[str, _Kind] = {
         re.compile(r"(system|run|run_?id|method)\t|[^\t]*\t[^\t]*(rank|score)", re.IGNORECASE),
         re.compile("leaderboard|rank"),
     ),
+    "decisions": _Kind(_is_decisions),
 }
 
 

@@ -36,7 +36,7 @@ Rated = dict[str, int]
 
 
 @dataclass(slots=True)
-class _Query:
+class GradedLine:
     """One line of the file: its passages, and by grader the ratings of each (row, ratings)."""
 
     query_id: str
@@ -49,13 +49,13 @@ class WorkbenchGrades:
     """A workbench file as gradebooks, one per grader, in order of first appearance."""
 
     graders: tuple[GraderIdentity, ...]
-    _queries: tuple[_Query, ...]
+    _queries: tuple[GradedLine, ...]
 
     def gradebook(
         self, grader: GraderIdentity, bank: Iterable[BankEntry] | None = None, name: str = ""
     ) -> Gradebook:
         """The grades of one grader, on a bank; without one the bank is what was graded."""
-        items = None if bank is None else _items_by_query(bank, grader.kind)
+        items = None if bank is None else items_by_query(bank, grader.kind)
         systems: dict[str, None] = {}
         for query in self._queries:
             for passage in query.passages:
@@ -65,7 +65,7 @@ class WorkbenchGrades:
             grader=grader,
             bank=name,
             queries=tuple(
-                _query_grades(
+                query_grades(
                     query, grader, None if items is None else items.get(query.query_id, {})
                 )
                 for query in self._queries
@@ -76,18 +76,21 @@ class WorkbenchGrades:
 
 
 @dataclass(frozen=True, slots=True)
-class _Item:
+class ItemOf:
+    """What evaluation needs of an item."""
+
     facet_id: str | None = None
     weight: float = 1.0
 
 
-def _items_by_query(bank: Iterable[BankEntry], kind: str) -> dict[str, dict[str, _Item]]:
-    items: dict[str, dict[str, _Item]] = {}
+def items_by_query(bank: Iterable[BankEntry], kind: str) -> dict[str, dict[str, ItemOf]]:
+    """The items of a kind by query and id."""
+    items: dict[str, dict[str, ItemOf]] = {}
     for entry in bank:
         of_query = items.setdefault(entry.query_id, {})
         for item in entry.items:
             if item.kind == kind:
-                of_query[item.item_id] = _Item(item.facet_id or entry.facet_id, item.weight)
+                of_query[item.item_id] = ItemOf(item.facet_id or entry.facet_id, item.weight)
     return items
 
 
@@ -98,22 +101,26 @@ def read_grades(path: str | Path, on_error: OnError = refuse) -> WorkbenchGrades
     """
     decoder = msgspec.json.Decoder(MarkedLine)
     graders: dict[str, GraderIdentity] = {}
-    queries: list[_Query] = []
+    queries: list[GradedLine] = []
     seen: dict[str, int] = {}
     for number, line in read_lines(path):
         try:
             typed = decode_json(line, decoder, path, number)
             check_new_query(str(typed.query_id), number, seen)
-            queries.append(_query(str(typed.query_id), typed.passages, graders))
+            queries.append(graded_line(str(typed.query_id), typed.passages, graders))
         except InputError as error:
             on_error(error.at(path, number))
     return WorkbenchGrades(tuple(graders.values()), tuple(queries))
 
 
-def _query(
+def graded_line(
     query_id: str, passages: Sequence[MarkedPassageJson], graders: dict[str, GraderIdentity]
-) -> _Query:
-    query = _Query(query_id, passages)
+) -> GradedLine:
+    """The ratings of one line of the file by grader; graders not yet known are added.
+
+    Raises InputError with the field for anything malformed.
+    """
+    query = GradedLine(query_id, passages)
     seen: dict[str, int] = {}
     for index, passage in enumerate(passages):
         check_new_passage(passage.paragraph_id, index, seen)
@@ -151,13 +158,14 @@ def _rated(query_id: str, entry: Entry, grader: GraderIdentity) -> Rated:
     return {item_id: rating for item_id, rating in found.items() if item_id not in failed}
 
 
-def _query_grades(
-    query: _Query, grader: GraderIdentity, items: dict[str, _Item] | None
+def query_grades(
+    query: GradedLine, grader: GraderIdentity, items: dict[str, ItemOf] | None
 ) -> QueryGrades:
+    """One query as one grader graded it, on these items; None: the items that were graded."""
     rated = query.rated.get(grader.key, [])
     if items is None or grader.kind == "query":
         graded = dict.fromkeys(item_id for _, ratings in rated for item_id in ratings)
-        items = {item_id: _Item(facet_of_item(query.query_id, item_id)) for item_id in graded}
+        items = {item_id: ItemOf(facet_of_item(query.query_id, item_id)) for item_id in graded}
     facets = _facets(query, items)
     facet_number = {facet_id: number for number, facet_id in enumerate(facets, 1)}
     passages = query.passages
@@ -183,7 +191,7 @@ def _query_grades(
     )
 
 
-def _matrix(rated: Sequence[tuple[int, Rated]], items: dict[str, _Item], passages: int) -> Ratings:
+def _matrix(rated: Sequence[tuple[int, Rated]], items: dict[str, ItemOf], passages: int) -> Ratings:
     ratings = np.full((passages, len(items)), MISSING, np.int16)
     column = {item_id: index for index, item_id in enumerate(items)}
     cells = [
@@ -198,7 +206,7 @@ def _matrix(rated: Sequence[tuple[int, Rated]], items: dict[str, _Item], passage
     return ratings
 
 
-def _facets(query: _Query, items: dict[str, _Item]) -> dict[str, None]:
+def _facets(query: GradedLine, items: dict[str, ItemOf]) -> dict[str, None]:
     facets = dict.fromkeys(item.facet_id for item in items.values() if item.facet_id)
     for passage in query.passages:
         data = passage.paragraph_data
@@ -208,7 +216,7 @@ def _facets(query: _Query, items: dict[str, _Item]) -> dict[str, None]:
     return facets
 
 
-def _rankings(query: _Query, facet_number: dict[str, int]) -> Iterable[Ranking]:
+def _rankings(query: GradedLine, facet_number: dict[str, int]) -> Iterable[Ranking]:
     ranked: dict[tuple[str, int], list[tuple[int, float, str, int]]] = {}
     for row, passage in enumerate(query.passages):
         for entry in passage.paragraph_data.rankings:

@@ -9,9 +9,19 @@ from typing import TypeVar
 
 from exampp.errors import InputError
 from exampp.formats import bank as workbench_bank
-from exampp.formats import nuggetizer, passages, plain_bank, qrels, queries, runs, workbench
+from exampp.formats import (
+    decisions,
+    nuggetizer,
+    passages,
+    plain_bank,
+    qrels,
+    queries,
+    runs,
+    workbench,
+)
 from exampp.records import BankEntry
 from exampp.store.bank import MAIN_BANK, read_bank
+from exampp.store.decisions import read_decisions
 from exampp.store.inputs import read_judgments, read_passages, read_queries, read_runs
 from exampp.store.pools import read_pools
 
@@ -77,5 +87,6 @@ EXPORTS: Mapping[str, Callable[[sqlite3.Connection, Path, str | None], int]] = {
     "judgments": _writer(read_judgments, qrels.write),
     "queries": _writer(read_queries, queries.write),
     "passages": _writer(read_passages, passages.write),
+    "decisions": _writer(read_decisions, decisions.write),
 }
 """What can be exported, and how."""

@@ -13,6 +13,7 @@ from exampp.formats import (
     banks,
     candidates,
     car,
+    decisions,
     passages,
     qrels,
     queries,
@@ -33,6 +34,7 @@ from exampp.records import Judgment, Ranked
 from exampp.report.table import Table
 from exampp.store.bank import Edit, put_bank, put_query_items, retire_unmentioned
 from exampp.store.connection import transaction
+from exampp.store.decisions import put_decisions
 from exampp.store.inputs import (
     apply_rankings,
     begin_import,
@@ -187,6 +189,10 @@ class Importer:
 
         return check
 
+    def decisions(self, path: Path) -> int:
+        """What people decided in another collection."""
+        return put_decisions(self.connection, decisions.read(path, self.on_error))
+
     def car_topics(self, path: Path) -> int:
         """Topics and subtopics of TREC CAR."""
         found = list(car.read_topics(path, self.on_error))
@@ -230,6 +236,7 @@ KINDS: Mapping[str, _Take] = {
     "responses": Importer.responses,
     "texts": Importer.texts,
     "run": Importer.run,
+    "decisions": Importer.decisions,
 }
 """What can be imported, in the order in which files of one import are taken over."""
 

@@ -26,13 +26,7 @@ def choose_grader(
     its class in workbench files; `kind` question, nugget or query. Raises InputError where none
     fits and AmbiguousGrader where several do.
     """
-    fitting = [
-        one
-        for one in graders
-        if (grader is None or _is_called(one, grader))
-        and (prompt is None or prompt in _prompts(one))
-        and (kind is None or one.kind == kind)
-    ]
+    fitting = fitting_graders(graders, grader=grader, prompt=prompt, kind=kind)
     if len(fitting) == 1:
         return fitting[0]
     names = [label(one) for one in fitting or graders]
@@ -46,6 +40,23 @@ def choose_grader(
         f"choose one with --grader, --prompt or --kind:{listed}",
         names,
     )
+
+
+def fitting_graders(
+    graders: Sequence[GraderIdentity],
+    *,
+    grader: str | None = None,
+    prompt: str | None = None,
+    kind: str | None = None,
+) -> list[GraderIdentity]:
+    """All graders that fit; see `choose_grader`."""
+    return [
+        one
+        for one in graders
+        if (grader is None or _is_called(one, grader))
+        and (prompt is None or prompt in _prompts(one))
+        and (kind is None or one.kind == kind)
+    ]
 
 
 def _is_called(identity: GraderIdentity, wanted: str) -> bool:

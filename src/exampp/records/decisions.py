@@ -29,6 +29,29 @@ class Decision:
     adjudicates: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A decision with what it is about.
+
+    `item` is the item's text (empty where only its id is known), `passage_hash` the content hash
+    of the passage's text, hexadecimal. `verdict` says that the rating is yes (1) or no (0).
+    `is_current` tells that the item is active and both texts are today's; other decisions are
+    kept, but have no effect. `versions` are the keys of the two texts in the store.
+    """
+
+    decision: Decision
+    query_id: str
+    item_id: str
+    passage_id: str
+    item: str
+    kind: str
+    bank: str
+    verdict: bool
+    is_current: bool = False
+    versions: tuple[int, int] = (0, 0)
+    passage_hash: str = ""
+
+
 def standing(decisions: Sequence[Decision]) -> dict[str, Decision]:
     """Each assessor's newest decision, if it is not withdrawn; adjudications are left out."""
     newest: dict[str, Decision] = {}

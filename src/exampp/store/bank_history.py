@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from exampp.records import Facet, facet_of_item
 from exampp.store.bank import QUERY_BANK, Edit, append_edit, bank_key, put_version
@@ -23,7 +23,8 @@ NEWEST = (1 << 63) - 1
 class ItemState:
     """An item of a bank at some time; `text` is None where only its id is known.
 
-    `key` is its row in the store, None for an item that is yet to be added.
+    `key` is its row in the store, None for an item that is yet to be added; `edit` is the number of
+    the edit that made it so (0: none has), in which states may differ and be the same.
     """
 
     query_id: str
@@ -35,6 +36,7 @@ class ItemState:
     weight: float = 1.0
     active: bool = True
     key: int | None = None
+    edit: int = field(default=0, compare=False)
 
 
 class Logged(NamedTuple):
@@ -65,7 +67,8 @@ class BankCount(NamedTuple):
 
 
 _COLUMNS = (
-    "q.query_id, i.item_id, v.text, i.kind, f.facet_id, e.answers, e.weight, e.active, i.item"
+    "q.query_id, i.item_id, v.text, i.kind, f.facet_id, e.answers, e.weight, e.active, i.item, "
+    "e.edit"
 )
 _JOINED = """
 JOIN query q ON q.query = i.query LEFT JOIN facet f ON f.facet = i.facet
@@ -74,18 +77,25 @@ JOIN item_version v ON v.version = e.version
 _STATES = f"""
 SELECT {_COLUMNS} FROM item i JOIN bank b USING (bank)
 JOIN item_edit e ON e.edit = (SELECT max(edit) FROM item_edit WHERE item = i.item AND edit <= :at)
-{_JOINED} WHERE b.name = :bank ORDER BY i.query, i.facet, i.item
+{_JOINED} WHERE b.name = :bank AND (:query_id IS NULL OR q.query_id = :query_id)
+ORDER BY i.query, i.facet, i.item
 """
-_LOG = f"""
+_LOGGED = f"""
 SELECT e.edit, e.operation, e.author, e.reason, e.at, {_COLUMNS} FROM item_edit e
 JOIN item i USING (item) JOIN bank b USING (bank) {_JOINED}
-WHERE b.name = :bank AND e.edit > :after ORDER BY e.edit
+"""
+_LOG = f"{_LOGGED} WHERE b.name = :bank AND e.edit > :after ORDER BY e.edit"
+_LOG_OF_ITEM = f"""
+{_LOGGED} WHERE b.name = :bank AND e.item = (SELECT item FROM item_edit WHERE edit = :edit)
+ORDER BY e.edit
 """
 
 
-def states(connection: sqlite3.Connection, bank: str, at: int = NEWEST) -> list[ItemState]:
-    """Every item that the bank held after edit `at`, retired ones too, in the bank's order."""
-    rows = connection.execute(_STATES, {"bank": bank, "at": at})
+def states(
+    connection: sqlite3.Connection, bank: str, at: int = NEWEST, query_id: str | None = None
+) -> list[ItemState]:
+    """Every item that the bank, or one query, held after edit `at`, retired ones too, in order."""
+    rows = connection.execute(_STATES, {"bank": bank, "at": at, "query_id": query_id})
     return [_state(*row) for row in rows]
 
 
@@ -99,9 +109,10 @@ def _state(
     weight: float,
     active: int,
     key: int,
+    edit: int,
 ) -> ItemState:
     keys = tuple(json.loads(answers))
-    return ItemState(query_id, item_id, text, kind, facet_id, keys, weight, bool(active), key)
+    return ItemState(query_id, item_id, text, kind, facet_id, keys, weight, bool(active), key, edit)
 
 
 def log(connection: sqlite3.Connection, bank: str, after: int = 0) -> Iterator[Logged]:
@@ -109,11 +120,19 @@ def log(connection: sqlite3.Connection, bank: str, after: int = 0) -> Iterator[L
     known: dict[int, ItemState] = {}
     if after:
         known = {state.key: state for state in states(connection, bank, after) if state.key}
-    for number, operation, author, reason, at, *row in connection.execute(
-        _LOG, {"bank": bank, "after": after}
-    ):
+    yield from _logged(connection.execute(_LOG, {"bank": bank, "after": after}), known)
+
+
+def log_of_item(connection: sqlite3.Connection, bank: str, edit: int) -> list[Logged]:
+    """All edits of the item that an edit is of, oldest first; none if the bank has no such edit."""
+    return list(_logged(connection.execute(_LOG_OF_ITEM, {"bank": bank, "edit": edit}), {}))
+
+
+def _logged(rows: Iterable[Sequence[Any]], known: dict[int, ItemState]) -> Iterator[Logged]:
+    """Edits with the states before and after them; `known` are the states before all of them."""
+    for number, operation, author, reason, at, *row in rows:
         state = _state(*row)
-        key = row[-1]
+        key = state.key or 0
         yield Logged(number, operation, Edit(author, reason, at), known.get(key), state)
         known[key] = state
 

@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
+
+from exampp.records.decisions import effective
+from exampp.store.decisions import decisions_on
+from exampp.store.grades import StoredGrader
 
 DEPTH = 20
 """How many passages of each ranking belong to the pool unless the user says otherwise."""
@@ -40,6 +44,9 @@ GRADED = 0
 """The state of a cell that has a rating (see `records.State`)."""
 SELECTIONS = ("due", "new", "failed")
 """All that is due, only what was never tried, only what was tried in vain."""
+
+_NO_VERSION = 0
+"""Stands for a text that nothing has yet; the store counts from 1."""
 
 Cell = tuple[int, int]
 """(item version, passage version)."""
@@ -105,8 +112,97 @@ def due_of_query(
         return
     names = {"query": query, "kind": exam.kind, "bank": exam.bank, "depth": exam.depth}
     items = connection.execute(_ITEMS, names).fetchall()
-    if not items:
-        return
+    if items:
+        yield from _due_of_items(connection, query, grader, exam, select, items)
+
+
+def cells_to_grade(
+    connection: sqlite3.Connection,
+    grader: int | None,
+    exam: Exam,
+    query: int,
+    item: int | None,
+    text: str,
+    answers: Sequence[str] = (),
+) -> int:
+    """How many cells a grader must grade, were this the text of an item: those without a grade.
+
+    `item` is its key, None for a new one. A text that the item had before finds its grades again,
+    and what was graded elsewhere for the same texts is not asked again.
+    """
+    version = version_of_text(connection, item, text) or _NO_VERSION
+    items = [(version, text, json.dumps(list(answers), ensure_ascii=False))]
+    due = _due_of_items(connection, query, grader, exam, "due", items)
+    return sum(len(one.cells) for one in due if one.twin is None)
+
+
+def version_of_text(
+    connection: sqlite3.Connection, item: int | None, text: str | None
+) -> int | None:
+    """The key of a text that an item has, or had; None where it never had it.
+
+    Any text is that of an item of which only the id is known (see `store.bank.put_version`).
+    """
+    row = connection.execute(
+        "SELECT version FROM item_version WHERE item = ? AND (text IS ? OR text IS NULL) "
+        "ORDER BY text IS NULL LIMIT 1",
+        (item, text),
+    ).fetchone()
+    return None if row is None else int(row[0])
+
+
+def known_ratings(
+    connection: sqlite3.Connection, grader: StoredGrader, item: int | None, text: str | None
+) -> dict[str, int]:
+    """The ratings that an item would have with this text, by passage id; people's stand."""
+    version = version_of_text(connection, item, text)
+    if version is None:
+        return {}
+    rows = connection.execute(
+        "SELECT p.passage_id, g.rating FROM grade g "
+        "JOIN passage p ON p.version = g.passage_version "
+        "WHERE g.grader = ? AND g.item_version = ? AND g.state = 0",
+        (grader.key, version),
+    )
+    found: dict[str, int] = dict(rows.fetchall())
+    decisions = decisions_on(connection, [version], grader.identity)
+    standing = {passage: effective(made) for (_, passage), made in decisions.items()}
+    rows = connection.execute(
+        "SELECT version, passage_id FROM passage WHERE version IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(standing)),),
+    )
+    for passage_version, passage_id in rows:
+        decision = standing[passage_version]
+        if decision is not None and decision.rating is not None:
+            found[passage_id] = decision.rating
+    return found
+
+
+def confidences(
+    connection: sqlite3.Connection, grader: StoredGrader, bank: str
+) -> Iterator[tuple[str, str, str, float]]:
+    """(query id, item id, passage id, confidence) of today's grades that have one, by query."""
+    yield from connection.execute(
+        "SELECT q.query_id, i.item_id, p.passage_id, g.confidence FROM item i "
+        "JOIN bank b USING (bank) JOIN query q USING (query) "
+        "JOIN grade g ON g.grader = ? AND g.item_version = i.version "
+        "JOIN passage p ON p.version = g.passage_version "
+        "WHERE b.name = ? AND i.kind = ? AND i.active AND g.state = 0 "
+        "AND g.confidence IS NOT NULL ORDER BY i.query",
+        (grader.key, bank, grader.identity.kind),
+    )
+
+
+def _due_of_items(
+    connection: sqlite3.Connection,
+    query: int,
+    grader: int | None,
+    exam: Exam,
+    select: str,
+    items: Sequence[tuple[int, str, str]],
+) -> Iterator[Due]:
+    """What is due of one query for items, given as (version, text, answers)."""
+    names = {"query": query, "depth": exam.depth}
     states, graded = _known(connection, query, grader, exam, [text for _, text, _ in items])
     waiting: dict[_Texts, list[Cell]] = {}
     texts: dict[bytes, str] = {}

@@ -85,7 +85,25 @@ def _prepare(connection: sqlite3.Connection, path: Path, fresh: bool) -> None:
             mend="Upgrade exampp",
         )
     if version < len(MIGRATIONS):
+        _bring_up(connection, path)
+
+
+def data_version(connection: sqlite3.Connection) -> int:
+    """A number that changes when another connection, of any process, has committed."""
+    return int(connection.execute("PRAGMA data_version").fetchone()[0])
+
+
+def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
+    try:
         migrate(connection)
+    except (InputError, sqlite3.OperationalError) as error:
+        if isinstance(error, sqlite3.OperationalError) and "readonly" not in str(error):
+            raise
+        raise InputError(
+            "was made by an older exampp and cannot be written, to bring it up to date",
+            file=path,
+            mend="Copy it to where it can be written",
+        ) from None
 
 
 def migrate(connection: sqlite3.Connection) -> None:

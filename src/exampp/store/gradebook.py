@@ -4,23 +4,58 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from exampp.errors import InputError
+from exampp.records.decisions import Decision, effective
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
 from exampp.store.bank import has_items_without_text
+from exampp.store.decisions import VersionCell, decisions_on
 from exampp.store.grades import StoredGrader, state_counts
-from exampp.store.inputs import members
+from exampp.store.inputs import Member, members
 from exampp.store.splits import PARTS, newest_split
 
 _ITEMS = """
-SELECT i.item_id, i.version, coalesce(f.facet_id, ''), i.weight, i.item
-FROM item i JOIN bank b USING (bank) LEFT JOIN facet f ON f.facet = i.facet
+SELECT i.item, i.item_id, i.version, f.facet_id, i.weight, coalesce(v.text, ''), i.answers, i.extra
+FROM item i JOIN bank b USING (bank) JOIN item_version v ON v.version = i.version
+LEFT JOIN facet f ON f.facet = i.facet
 WHERE i.query = ? AND b.name = ? AND i.kind = ? AND i.active ORDER BY i.item
 """
+
+
+class ItemRow(NamedTuple):
+    """An active item: its key, id, text's key, subtopic, weight, text, answers and residue."""
+
+    item: int
+    item_id: str
+    version: int
+    facet_id: str | None
+    weight: float
+    text: str
+    answers: str
+    extra: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRows:
+    """What the store holds of one query for one grader: subtopics, items, passages, decisions.
+
+    `facets` are (id, key, text). `column` and `row` find a cell by the keys of its texts.
+    """
+
+    query: int
+    query_id: str
+    facets: Sequence[tuple[str, int, str]]
+    items: Sequence[ItemRow]
+    passages: Sequence[Member]
+    decisions: Mapping[VersionCell, list[Decision]]
+    column: Mapping[int, int]
+    row: Mapping[int, int]
 
 
 def read_gradebook(
@@ -33,12 +68,6 @@ def read_gradebook(
     """
     among = _of_part(connection, bank, part)
     systems = tuple(row[0] for row in connection.execute("SELECT name FROM system ORDER BY system"))
-    decisions = {
-        (item, passage): rating
-        for item, passage, rating in connection.execute(
-            "SELECT item_version, passage_version, rating FROM decision ORDER BY decision"
-        )
-    }
     queries = connection.execute("SELECT query, query_id FROM query ORDER BY query").fetchall()
     pending = dict(state_counts(connection, grader.key, bank))
     pending.pop("graded", None)
@@ -46,8 +75,11 @@ def read_gradebook(
         grader=grader.identity,
         bank=bank if part is None else f"{bank}, {part} part",
         queries=tuple(
-            _query_grades(connection, query, query_id, grader, bank, decisions, among)
-            for query, query_id in queries
+            query_grades(connection, rows, _ratings(connection, grader.key, rows))
+            for rows in (
+                query_rows(connection, query, query_id, grader, bank, among)
+                for query, query_id in queries
+            )
         ),
         systems=systems,
         bank_is_graded_items=has_items_without_text(connection, bank, grader.identity.kind),
@@ -69,65 +101,75 @@ def _of_part(connection: sqlite3.Connection, bank: str, part: str | None) -> Cal
     return lambda item: (item in split.items) == (part == "sealed")
 
 
-def _query_grades(
+def query_rows(
     connection: sqlite3.Connection,
     query: int,
     query_id: str,
     grader: StoredGrader,
     bank: str,
-    decisions: dict[tuple[int, int], int | None],
-    among: Callable[[int], bool],
-) -> QueryGrades:
+    among: Callable[[int], bool] = lambda _: True,
+) -> QueryRows:
+    """Read what the store holds of one query; `among` says which items (by key) belong to it."""
     facets = connection.execute(
-        "SELECT facet_id, facet FROM facet WHERE query = ? ORDER BY facet", (query,)
+        "SELECT facet_id, facet, text FROM facet WHERE query = ? ORDER BY facet", (query,)
     ).fetchall()
-    facet_index = {facet_id: number for number, (facet_id, _) in enumerate(facets, 1)}
-    facet_number = {0: 0} | {key: number for number, (_, key) in enumerate(facets, 1)}
     found = connection.execute(_ITEMS, (query, bank, grader.identity.kind))
-    items = [row[:4] for row in found if among(row[4])]
+    items = [item for item in map(ItemRow._make, found) if among(item.item)]
     passages = members(connection, query)
-    column = {version: index for index, (_, version, _, _) in enumerate(items)}
+    column = {item.version: index for index, item in enumerate(items)}
     row = {p.version: index for index, p in enumerate(passages) if p.version is not None}
+    decisions = decisions_on(connection, column, grader.identity)
+    return QueryRows(query, query_id, facets, items, passages, decisions, column, row)
+
+
+def query_grades(
+    connection: sqlite3.Connection, rows: QueryRows, automatic: Iterable[tuple[int, int, int]]
+) -> QueryGrades:
+    """One query as arrays: `automatic` ratings (item version, passage version, rating), and
+    people's over them.
+    """
+    facet_index = {facet_id: number for number, (facet_id, _, _) in enumerate(rows.facets, 1)}
+    facet_number = {0: 0} | {key: number for number, (_, key, _) in enumerate(rows.facets, 1)}
+    items, passages = rows.items, rows.passages
     place = {p.passage: index for index, p in enumerate(passages)}
     ratings = np.full((len(passages), len(items)), MISSING, np.int16)
-    for item, passage, rating in _effective(connection, grader.key, column, decisions):
-        if passage in row:
-            ratings[row[passage], column[item]] = rating
-    judgments = np.full((len(facets) + 1, len(passages)), MISSING, np.int16)
+    for item, passage, rating in chain(automatic, _decided(rows)):
+        if passage in rows.row:
+            ratings[rows.row[passage], rows.column[item]] = rating
+    judgments = np.full((len(facet_number), len(passages)), MISSING, np.int16)
     for facet, passage, relevance in connection.execute(
-        "SELECT facet, passage, relevance FROM judgment WHERE query = ?", (query,)
+        "SELECT facet, passage, relevance FROM judgment WHERE query = ?", (rows.query,)
     ):
         judgments[facet_number[facet], place[passage]] = relevance
     return QueryGrades(
-        query_id=query_id,
+        query_id=rows.query_id,
         facet_ids=tuple(facet_index),
-        item_ids=tuple(item[0] for item in items),
-        item_facets=np.array([facet_index.get(item[2], 0) for item in items], np.int32),
-        weights=np.array([item[3] for item in items], np.float64),
+        item_ids=tuple(item.item_id for item in items),
+        item_facets=np.array([facet_index.get(item.facet_id or "", 0) for item in items], np.int32),
+        weights=np.array([item.weight for item in items], np.float64),
         passage_ids=tuple(p.passage_id for p in passages),
-        pool_size=len(row),
+        pool_size=len(rows.row),
         ratings=ratings,
         judgments=judgments,
-        rankings=tuple(_rankings(connection, query, facet_number, place)),
+        rankings=tuple(_rankings(connection, rows.query, facet_number, place)),
     )
 
 
-def _effective(
-    connection: sqlite3.Connection,
-    grader: int,
-    column: dict[int, int],
-    decisions: dict[tuple[int, int], int | None],
+def _ratings(
+    connection: sqlite3.Connection, grader: int, rows: QueryRows
 ) -> Iterator[tuple[int, int, int]]:
-    """(item version, passage version, rating): the automatic grades, then people's over them."""
-    wanted = json.dumps(list(column))
     yield from connection.execute(
         "SELECT item_version, passage_version, rating FROM grade WHERE grader = ? AND state = 0 "
         "AND item_version IN (SELECT value FROM json_each(?))",
-        (grader, wanted),
+        (grader, json.dumps(list(rows.column))),
     )
-    for (item, passage), rating in decisions.items():
-        if rating is not None and item in column:
-            yield item, passage, rating
+
+
+def _decided(rows: QueryRows) -> Iterator[tuple[int, int, int]]:
+    for (item, passage), made in rows.decisions.items():
+        stands = effective(made)
+        if stands is not None and stands.rating is not None:
+            yield item, passage, stands.rating
 
 
 def _rankings(

@@ -176,24 +176,6 @@ def put_sheets(
     )
 
 
-def append_decision(
-    connection: sqlite3.Connection,
-    item_version: int,
-    passage_version: int,
-    rating: int | None,
-    *,
-    author: str,
-    reason: str,
-    at: str,
-) -> None:
-    """Append a human decision on a cell; the automatic grade stays. None withdraws."""
-    connection.execute(
-        "INSERT INTO decision (item_version, passage_version, rating, author, reason, at) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        (item_version, passage_version, rating, author, reason, at),
-    )
-
-
 def state_counts(
     connection: sqlite3.Connection, grader: int, bank: str | None = None
 ) -> Mapping[str, int]:

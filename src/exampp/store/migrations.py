@@ -17,6 +17,7 @@ A passage or an item keeps one row per text it ever had, and a grade belongs to 
 changed text makes exactly its cells due, and a restored one finds its grades again.
 In ranking, judgment and item, facet 0 stands for the query as a whole.
 `extra` columns hold JSON: what a file said beyond what the columns hold.
+A decision was made on a scale of ratings, or (`verdict`) of yes and no.
 """
 
 from __future__ import annotations
@@ -239,5 +240,11 @@ MIGRATIONS: tuple[str, ...] = (
         fingerprint TEXT NOT NULL,
         at TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
+    """,
+    """
+    ALTER TABLE decision ADD COLUMN verdict INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE decision ADD COLUMN blind INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE decision ADD COLUMN adjudicates INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX decision_of_cell ON decision (item_version, passage_version);
     """,
 )

@@ -1,0 +1,241 @@
+"""`exampp review`: what people look at, and what they decided."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import exampp
+from exampp.cli.options import (
+    BankName,
+    CollectionOrWorkbench,
+    GraderName,
+    ItemKind,
+    OnBadLine,
+    PromptName,
+    Style,
+    TableStyle,
+)
+from exampp.cli.output import remark, show, show_several
+from exampp.errors import InputError
+
+if TYPE_CHECKING:
+    from exampp.report.table import Table
+
+
+class ListName(StrEnum):
+    """What can be looked at."""
+
+    verify = "verify"
+    grid = "grid"
+    missing = "missing"
+    spurious = "spurious"
+    decisions = "decisions"
+    disputes = "disputes"
+    agreement = "agreement"
+
+
+class Basis(StrEnum):
+    """By whose word a passage is relevant."""
+
+    auto = "auto"
+    judgments = "judgments"
+    systems = "systems"
+    graders = "graders"
+    decisions = "decisions"
+
+
+MACHINE = (Style.tsv, Style.csv, Style.json)
+WIDTHS = {Style.markdown: 200, Style.latex: 120, Style.html: 400}
+"""Characters of a text that people see, where no terminal says how wide it is."""
+LIMITS = {ListName.verify: 6, ListName.grid: 20, ListName.missing: 30, ListName.spurious: 30}
+"""How much of a list people see unless they say otherwise."""
+BESIDE_TEXT = 60
+LEAST_WIDTH = 40
+"""Of a terminal, so many columns hold what is no text, and a text gets at least so many."""
+
+
+def review(
+    collection: CollectionOrWorkbench,
+    name: Annotated[
+        ListName | None,
+        typer.Argument(
+            metavar="[LIST]",
+            help="verify: what the grader said, item by item. grid: passages by items. missing: "
+            "relevant passages that no item covers. spurious: items covered by passages that are "
+            "not relevant. decisions, disputes, agreement: what people decided.",
+        ),
+    ] = None,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Open the review in the browser instead.")
+    ] = False,
+    query: Annotated[str | None, typer.Option(help="Only this query.")] = None,
+    item: Annotated[
+        str | None, typer.Option(help="Only this item, or those whose ids start so.")
+    ] = None,
+    min_rating: Annotated[
+        int | None,
+        typer.Option(
+            help="Lowest rating that covers an item. [default: 4, or the highest of a shorter "
+            "scale]"
+        ),
+    ] = None,
+    min_relevant: Annotated[int, typer.Option(help="Lowest judgment of a relevant passage.")] = 1,
+    by: Annotated[
+        Basis, typer.Option(help="What tells relevant passages; auto: the first that is there.")
+    ] = Basis.auto,
+    depth: Annotated[
+        int, typer.Option(min=1, help="Passages of each ranking that count as returned.")
+    ] = 20,
+    answers_of: Annotated[
+        str | None, typer.Option(help="The grader whose replies are the extracted answers.")
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Cells of each item (verify), passages of each query (grid), rows; 0: all. "
+            "[default: 6, 20, 30 for people; all for tsv, csv, json]",
+        ),
+    ] = None,
+    grader: GraderName = None,
+    prompt: PromptName = None,
+    kind: ItemKind = None,
+    bank: BankName = None,
+    author: Annotated[str | None, typer.Option(help="Only this person's decisions.")] = None,
+    host: Annotated[str, typer.Option(help="--serve: the address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="--serve: the port; 0 takes a free one.")
+    ] = None,
+    assessor: Annotated[
+        list[str] | None, typer.Option(help="--serve: an assessor's name; repeat for several.")
+    ] = None,
+    blind: Annotated[
+        bool, typer.Option("--blind", help="--serve: hide automatic grades until one decided.")
+    ] = False,
+    on_error: Annotated[
+        OnBadLine, typer.Option(help="A bad line of a graded file: refuse the file, or skip.")
+    ] = OnBadLine.refuse,
+    style: TableStyle = Style.text,
+) -> None:
+    """Look at grades and decisions: four lists that show what is wrong with grader or bank.
+
+    COLLECTION may be a file of graded passages; --bank then names a bank file with its texts.
+    """
+    who = {
+        "grader": grader,
+        "prompt": prompt,
+        "kind": kind.value if kind else None,
+        "bank": bank,
+    }
+    if serve:
+        network = {"host": host, **({} if port is None else {"port": port})}
+        _serve(collection, assessor or [], blind, min_rating, {**who, **network})
+        return
+    if name is None:
+        raise InputError(
+            "what is to be looked at?", mend=f"Name one of {', '.join(ListName)}, or --serve"
+        )
+    with exampp.open_grades(collection, on_error.value) as opened:
+        if name in LIMITS:
+            found = opened.review_tables(
+                name.value,
+                min_rating=min_rating,
+                min_relevant=min_relevant,
+                by=by.value,
+                depth=depth,
+                query_id=query,
+                item=item,
+                answers_of=answers_of,
+                limit=_limit(name, limit, style),
+                width=_width(style),
+                **who,
+            )
+            _show_parts(found, style)
+        else:
+            if not isinstance(opened, exampp.Collection):
+                raise InputError("a graded file holds no decisions", mend="Give a collection")
+            tables = _of_people(opened, name, query, author, limit or None, min_rating, who)
+            if len(tables) == 1:
+                show(next(iter(tables.values())), style.value)
+            else:
+                show_several(tables, style.value)
+
+
+def _serve(
+    collection: Path,
+    assessors: list[str],
+    blind: bool,
+    min_rating: int | None,
+    options: dict[str, Any],
+) -> None:
+    from exampp import web
+
+    web.serve(collection, assessors=assessors, blind=blind, min_rating=min_rating, **options)
+
+
+def _limit(name: ListName, limit: int | None, style: Style) -> int | None:
+    if limit is None and style not in MACHINE:
+        return LIMITS[name]
+    return limit or None
+
+
+def _width(style: Style) -> int | None:
+    if style in MACHINE:
+        return None
+    terminal = shutil.get_terminal_size((120, 24)).columns
+    return WIDTHS.get(style, max(LEAST_WIDTH, terminal - BESIDE_TEXT))
+
+
+def _show_parts(parts: Iterator[Table], style: Style) -> None:
+    """Print the parts of a list one by one, as they are made; as json they are one table."""
+    if style is Style.json:
+        from exampp.review.listing import joined
+
+        show(joined(parts), style.value)
+        return
+    separated = style in (Style.tsv, Style.csv)
+    for number, part in enumerate(parts):
+        if number and separated:
+            _show_rows(part, style)
+            continue
+        if number:
+            sys.stdout.write("\n")
+        show(part, style.value)
+
+
+def _show_rows(part: Table, style: Style) -> None:
+    """Rows without the line of headings, which came with the first part."""
+    from exampp.report.table import render
+
+    headings = render(type(part)(part.columns, ()), style.value)
+    sys.stdout.write(render(part, style.value).removeprefix(headings))
+    for note in part.notes:
+        remark(note)
+
+
+def _of_people(
+    opened: exampp.Collection,
+    name: ListName,
+    query: str | None,
+    author: str | None,
+    limit: int | None,
+    min_rating: int | None,
+    who: dict[str, Any],
+) -> dict[str, Table]:
+    from exampp.review import decision_tables as made
+
+    if name is ListName.decisions:
+        decided = opened.decisions(query_id=query, author=author, last=limit)
+        return {"decisions": made.decisions_table(decided)}
+    if name is ListName.disputes:
+        return {"disputes": made.disputes_table(opened.disputes(query_id=query, **who))}
+    found = opened.judging(query_id=query, min_rating=min_rating, **who)
+    confusion = made.confusion_table(made.everybody(found), found.scale)
+    return {"confusion": confusion, "agreement": made.agreement_table(found)}

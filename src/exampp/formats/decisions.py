@@ -1,0 +1,147 @@
+"""People's decisions as tab-separated lines, for other programs and for other collections.
+
+A line says who decided what about which texts: the item's text stands in it, and the hash of the
+passage's. Cells with tabs, quotes or line ends are quoted as in CSV.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from exampp.errors import InputError
+from exampp.formats.lines import OnError, encode_text, read_text, refuse, writing
+from exampp.records.decisions import Decided, Decision
+
+COLUMNS = (
+    "decision",
+    "at",
+    "author",
+    "query",
+    "bank",
+    "kind",
+    "item",
+    "item_text",
+    "passage",
+    "passage_hash",
+    "scale",
+    "rating",
+    "blind",
+    "adjudicates",
+    "reason",
+)
+HEADER = "\t".join(COLUMNS)
+SCALES = ("ratings", "verdicts")
+"""What a rating is on: a scale, or yes (1) and no (0)."""
+_FLAGS = ("", "yes")
+_MOST = 2**15 - 1
+
+
+def write(path: str | Path, decisions: Iterable[Decided]) -> None:
+    """Write decisions, one a line; a withdrawal has no rating."""
+    with writing(path) as stream:
+        stream.write(f"{HEADER}\n".encode())
+        for one in decisions:
+            text = io.StringIO()
+            csv.writer(text, delimiter="\t", lineterminator="\r\n").writerow(_cells(one))
+            stream.write(encode_text(text.getvalue()[:-2] + "\n", path))
+
+
+def _cells(one: Decided) -> list[object]:
+    made = one.decision
+    return [
+        made.number,
+        made.at,
+        made.author,
+        one.query_id,
+        one.bank,
+        one.kind,
+        one.item_id,
+        one.item,
+        one.passage_id,
+        one.passage_hash,
+        SCALES[one.verdict],
+        "" if made.rating is None else made.rating,
+        _FLAGS[made.blind],
+        _FLAGS[made.adjudicates],
+        made.reason,
+    ]
+
+
+def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Decided]:
+    """Yield the decisions of a file that `write` made.
+
+    Raises InputError (through `on_error`) with line and field for anything malformed.
+    """
+    table = csv.reader(io.StringIO(read_text(path), newline=""), delimiter="\t", strict=True)
+    try:
+        if next(table, None) != list(COLUMNS):
+            raise InputError(f"the first line is not {HEADER!r}", file=path, line=1)
+        number = table.line_num + 1
+        for cells in table:
+            try:
+                found = _decided(cells) if cells else None
+            except InputError as error:
+                on_error(error.at(path, number))
+                found = None
+            number = table.line_num + 1
+            if found is not None:
+                yield found
+    except csv.Error as error:
+        raise InputError(f"broken quoting ({error})", file=path, line=table.line_num) from None
+
+
+def _decided(cells: list[str]) -> Decided:
+    if len(cells) != len(COLUMNS):
+        raise InputError(f"{len(cells)} columns, not {len(COLUMNS)}")
+    said = dict(zip(COLUMNS, cells, strict=True))
+    if not said["author"].strip():
+        raise InputError("the author is blank", field="author")
+    verdict = bool(_one_of(SCALES, said, "scale"))
+    rating = None if said["rating"] == "" else _number(said, "rating")
+    if rating is not None and (abs(rating) > _MOST or (verdict and rating not in (0, 1))):
+        raise InputError(f"{rating} is no rating", field="rating")
+    if not _is_hash(said["passage_hash"]):
+        raise InputError("is not hexadecimal", field="passage_hash")
+    return Decided(
+        Decision(
+            _number(said, "decision"),
+            said["author"],
+            rating,
+            said["reason"],
+            said["at"],
+            bool(_one_of(_FLAGS, said, "blind")),
+            bool(_one_of(_FLAGS, said, "adjudicates")),
+        ),
+        said["query"],
+        said["item"],
+        said["passage"],
+        said["item_text"],
+        said["kind"],
+        said["bank"],
+        verdict,
+        passage_hash=said["passage_hash"],
+    )
+
+
+def _number(said: dict[str, str], name: str) -> int:
+    try:
+        return int(said[name])
+    except ValueError:
+        raise InputError(f"{said[name]!r} is no whole number", field=name) from None
+
+
+def _one_of(known: tuple[str, ...], said: dict[str, str], name: str) -> int:
+    if said[name] not in known:
+        listed = " or ".join(repr(value) for value in known)
+        raise InputError(f"{said[name]!r} is not {listed}", field=name)
+    return known.index(said[name])
+
+
+def _is_hash(text: str) -> bool:
+    try:
+        return bool(bytes.fromhex(text))
+    except ValueError:
+        return False

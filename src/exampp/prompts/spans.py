@@ -1,0 +1,61 @@
+"""Where in a passage something is said: the span that people are shown first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from exampp.prompts.words import drop_punctuation, stem, stopwords
+
+_WORD = re.compile(r"\w+(?:['\N{RIGHT SINGLE QUOTATION MARK}]\w+)*")
+_END = re.compile(
+    r"[.!?]+[\"')\]\N{RIGHT DOUBLE QUOTATION MARK}]*\s+(?![a-z])"  # as in English
+    r"|[\u3002\uff01\uff1f]+"  # the same marks, full width
+    r"|\s*\n\s*"
+)
+
+
+def best_span(passage: str, wanted: str) -> tuple[int, int]:
+    """The part of a passage that is closest to what is wanted, as character offsets.
+
+    Where the passage says it literally, as whole words in any case, that is the first occurrence.
+    Otherwise it is the sentence that shares the most distinct stems of content words with it, the
+    first of several such sentences; (0, 0) where none shares any. A sentence ends with a line, or
+    with a mark `.!?` before space, if no small letter follows.
+    """
+    stems = content_stems(wanted)
+    if not stems:
+        return 0, 0
+    literal = re.search(rf"(?<!\w){_spaced(wanted)}(?!\w)", passage, re.IGNORECASE)
+    if literal:
+        return literal.span()
+    most, found = 0, (0, 0)
+    for start, end in sentences(passage):
+        shared = len(stems & content_stems(passage[start:end]))
+        if shared > most:
+            most, found = shared, (start, end)
+    return found
+
+
+def sentences(text: str) -> Iterator[tuple[int, int]]:
+    """The sentences of a text as offsets, without the space around them."""
+    start = 0
+    for end in [*(match.end() for match in _END.finditer(text)), len(text)]:
+        sentence = text[start:end]
+        if stripped := sentence.strip():
+            begin = start + sentence.index(stripped[0])
+            yield begin, begin + len(stripped)
+        start = end
+
+
+@lru_cache(maxsize=8192)
+def content_stems(text: str) -> frozenset[str]:
+    """The stems of the words of a text that are no stopwords."""
+    words = (drop_punctuation(word) for word in _WORD.findall(text.lower()))
+    return frozenset(stem(word) for word in words if word and word not in stopwords())
+
+
+def _spaced(text: str) -> str:
+    """A pattern of the text in which any white space stands for any other."""
+    return r"\s+".join(re.escape(word) for word in text.split()).removesuffix(r"\.")

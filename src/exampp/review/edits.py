@@ -1,0 +1,160 @@
+"""What the exam of a query would be after some edits of its bank: pure, nothing is saved.
+
+A cell of a text that was never graded is missing until it is graded. Each edit takes the columns as
+the one before left them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.errors import InputError
+from exampp.records.gradebook import MISSING, QueryGrades, Ratings
+
+Known = Mapping[str, int]
+"""Passage id -> the rating that a text of an item has there already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retire:
+    """An item leaves the exam."""
+
+    item_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """An item joins: a new one, or a retired one with the ratings that its text has.
+
+    `at` is the column that it becomes (None: the last); `facet_id` its subtopic, if any.
+    """
+
+    item_id: str
+    weight: float = 1.0
+    facet_id: str | None = None
+    ratings: Known = field(default_factory=dict)
+    at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Weigh:
+    """An item gets another weight."""
+
+    item_id: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reword:
+    """An item gets another text, which has these ratings already."""
+
+    item_id: str
+    ratings: Known = field(default_factory=dict)
+
+
+ItemEdit = Retire | Add | Weigh | Reword
+
+
+def edited(query: QueryGrades, edits: Iterable[ItemEdit]) -> QueryGrades:
+    """The query after the edits, one after the other; systems and judgments stay.
+
+    Raises:
+        InputError: An item is not in the exam, or one that joins is; a weight is negative.
+    """
+    for edit in edits:
+        query = _EDITS[type(edit)](query, edit)
+    return query
+
+
+def column_of(query: QueryGrades, ratings: Known) -> Ratings:
+    """The ratings of one item on all passages of the query, MISSING where none is known."""
+    column = [ratings.get(passage, MISSING) for passage in query.passage_ids]
+    return np.array(column, np.int16)
+
+
+def missing_cells(query: QueryGrades) -> int:
+    """How many cells of the query's pool have no grade."""
+    return int((query.ratings[: query.pool_size] == MISSING).sum())
+
+
+def _retired(query: QueryGrades, edit: Retire) -> QueryGrades:
+    return _with_items(query, np.delete(np.arange(len(query.item_ids)), _place(query, edit)))
+
+
+def _added(query: QueryGrades, edit: Add) -> QueryGrades:
+    if edit.item_id in query.item_ids:
+        raise InputError(f"item {edit.item_id!r} is in the exam already")
+    query, facet = _with_facet(query, edit.facet_id)
+    last = len(query.item_ids)
+    order = np.insert(np.arange(last), last if edit.at is None else edit.at, last)
+    column = column_of(query, edit.ratings)
+    wider = replace(
+        query,
+        item_ids=(*query.item_ids, edit.item_id),
+        item_facets=np.append(query.item_facets, np.int32(facet)),
+        weights=np.append(query.weights, _checked_weight(edit.weight)),
+        ratings=np.column_stack([query.ratings, column]),
+    )
+    return _with_items(wider, order)
+
+
+def _weighed(query: QueryGrades, edit: Weigh) -> QueryGrades:
+    weights = query.weights.copy()
+    weights[_place(query, edit)] = _checked_weight(edit.weight)
+    return replace(query, weights=weights)
+
+
+def _reworded(query: QueryGrades, edit: Reword) -> QueryGrades:
+    ratings = query.ratings.copy()
+    ratings[:, _place(query, edit)] = column_of(query, edit.ratings)
+    return replace(query, ratings=ratings)
+
+
+_EDITS: Mapping[type, Callable[[QueryGrades, Any], QueryGrades]] = {
+    Retire: _retired,
+    Add: _added,
+    Weigh: _weighed,
+    Reword: _reworded,
+}
+
+
+def _with_items(query: QueryGrades, columns: NDArray[np.intp]) -> QueryGrades:
+    return replace(
+        query,
+        item_ids=tuple(query.item_ids[index] for index in columns.tolist()),
+        item_facets=query.item_facets[columns],
+        weights=query.weights[columns],
+        ratings=np.ascontiguousarray(query.ratings[:, columns]),
+    )
+
+
+def _with_facet(query: QueryGrades, facet_id: str | None) -> tuple[QueryGrades, int]:
+    """The number of a subtopic, which the query gets where it has it not."""
+    if facet_id is None:
+        return query, 0
+    if facet_id in query.facet_ids:
+        return query, query.facet_ids.index(facet_id) + 1
+    unjudged = np.full((1, len(query.passage_ids)), MISSING, np.int16)
+    known = replace(
+        query,
+        facet_ids=(*query.facet_ids, facet_id),
+        judgments=np.concatenate([query.judgments, unjudged]),
+    )
+    return known, len(known.facet_ids)
+
+
+def _place(query: QueryGrades, edit: Retire | Weigh | Reword) -> int:
+    if edit.item_id not in query.item_ids:
+        raise InputError(f"the exam of query {query.query_id!r} has no item {edit.item_id!r}")
+    return query.item_ids.index(edit.item_id)
+
+
+def _checked_weight(weight: float) -> float:
+    if not 0 <= weight < float("inf"):
+        raise InputError(f"the weight {weight} makes no sense", mend="Give a number from 0 on")
+    return float(weight)

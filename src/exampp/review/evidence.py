@@ -1,0 +1,201 @@
+"""By whose word a passage is relevant: judgments, or what there is in their place.
+
+Missing and spurious entries of a bank show in passages that are known to be relevant or not. Where
+nobody judged, the systems' agreement, other exams, or people's decisions on cells tell something of
+it, each with passages of which it tells nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.errors import InputError
+from exampp.records.decisions import effective
+from exampp.records.dossier import Dossier
+from exampp.records.gradebook import MISSING, QueryGrades
+
+Bools = NDArray[np.bool_]
+Counts = NDArray[np.int64]
+
+DEPTH = 20
+"""How many passages of each ranking count as returned."""
+LEAST_SYSTEMS = 3
+"""So many systems must have answered a query before they can agree on anything."""
+FEW = 0.1
+"""A passage that at most this share of the systems returned counts as not relevant."""
+
+Labels = Mapping[str, bool]
+"""Of one other exam: whether a passage (by id) reaches its threshold; ungraded ones are absent."""
+Others = Callable[[str], Sequence[Labels]]
+"""The labels of all other exams for a query."""
+
+
+def no_others(_query_id: str) -> Sequence[Labels]:
+    """There are no other exams."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Criteria:
+    """What counts as an answer and as relevant.
+
+    `min_rating` is the lowest rating that covers an item, `min_relevant` the lowest judgment of a
+    relevant passage. `by` is one of `BASES`, or `auto`: for each query the first of them that has
+    something to say. `depth` passages of each ranking count as returned.
+    """
+
+    min_rating: int = 4
+    min_relevant: int = 1
+    by: str = "auto"
+    depth: int = DEPTH
+    others: Others = field(default=no_others)
+
+    def __post_init__(self) -> None:
+        if self.by not in ("auto", *BASES):
+            known = ", ".join(("auto", *BASES))
+            raise InputError(f"no evidence of relevance is called {self.by!r}", mend=f"Use {known}")
+
+
+class Evidence(NamedTuple):
+    """What is known of the relevance of each passage; where neither holds, nothing is.
+
+    `strength` orders passages by it, and `shown` says it in a word.
+    """
+
+    by: str
+    relevant: Bools
+    irrelevant: Bools
+    strength: NDArray[np.float64]
+    shown: tuple[str, ...]
+
+    @property
+    def speaks(self) -> bool:
+        """Whether anything is known of any passage."""
+        return bool(self.relevant.any() or self.irrelevant.any())
+
+
+class Returned(NamedTuple):
+    """How many systems returned each passage, its best rank (0: none), and how many answered."""
+
+    counts: Counts
+    best: Counts
+    systems: int
+
+
+def returned(grades: QueryGrades, depth: int = DEPTH) -> Returned:
+    """What the systems returned for a query in their first `depth` passages.
+
+    Ranks count from 1, whatever number a run starts at; a subtopic's ranking counts as well.
+    """
+    names = {name: index for index, name in enumerate({r.system: None for r in grades.rankings})}
+    passages = len(grades.passage_ids)
+    seen = np.zeros((len(names), passages), bool)
+    best = np.full(passages, np.iinfo(np.int64).max, np.int64)
+    for ranking in grades.rankings:
+        top = ranking.passages[:depth]
+        seen[names[ranking.system], top] = True
+        np.minimum.at(best, top, np.arange(1, len(top) + 1))
+    counts = seen.sum(axis=0, dtype=np.int64)
+    return Returned(counts, np.where(counts > 0, best, 0), len(names))
+
+
+def evidence(dossier: Dossier, criteria: Criteria) -> Evidence:
+    """What is known of the relevance of a query's passages, on the basis asked for."""
+    if criteria.by != "auto":
+        return BASES[criteria.by](dossier, criteria)
+    found = None
+    for basis in BASES.values():
+        found = basis(dossier, criteria)
+        if found.speaks:
+            return found
+    return _nothing(dossier)
+
+
+def _nothing(dossier: Dossier) -> Evidence:
+    count = len(dossier.grades.passage_ids)
+    none = np.zeros(count, bool)
+    return Evidence("nothing", none, none, np.zeros(count), ("",) * count)
+
+
+def by_judgments(dossier: Dossier, criteria: Criteria) -> Evidence:
+    """Human judgments; of those for several subtopics the highest."""
+    best = dossier.grades.judgments.max(axis=0)
+    judged = best != MISSING
+    return Evidence(
+        "judgments",
+        judged & (best >= criteria.min_relevant),
+        judged & (best < criteria.min_relevant),
+        np.where(judged, best, -1).astype(np.float64),
+        tuple(
+            f"judged {value}" if known else "" for value, known in zip(best, judged, strict=True)
+        ),
+    )
+
+
+def by_systems(dossier: Dossier, criteria: Criteria) -> Evidence:
+    """Rank agreement: relevant is what most systems return, not relevant what hardly any does."""
+    found = returned(dossier.grades, criteria.depth)
+    if found.systems < LEAST_SYSTEMS:
+        return _nothing(dossier)._replace(by="systems")
+    return Evidence(
+        "systems",
+        found.counts * 2 > found.systems,
+        found.counts <= found.systems * FEW,
+        found.counts.astype(np.float64),
+        tuple(f"{count} of {found.systems} systems" for count in found.counts),
+    )
+
+
+def by_graders(dossier: Dossier, criteria: Criteria) -> Evidence:
+    """Other exams, of other graders or banks: the majority of those that graded a passage."""
+    labels = criteria.others(dossier.query_id)
+    ids = dossier.grades.passage_ids
+    votes = np.array([sum(one.get(name, False) for one in labels) for name in ids], np.int64)
+    of = np.array([sum(name in one for one in labels) for name in ids], np.int64)
+    return Evidence(
+        "graders",
+        votes * 2 > of,
+        votes * 2 < of,
+        np.divide(votes, of, out=np.zeros(len(ids)), where=of > 0),
+        tuple(_votes(n, m) for n, m in zip(votes.tolist(), of.tolist(), strict=True)),
+    )
+
+
+def _votes(count: int, of: int) -> str:
+    if of == 1:
+        return "graded relevant" if count else "graded not relevant"
+    return f"{count} of {of} exams" if of else ""
+
+
+def by_decisions(dossier: Dossier, criteria: Criteria) -> Evidence:
+    """People's decisions: not relevant are passages in which they found no answer to any item.
+
+    Relevant are those where the grader saw an answer, and people did not.
+    """
+    count = len(dossier.grades.passage_ids)
+    decided, found = np.zeros(count, bool), np.zeros(count, bool)
+    seen = np.zeros(count, bool)
+    for (row, column), made in dossier.decisions.items():
+        stands = effective(made)
+        if stands is None or stands.rating is None:
+            continue
+        decided[row] = True
+        found[row] |= stands.rating >= criteria.min_rating
+        grade = dossier.automatic.get((row, column))
+        seen[row] |= grade is not None and (grade.rating or 0) >= criteria.min_rating
+    shown = np.where(decided, np.where(found, "an answer", "no answer"), "")
+    return Evidence("decisions", decided & (found | seen), decided & ~found, found * 1.0, (*shown,))
+
+
+BASES: Mapping[str, Callable[[Dossier, Criteria], Evidence]] = {
+    "judgments": by_judgments,
+    "systems": by_systems,
+    "graders": by_graders,
+    "decisions": by_decisions,
+}
+"""What relevance can be told from, the best first."""

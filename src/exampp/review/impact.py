@@ -1,0 +1,376 @@
+"""What an edit of one query's bank does to the leaderboard, before it is saved.
+
+A `Baseline` holds the values of all systems on all queries. An edit touches one query, so that only
+this one is evaluated anew, by the code that evaluates everything, and takes its place among the
+others: means, swaps and intervals are those of a full evaluation.
+
+A pair of systems swaps if one was ahead of the other and is behind it now; scores are tied where
+the leaderboard has them tied. A swap is beyond noise if the interval of the new difference (paired
+bootstrap over queries, 95 %, as in `analyze.resampling`) leaves out 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import starmap
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.analyze.estimate import Estimate
+from exampp.analyze.resampling import SAMPLES, Floats, bootstrap_means, draw_queries
+from exampp.errors import InputError
+from exampp.evaluate.exams import FacetChoice, Facets, resolve_facets
+from exampp.evaluate.leaderboard import Column, evaluate
+from exampp.evaluate.measure import Measure, as_measures
+from exampp.evaluate.qrels import Labelling, qrels
+from exampp.evaluate.values import Values
+from exampp.records.gradebook import Gradebook, QueryGrades
+from exampp.review.edits import missing_cells
+
+MEASURES = ("Cover@20", "nDCG@20")
+MIN_RATING = 4
+"""The lowest rating that counts as an answer; the highest of a shorter scale."""
+
+_DECIMALS = 10
+"""Means that are equal in so many decimals are tied, as they are in a leaderboard."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relabelled:
+    """A passage whose label in the qrels changes; None: it has none.
+
+    `exam_id` is the query, or `query/subtopic`.
+    """
+
+    exam_id: str
+    passage_id: str
+    before: int | None
+    after: int | None
+    was_relevant: bool
+    is_relevant: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A system's mean before and after; None where no query counts.
+
+    Ranks count from 1, systems that are tied share theirs. `low` and `high` bound the mean after
+    the edit, whatever the missing grades turn out to be (Cover and nCover only).
+    """
+
+    system: str
+    before: float | None
+    after: float | None
+    rank_before: int | None
+    rank_after: int | None
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def change(self) -> float:
+        """After less before; 0 where either is undefined."""
+        return 0.0 if self.before is None or self.after is None else self.after - self.before
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """A pair that swaps: the mean of `ahead` less that of `behind`, before and after the edit."""
+
+    ahead: str
+    behind: str
+    before: Estimate
+    after: Estimate
+
+    @property
+    def beyond_noise(self) -> bool:
+        """Whether the interval of the new difference leaves out 0."""
+        return self.after.low is not None and self.after.low > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """What becomes of one measure: all systems by the size of their moves, and all swaps."""
+
+    measure: Measure
+    min_rating: int | None
+    moves: tuple[Move, ...]
+    swaps: tuple[Swap, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Impact:
+    """What an edit of one query does: to labels, to every measure, to what remains to be graded.
+
+    `missing_before` and `missing_after` count the cells of the query's pool without a grade.
+    """
+
+    query_id: str
+    labels: tuple[Relabelled, ...]
+    shifts: tuple[Shift, ...]
+    missing_before: int
+    missing_after: int
+
+    @property
+    def swaps_beyond_noise(self) -> int:
+        """How many pairs swap beyond noise, over all measures."""
+        return sum(swap.beyond_noise for shift in self.shifts for swap in shift.swaps)
+
+
+@dataclass(frozen=True, eq=False)
+class Baseline:
+    """The leaderboard as it is, to which edits are compared; make it with `Baseline.of`.
+
+    `means` are those of the `columns`, per system of the gradebook.
+    """
+
+    gradebook: Gradebook
+    measures: tuple[Measure, ...]
+    min_rating: int
+    labelling: Labelling
+    facets: FacetChoice
+    samples: int
+    seed: int
+    mode: Facets
+    columns: tuple[Column, ...]
+    means: tuple[_Means, ...]
+    _spans: tuple[tuple[slice, ...], ...]
+    _draws: dict[int, Floats] = field(repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        gradebook: Gradebook,
+        measures: Sequence[Measure | str] = MEASURES,
+        *,
+        min_rating: int | None = None,
+        labelling: Labelling | None = None,
+        facets: FacetChoice = "auto",
+        samples: int = SAMPLES,
+        seed: int = 0,
+    ) -> Baseline:
+        """Evaluate the gradebook as it is; `min_rating` is by default 4 or the scale's highest.
+
+        Raises:
+            InputError: As `evaluate.leaderboard.evaluate`.
+        """
+        if min_rating is None:
+            min_rating = min(MIN_RATING, gradebook.grader.highest)
+        asked, labelling = as_measures(measures), labelling or Labelling()
+        mode = resolve_facets(gradebook, facets)
+        columns = _columns(gradebook, asked, min_rating, labelling, mode)
+        spans = tuple(_spans(gradebook.queries, column.query_ids) for column in columns)
+        # Most edits keep the number of queries, so that these serve them.
+        lengths = {len(column.query_ids) for column in columns} - {0}
+        return cls(
+            gradebook,
+            asked,
+            min_rating,
+            labelling,
+            facets,
+            samples,
+            seed,
+            mode,
+            columns,
+            tuple(_means(column.values) for column in columns),
+            spans,
+            {n: draw_queries(n, samples, seed) for n in lengths},
+        )
+
+    def query(self, query_id: str) -> QueryGrades:
+        """A query as it is. InputError where there is none of that id."""
+        return self.gradebook.queries[self._place(query_id)]
+
+    def impact(self, query: QueryGrades) -> Impact:
+        """What it does if the query of that id becomes `query` (see `edits.edited`).
+
+        Raises:
+            InputError: The gradebook has no such query.
+        """
+        place = self._place(query.query_id)
+        before = self.gradebook.queries[place]
+        after = self.columns_with(query)
+        return Impact(
+            query_id=query.query_id,
+            labels=tuple(self._relabelled(before, query)),
+            shifts=tuple(starmap(self._shift, zip(self.columns, self.means, after, strict=True))),
+            missing_before=missing_cells(before),
+            missing_after=missing_cells(query),
+        )
+
+    def columns_with(self, query: QueryGrades) -> tuple[Column, ...]:
+        """The values of all systems on all queries, if the query of that id becomes `query`."""
+        book = self._book_with(query)
+        mode = resolve_facets(book, self.facets)
+        if mode != self.mode:
+            # the first item with a subtopic, or the last one, changes how all queries are read
+            return _columns(book, self.measures, self.min_rating, self.labelling, mode)
+        place = self._place(query.query_id)
+        alone = replace(self.gradebook, queries=(query,))
+        own = _columns(alone, self.measures, self.min_rating, self.labelling, self.mode)
+        return tuple(
+            _with_part(column, spans[place], part)
+            for column, spans, part in zip(self.columns, self._spans, own, strict=True)
+        )
+
+    def _book_with(self, query: QueryGrades) -> Gradebook:
+        place, queries = self._place(query.query_id), self.gradebook.queries
+        return replace(self.gradebook, queries=(*queries[:place], query, *queries[place + 1 :]))
+
+    def _place(self, query_id: str) -> int:
+        for place, query in enumerate(self.gradebook.queries):
+            if query.query_id == query_id:
+                return place
+        raise InputError(f"there is no query {query_id!r}")
+
+    def _relabelled(self, before: QueryGrades, after: QueryGrades) -> Iterator[Relabelled]:
+        level = self.labelling.level(self.min_rating)
+        mode = resolve_facets(self._book_with(after), self.facets)
+        old, new = self._labels(before, self.mode), self._labels(after, mode)
+        for key in dict.fromkeys((*old, *new)):
+            was, now = old.get(key), new.get(key)
+            if was != now:
+                relevant = (label is not None and label >= level for label in (was, now))
+                yield Relabelled(*key, was, now, *relevant)
+
+    def _labels(self, query: QueryGrades, mode: Facets) -> dict[tuple[str, str], int]:
+        rows = qrels(
+            replace(self.gradebook, queries=(query,)),
+            self.labelling,
+            self.min_rating,
+            by_subtopic=mode == "subtopic",
+        )
+        return {(row.query_id, row.passage_id): row.label for row in rows}
+
+    def _shift(self, before: Column, old: _Means, after: Column) -> Shift:
+        new = _means(after.values)
+        low, high = _means(after.low), _means(after.high)
+        ranks = zip(_ranks(old), _ranks(new), strict=True)
+        moves = [
+            Move(system, old[s], new[s], *pair, low[s] if low else None, high[s] if high else None)
+            for s, (system, pair) in enumerate(zip(self.gradebook.systems, ranks, strict=True))
+        ]
+        return Shift(
+            measure=before.measure,
+            min_rating=before.min_rating,
+            moves=tuple(sorted(moves, key=lambda move: (-abs(move.change), move.system))),
+            swaps=tuple(self._swaps(before.values, after.values, old, new)),
+        )
+
+    def _swaps(self, before: Values, after: Values, old: _Means, new: _Means) -> Iterator[Swap]:
+        """All pairs that swap, the largest new differences first."""
+        ahead, behind = np.nonzero((_order(old) < 0) & (_order(new) > 0))
+        estimates = [
+            self._estimates(values, means, ahead, behind)
+            for values, means in ((before, old), (after, new))
+        ]
+        systems = self.gradebook.systems
+        swaps = [
+            Swap(systems[a], systems[b], was, now)
+            for a, b, was, now in zip(ahead, behind, *estimates, strict=True)
+        ]
+        yield from sorted(swaps, key=lambda s: (-(s.after.value or 0.0), s.ahead, s.behind))
+
+    def _estimates(
+        self,
+        values: Values,
+        means: _Means,
+        ahead: NDArray[np.intp],
+        behind: NDArray[np.intp],
+    ) -> list[Estimate]:
+        """The differences with their intervals over the queries."""
+        if not len(ahead):
+            return []
+        mean = np.array([mean or 0.0 for mean in means])
+        differences = (mean[ahead] - mean[behind]).tolist()
+        paired = values.values[ahead] - values.values[behind]
+        counts = values.counts[ahead] & values.counts[behind]
+        found = bootstrap_means(paired, counts, self._drawn(paired.shape[1]))
+        return list(map(_estimate, differences, found.half.tolist(), found.defined.tolist()))
+
+    def _drawn(self, queries: int) -> Floats:
+        """The resamples, the same for every comparison of so many queries."""
+        if queries not in self._draws:
+            self._draws[queries] = draw_queries(queries, self.samples, self.seed)
+        return self._draws[queries]
+
+
+_Means = tuple[float | None, ...]
+
+
+def _columns(
+    gradebook: Gradebook,
+    measures: Sequence[Measure],
+    min_rating: int,
+    labelling: Labelling,
+    mode: Facets,
+) -> tuple[Column, ...]:
+    return evaluate(
+        gradebook, measures, [min_rating], facets=mode, missing="bounds", labelling=labelling
+    ).columns
+
+
+def _spans(queries: Sequence[QueryGrades], ids: Sequence[str]) -> tuple[slice, ...]:
+    """Where the values of each query are in a column: nowhere, at one place, or one a subtopic."""
+    spans, at = [], 0
+    for query in queries:
+        own = {query.query_id, *(f"{query.query_id}/{facet}" for facet in query.facet_ids)}
+        start = at
+        while at < len(ids) and ids[at] in own:
+            at += 1
+        spans.append(slice(start, at))
+    return tuple(spans)
+
+
+def _with_part(column: Column, span: slice, part: Column) -> Column:
+    """A column with other values of one query."""
+    ids = column.query_ids
+    # where no query has a bank there are no bounds either, for no values
+    low, high = (
+        None
+        if of is None and new is None
+        else _with_values(of or column.values, span, new or part.values)
+        for of, new in ((column.low, part.low), (column.high, part.high))
+    )
+    return replace(
+        column,
+        query_ids=(*ids[: span.start], *part.query_ids, *ids[span.stop :]),
+        values=_with_values(column.values, span, part.values),
+        low=low,
+        high=high,
+    )
+
+
+def _with_values(values: Values, span: slice, part: Values) -> Values:
+    pairs = ((values.values, part.values), (values.counts, part.counts))
+    table, counts = (
+        np.concatenate([whole[:, : span.start], new, whole[:, span.stop :]], axis=1)
+        for whole, new in pairs
+    )
+    return Values(table, counts)
+
+
+def _means(values: Values | None) -> _Means:
+    return () if values is None else tuple(mean.mean for mean in values.means())
+
+
+def _order(means: _Means) -> NDArray[np.float64]:
+    """1 where the system of the row is ahead of that of the column, -1 behind, 0 if undefined."""
+    rounded = np.array([np.nan if mean is None else round(mean, _DECIMALS) for mean in means])
+    with np.errstate(invalid="ignore"):
+        order: NDArray[np.float64] = np.sign(rounded[:, None] - rounded)
+    return np.nan_to_num(order)
+
+
+def _ranks(means: _Means) -> list[int | None]:
+    better = (_order(means) < 0).sum(axis=1).tolist()
+    return [None if m is None else int(n) + 1 for m, n in zip(means, better, strict=True)]
+
+
+def _estimate(value: float, half: float, defined: bool) -> Estimate:
+    if not defined:
+        return Estimate(value, no_interval="fewer than 2 queries count, or all differ by the same")
+    if not np.isfinite(half):
+        return Estimate(value, no_interval="too few queries differ")
+    return Estimate(value, value - half, value + half)

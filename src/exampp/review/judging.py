@@ -1,0 +1,184 @@
+"""How people and grader agree, and people among each other: on the scale, and at the threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.analyze.agreement import (
+    NOTHING_COMPARED,
+    cohen_kappa,
+    confusion,
+    krippendorff_alpha,
+    weighted_kappa,
+)
+from exampp.analyze.estimate import Estimate, undefined
+from exampp.records.decisions import Decision, standing
+from exampp.records.gradebook import MISSING
+from exampp.records.grading import GraderIdentity
+from exampp.store.decisions import JudgedCell
+
+EVERYBODY = "everybody"
+"""All assessors together."""
+Said = dict[str, int]
+"""Rating by assessor, of one cell."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """The ratings of a person beside those of the grader or of another person.
+
+    `counts` is [person's ratings, other's ratings] on the scale; `answers` the same with ratings
+    of at least the threshold as answers: [no, yes] x [no, yes]. `kappa` and `linear_kappa` (a
+    disagreement counts by its distance) are those of `counts`, `answer_kappa` that of `answers`.
+    """
+
+    person: str
+    other: str
+    counts: NDArray[np.int64]
+    answers: NDArray[np.int64]
+    kappa: Estimate
+    linear_kappa: Estimate
+    answer_kappa: Estimate
+
+    @property
+    def cells(self) -> int:
+        """How many cells both rated."""
+        return int(self.counts.sum())
+
+    @property
+    def same(self) -> Estimate:
+        """The share of cells that both rated the same."""
+        return _share(self.counts)
+
+    @property
+    def same_answer(self) -> Estimate:
+        """The share of cells on which both agree whether there is an answer."""
+        return _share(self.answers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judging:
+    """People's decisions beside a grader's grades.
+
+    `with_grader` has a comparison per assessor and one of `EVERYBODY`; `blind` the same from
+    decisions made while the grade was hidden. `between` compares assessors two by two on the
+    cells that both decided; `alpha` and `ordinal_alpha` are Krippendorff's, of all assessors.
+    `scale` lists the ratings of the confusions. `decided` counts cells with a decision, `ungraded`
+    those of them where the grader gave no rating.
+    """
+
+    grader: GraderIdentity
+    min_rating: int
+    scale: tuple[int, ...]
+    with_grader: tuple[Comparison, ...]
+    blind: tuple[Comparison, ...]
+    between: tuple[Comparison, ...]
+    alpha: Estimate
+    ordinal_alpha: Estimate
+    decided: int
+    ungraded: int
+
+
+class _Rated(NamedTuple):
+    automatic: int | None
+    said: Said
+
+
+def judging(cells: Sequence[JudgedCell], grader: GraderIdentity, min_rating: int) -> Judging:
+    """Compare people with a grader and with each other.
+
+    Each assessor's newest decision on a cell counts, unless it is withdrawn; for the blind ones
+    the newest that was blind, even if the assessor decided otherwise after seeing the grade.
+    """
+    scale = tuple(range(grader.lowest, grader.highest + 1))
+    compare = _comparer(scale, min_rating)
+    rated = _rated(cells, lambda _: True)
+    blind = _rated(cells, lambda one: one.blind or one.rating is None)
+    assessors = sorted({author for one in rated for author in one.said})
+    together = np.array(
+        [[one.said.get(author, MISSING) for one in rated] for author in assessors], np.int64
+    )
+    return Judging(
+        grader,
+        min_rating,
+        scale,
+        tuple(_with_grader(rated, grader, compare)),
+        tuple(_with_grader(blind, grader, compare)),
+        tuple(
+            compare(first, second, *_both(together[a], together[b]))
+            for (a, first), (b, second) in combinations(enumerate(assessors), 2)
+        ),
+        _alpha(together, scale, ordinal=False),
+        _alpha(together, scale, ordinal=True),
+        len(rated),
+        sum(one.automatic is None for one in rated),
+    )
+
+
+Compare = Callable[[str, str, NDArray[np.int64], NDArray[np.int64]], Comparison]
+
+
+def _comparer(scale: tuple[int, ...], min_rating: int) -> Compare:
+    def compare(person: str, other: str, a: NDArray[np.int64], b: NDArray[np.int64]) -> Comparison:
+        counts = confusion(a, b, scale, scale)
+        answers = confusion(a >= min_rating, b >= min_rating, (False, True), (False, True))
+        return Comparison(
+            person,
+            other,
+            counts,
+            answers,
+            cohen_kappa(counts),
+            weighted_kappa(counts, "linear"),
+            cohen_kappa(answers),
+        )
+
+    return compare
+
+
+def _rated(cells: Iterable[JudgedCell], counts: Callable[[Decision], bool]) -> list[_Rated]:
+    """What assessors said of each cell, by the decisions that count; undecided cells left out."""
+    found = []
+    for cell in cells:
+        stand = standing([one for one in cell.decisions if counts(one)])
+        said = {author: one.rating for author, one in stand.items() if one.rating is not None}
+        if said:
+            found.append(_Rated(cell.automatic, said))
+    return found
+
+
+def _with_grader(
+    rated: Sequence[_Rated], grader: GraderIdentity, compare: Compare
+) -> Iterable[Comparison]:
+    graded = [(one.automatic, one.said) for one in rated if one.automatic is not None]
+    pairs: dict[str, list[tuple[int, int]]] = {EVERYBODY: []}
+    for automatic, said in graded:
+        for author, rating in said.items():
+            pairs.setdefault(author, []).append((rating, automatic))
+            pairs[EVERYBODY].append((rating, automatic))
+    for author in sorted(pairs, key=lambda name: (name == EVERYBODY, name)):
+        a, b = np.array(pairs[author], np.int64).reshape(-1, 2).T
+        yield compare(author, grader.name, a, b)
+
+
+def _both(
+    a: NDArray[np.int64], b: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    shared = (a != MISSING) & (b != MISSING)
+    return a[shared], b[shared]
+
+
+def _alpha(together: NDArray[np.int64], scale: tuple[int, ...], *, ordinal: bool) -> Estimate:
+    if len(together) < 2:
+        return undefined(NOTHING_COMPARED)
+    return krippendorff_alpha(together, "ordinal" if ordinal else "nominal", values=scale)
+
+
+def _share(counts: NDArray[np.int64]) -> Estimate:
+    total = int(counts.sum())
+    return Estimate(float(np.trace(counts) / total)) if total else undefined(NOTHING_COMPARED)

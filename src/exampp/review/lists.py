@@ -1,0 +1,314 @@
+"""The four lists of the workbench paper (003, section 4.4), as plain records of one query each.
+
+Verify grading: what the grader said, item by item. Grid: passages by items. Missing: relevant
+passages that no item covers. Spurious: items that passages cover which are not relevant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.records.decisions import Decision, effective
+from exampp.records.dossier import Cell, Dossier
+from exampp.records.gradebook import MISSING
+from exampp.records.grading import State
+from exampp.review.evidence import Criteria, Evidence, Returned, evidence, returned
+
+T = TypeVar("T")
+Answers = Mapping[Cell, str]
+"""What another grader extracted as the answer, by cell."""
+EXAMPLES = 3
+
+
+class Asked(NamedTuple):
+    """An item, and the query that it belongs to."""
+
+    query_id: str
+    query_text: str
+    item_id: str
+    text: str
+    facet_id: str | None
+
+
+class Read(NamedTuple):
+    """A passage, and what is known of its relevance.
+
+    `evidence` says it in a word (empty: nothing is known), `by` on which basis; `systems` returned
+    it, at best at `rank` (None: no system did).
+    """
+
+    passage_id: str
+    title: str
+    text: str
+    evidence: str
+    by: str
+    judgment: int | None
+    systems: int
+    rank: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CellRecord:
+    """One cell: what the grader said, what was extracted, what people decided, what holds.
+
+    `rating` is what holds and `automatic` the grader's, None where there is none; `state` is None
+    where the grader never tried. `decision` is the one that stands over the grade.
+    """
+
+    item: Asked
+    passage: Read
+    rating: int | None
+    automatic: int | None
+    state: State | None
+    reply: str | None
+    confidence: float | None
+    answer: str
+    decision: Decision | None
+
+
+@dataclass(frozen=True, slots=True)
+class GridRow:
+    """A passage of a grid: its best rating and its cells, in the order of the items."""
+
+    passage: Read
+    best: int | None
+    cells: tuple[CellRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Passages by items, the most relevant passages first."""
+
+    query_id: str
+    query_text: str
+    items: tuple[Asked, ...]
+    rows: tuple[GridRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MissingEntry:
+    """A relevant passage that covers no item; `item` comes closest, with the rating `best`."""
+
+    query_id: str
+    query_text: str
+    passage: Read
+    best: int
+    item: Asked
+
+
+@dataclass(frozen=True, slots=True)
+class SpuriousEntry:
+    """An item that `count` passages cover which are not relevant.
+
+    There are `irrelevant` such passages with a grade; `relevant` ones cover it `relevant_count`
+    times. `overturned` counts cells where the grader saw an answer and people none. `examples` are
+    the first few of the passages counted.
+    """
+
+    item: Asked
+    count: int
+    irrelevant: int
+    relevant_count: int
+    relevant: int
+    overturned: int
+    by: str
+    examples: tuple[Read, ...]
+
+
+# ---- one query, looked at once -------------------------------------------------------------------
+
+
+class Sight:
+    """A query's dossier under some criteria: what all lists are made from."""
+
+    def __init__(self, dossier: Dossier, criteria: Criteria) -> None:
+        self.dossier = dossier
+        self.grades = dossier.grades
+        self.evidence: Evidence = evidence(dossier, criteria)
+        self.returned: Returned = returned(self.grades, criteria.depth)
+        self.judged = self.grades.judgments.max(axis=0)
+        self.is_graded = self.grades.ratings != MISSING
+        self.covers = self.grades.ratings >= criteria.min_rating
+        self.min_rating = criteria.min_rating
+
+    def item(self, column: int) -> Asked:
+        """The item of a column."""
+        item, query = self.dossier.items[column], self.dossier
+        return Asked(query.query_id, query.query_text, item.item_id, item.text, item.facet_id)
+
+    def passage(self, row: int) -> Read:
+        """The passage of a row."""
+        text = self.dossier.texts[row]
+        judgment = int(self.judged[row])
+        return Read(
+            self.grades.passage_ids[row],
+            text.title if text else "",
+            text.text if text else "",
+            self.evidence.shown[row],
+            self.evidence.by,
+            None if judgment == MISSING else judgment,
+            int(self.returned.counts[row]),
+            int(self.returned.best[row]) or None,
+        )
+
+    def cell(self, item: Asked, passage: Read, row: int, column: int, answer: str) -> CellRecord:
+        """The cell of an item and a passage."""
+        grade = self.dossier.automatic.get((row, column))
+        rating = int(self.grades.ratings[row, column])
+        return CellRecord(
+            item,
+            passage,
+            None if rating == MISSING else rating,
+            grade.rating if grade else None,
+            grade.state if grade else None,
+            grade.reply if grade else None,
+            grade.confidence if grade else None,
+            answer,
+            effective(self.dossier.decisions.get((row, column), ())),
+        )
+
+    def by_relevance(self) -> NDArray[np.intp]:
+        """Rows, the most relevant first; then those that most systems returned."""
+        return np.lexsort((-self.returned.counts, -self.evidence.strength))
+
+
+# ---- the lists -----------------------------------------------------------------------------------
+
+
+def verify(
+    sight: Sight,
+    *,
+    answers: Answers | None = None,
+    item_id: str | None = None,
+    limit: int | None = None,
+) -> Iterator[CellRecord]:
+    """Every cell that was tried or decided, item by item, from both ends: best, worst, next best.
+
+    The best has the highest rating and, of several, the passage least likely to be relevant; the
+    worst is the other end. So what is likely wrong comes first. Cells without a rating come last.
+    `limit` leaves so many cells of each item.
+    """
+    for column in chosen_items(sight.dossier, item_id):
+        yield from item_cells(sight, column, cell_order(sight, column)[:limit], answers or {})
+
+
+def cell_order(sight: Sight, column: int) -> list[int]:
+    """The passages of an item that were tried or decided, in the order of `verify`."""
+    ratings = sight.grades.ratings[:, column]
+    order = np.lexsort((sight.evidence.strength, -ratings.astype(np.int64)))
+    graded = [int(row) for row in order if ratings[row] != MISSING]
+    untold = (int(row) for row in order if ratings[row] == MISSING)
+    tried = sight.dossier.automatic
+    return [*from_both_ends(graded), *(row for row in untold if (row, column) in tried)]
+
+
+def item_cells(
+    sight: Sight, column: int, rows: Iterable[int], answers: Answers
+) -> Iterator[CellRecord]:
+    """The cells of an item and these passages."""
+    item = sight.item(column)
+    for row in rows:
+        yield sight.cell(item, sight.passage(row), row, column, answers.get((row, column), ""))
+
+
+def chosen_items(dossier: Dossier, item_id: str | None) -> list[int]:
+    """The columns of all items; of the one with this id; or of those whose ids start so."""
+    ids = dossier.grades.item_ids
+    if item_id is None:
+        return list(range(len(ids)))
+    if item_id in ids:
+        return [ids.index(item_id)]
+    return [column for column, known in enumerate(ids) if known.startswith(item_id)]
+
+
+def from_both_ends(things: Sequence[T]) -> list[T]:
+    """The first, the last, the second, the second to last, and so on."""
+    half = (len(things) + 1) // 2
+    mixed = list(things)
+    mixed[::2], mixed[1::2] = things[:half], things[half:][::-1]
+    return mixed
+
+
+def grid(
+    sight: Sight,
+    *,
+    answers: Answers | None = None,
+    item_id: str | None = None,
+    limit: int | None = None,
+) -> Grid:
+    """All passages with a text by all items, or by one; `limit` leaves so many passages."""
+    dossier = sight.dossier
+    columns = chosen_items(dossier, item_id)
+    items = [sight.item(column) for column in columns]
+    rows = [int(row) for row in sight.by_relevance() if row < dossier.grades.pool_size][:limit]
+    found = []
+    for row in rows:
+        passage = sight.passage(row)
+        cells = tuple(
+            sight.cell(item, passage, row, column, (answers or {}).get((row, column), ""))
+            for item, column in zip(items, columns, strict=True)
+        )
+        best = max((cell.rating for cell in cells if cell.rating is not None), default=None)
+        found.append(GridRow(passage, best, cells))
+    return Grid(dossier.query_id, dossier.query_text, tuple(items), tuple(found))
+
+
+def missing(sight: Sight) -> Iterator[MissingEntry]:
+    """Relevant passages with grades, all of them below the threshold; the most relevant first."""
+    dossier = sight.dossier
+    if not dossier.items:
+        return
+    uncovered = sight.evidence.relevant & sight.is_graded.any(axis=1) & ~sight.covers.any(axis=1)
+    for row in sight.by_relevance():
+        if uncovered[row]:
+            column = int(dossier.grades.ratings[row].argmax())
+            best = int(dossier.grades.ratings[row, column])
+            item, passage = sight.item(column), sight.passage(int(row))
+            yield MissingEntry(dossier.query_id, dossier.query_text, passage, best, item)
+
+
+def ungraded_relevant(sight: Sight) -> int:
+    """How many relevant passages have no grade at all, so that nobody knows what they cover."""
+    return int((sight.evidence.relevant & ~sight.is_graded.any(axis=1)).sum())
+
+
+def spurious(sight: Sight) -> list[SpuriousEntry]:
+    """Items that passages cover which are not relevant, the most frequent first."""
+    dossier, known = sight.dossier, sight.evidence
+    wrong = sight.covers & known.irrelevant[:, None]
+    right = sight.covers & known.relevant[:, None]
+    overturned = _overturned(dossier, sight.min_rating)
+    found = []
+    for column in range(len(dossier.items)):
+        rows = np.flatnonzero(wrong[:, column])
+        if len(rows) or overturned[column]:
+            graded = sight.is_graded[:, column]
+            first = rows[np.argsort(known.strength[rows], kind="stable")][:EXAMPLES]
+            entry = SpuriousEntry(
+                sight.item(column),
+                len(rows),
+                int((graded & known.irrelevant).sum()),
+                int(right[:, column].sum()),
+                int((graded & known.relevant).sum()),
+                int(overturned[column]),
+                known.by,
+                tuple(sight.passage(int(row)) for row in first),
+            )
+            found.append(entry)
+    return sorted(found, key=lambda entry: (-entry.count, -entry.overturned))
+
+
+def _overturned(dossier: Dossier, min_rating: int) -> NDArray[np.int64]:
+    """Per item, the cells where the grader saw an answer and people do not."""
+    found = np.zeros(len(dossier.items), np.int64)
+    for (row, column), made in dossier.decisions.items():
+        stands, grade = effective(made), dossier.automatic.get((row, column))
+        if stands is None or stands.rating is None or grade is None or grade.rating is None:
+            continue
+        found[column] += stands.rating < min_rating <= grade.rating
+    return found

@@ -1,0 +1,282 @@
+"""Which grades people should look at first: those whose change would change the leaderboard.
+
+A decision matters if it lifts a cell over the threshold or pulls it below. That changes Cover of a
+system only if the passage is among its first k and no other of these covers the item, and then by
+the same amount for each such system: the item's share of its bank over the number of queries. From
+this follow, for every cell, the systems that would move, the pairs of them that would swap (a tie
+that is made or broken is half a swap: with equal weights, one decision does no more), and by how
+much the differences of all pairs would change. What moves every system alike changes no difference.
+
+All of it counts times the chance that a person overturns the grade. Before anybody decided it is
+taken to be (1 - c) / 2^d: c is the probability that the model gave to its rating (1/2 where it is
+not known), d how many steps the rating is from the other side. A cell without a grade has the share
+of covered cells among the graded ones. Decisions at a rating replace this guess as they come in: o
+of n overturned give (o + 10 guess) / (n + 10).
+
+The order is by the expected number of swaps, then by the expected change of the differences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.evaluate.cover import cover
+from exampp.evaluate.exams import Exam, FacetChoice, by_rank, exams, lay_out, resolve_facets
+from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ratings
+
+PRIOR_DECISIONS = 10
+"""How many decisions the first guess is worth."""
+
+_DECIMALS = 10
+"""Means that are equal in so many decimals are tied, as they are in a leaderboard."""
+
+Floats = NDArray[np.float64]
+CellName = tuple[str, str, str]
+"""(query id, item id, passage id)."""
+
+
+class Overturned(NamedTuple):
+    """Of the grades with one rating: how many people decided, and how many they overturned."""
+
+    decided: int
+    overturned: int
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A cell to be looked at, and what comes of it if it lands on the other side of the threshold.
+
+    `systems` is how many systems move, each by `move` in mean Cover (negative: down); `swaps`
+    counts the pairs of systems that swap, ties made or broken as halves; `gaps` is by how much the
+    differences of all pairs change; `chance` is how likely a person overturns the grade.
+    """
+
+    query_id: str
+    item_id: str
+    passage_id: str
+    rating: int | None
+    systems: int
+    move: float
+    swaps: float
+    gaps: float
+    chance: float
+
+    @property
+    def priority(self) -> tuple[float, float]:
+        """What the queue is ordered by: expected swaps, expected change of the differences."""
+        return self.chance * self.swaps, self.chance * self.gaps
+
+
+def overturns(pairs: Iterable[tuple[int, int]], min_rating: int) -> dict[int, Overturned]:
+    """What people did to the grades with each rating, from (automatic, human) ratings."""
+    found: dict[int, Overturned] = {}
+    for automatic, human in pairs:
+        decided, overturned = found.get(automatic, Overturned(0, 0))
+        crossed = (automatic >= min_rating) != (human >= min_rating)
+        found[automatic] = Overturned(decided + 1, overturned + crossed)
+    return found
+
+
+def queue(
+    gradebook: Gradebook,
+    *,
+    min_rating: int,
+    k: int = 20,
+    decided: AbstractSet[CellName] = frozenset(),
+    confidence: Mapping[str, Floats] | None = None,
+    seen: Mapping[int, Overturned] | None = None,
+    facets: FacetChoice = "auto",
+    most: int = 500,
+) -> list[Candidate]:
+    """The `most` cells that matter most for Cover@k, the first one first.
+
+    Cells that are `decided`, have no text, or can move no system are left out. `confidence` holds,
+    by query id, passages x items, the probability that the model gave to its rating (NaN: not
+    known); `seen` is what people decided so far (see `overturns`).
+    """
+    mode = resolve_facets(gradebook, facets)
+    result = cover(gradebook, [min_rating], k=k, facets=mode)
+    means = np.array([mean.mean or 0.0 for mean in result.cover[0].values.means()])
+    chances = _Chances(min_rating, seen or {}, _covered_share(gradebook, min_rating))
+    by_query: dict[str, set[CellName]] = {}
+    for cell in decided:
+        by_query.setdefault(cell[0], set()).add(cell)
+    best: list[_Cells] = []
+    for _, papers in groupby(exams(gradebook, mode, by_rank), key=lambda exam: exam.query.query_id):
+        sat = [exam for exam in papers if exam.query.weights[exam.items].sum() > 0]
+        for exam in sat:
+            of_query = (confidence or {}).get(exam.query.query_id)
+            settled = by_query.get(exam.query.query_id, set())
+            share = 1 / (len(sat) * len(result.query_ids))
+            cells = _cells(exam, min_rating, k, means, share)
+            best.append(_first(cells, chances, of_query, settled, most))
+    return _candidates(best, most)
+
+
+class _Chances(NamedTuple):
+    """How likely people overturn a grade."""
+
+    min_rating: int
+    seen: Mapping[int, Overturned]
+    covered_share: float
+
+    def of(self, ratings: Ratings, confidence: Floats | None) -> Floats:
+        """Of every cell; `confidence` is aligned with the ratings."""
+        values = ratings.astype(np.int64)
+        distance = np.where(
+            values >= self.min_rating, values - self.min_rating + 1, self.min_rating - values
+        )
+        doubt = np.full(values.shape, 0.5)
+        if confidence is not None:
+            doubt = np.where(np.isnan(confidence), 0.5, 1 - confidence)
+        guess = doubt * 0.5 ** np.minimum(distance, 60)
+        for rating, (decided, overturned) in self.seen.items():
+            at = values == rating
+            guess[at] = (overturned + PRIOR_DECISIONS * guess[at]) / (decided + PRIOR_DECISIONS)
+        return np.where(ratings == MISSING, self.covered_share, guess)
+
+
+def _covered_share(gradebook: Gradebook, min_rating: int) -> float:
+    """The share of covered cells among those with a grade; a half where there is none."""
+    graded = sum(int((query.ratings != MISSING).sum()) for query in gradebook.queries)
+    covered = sum(int((query.ratings >= min_rating).sum()) for query in gradebook.queries)
+    return covered / graded if graded else 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """Cells of one query, aligned: row and column of its ratings, and what is in a candidate."""
+
+    query: QueryGrades
+    passages: NDArray[np.intp]
+    items: NDArray[np.intp]
+    systems: NDArray[np.int64]
+    moves: Floats
+    swaps: Floats
+    gaps: Floats
+    chances: Floats
+
+    def at(self, places: NDArray[np.intp]) -> _Cells:
+        """Some of them."""
+        return _Cells(
+            self.query,
+            self.passages[places],
+            self.items[places],
+            self.systems[places],
+            self.moves[places],
+            self.swaps[places],
+            self.gaps[places],
+            self.chances[places],
+        )
+
+    def order(self) -> tuple[Floats, Floats]:
+        """What they are ordered by: see `Candidate.priority`."""
+        return self.chances * self.swaps, self.chances * self.gaps
+
+
+def _cells(exam: Exam, min_rating: int, k: int, means: Floats, share: float) -> _Cells:
+    """Every cell of an exam that can move a system; the chances are still open."""
+    query, weights = exam.query, exam.query.weights[exam.items]
+    sat = lay_out(exam.passages, k)
+    known = sat.passages < query.pool_size
+    used, place = np.unique(sat.passages[known], return_inverse=True)
+    covers = query.ratings[:, exam.items] >= min_rating
+    count = np.zeros((len(means), len(exam.items)), np.int32)
+    np.add.at(count, sat.system, covers[sat.passages])
+    # A covered cell matters to a system that has no other, one that is not to one that has none.
+    matters = count[sat.system[known]] == covers[sat.passages[known]]
+    affected = np.zeros((len(used), len(exam.items), len(means)), np.float32)
+    affected[place, :, sat.system[known]] = matters & (weights > 0)
+    systems = affected.sum(axis=2).astype(np.int64)
+    rows, columns = np.nonzero(systems)
+    moves = weights[columns] / weights.sum() * share
+    moving = systems[rows, columns]
+    moves = np.where(covers[used[rows], columns], -moves, moves)
+    return _Cells(
+        query=query,
+        passages=used[rows],
+        items=exam.items[columns],
+        systems=moving,
+        moves=moves,
+        swaps=_swaps(affected[rows, columns], moves, means),
+        gaps=moving * (len(means) - moving) * np.abs(moves),
+        chances=np.zeros(len(rows)),
+    )
+
+
+def _swaps(affected: NDArray[np.float32], moves: Floats, means: Floats) -> Floats:
+    """How many pairs swap if the affected systems of each row move: [cells]."""
+    found = np.zeros(len(moves))
+    now = np.round(means, _DECIMALS)
+    for move in np.unique(moves):
+        then = np.round(means + move, _DECIMALS)
+        turned = np.sign(then[:, None] - now) - np.sign(now[:, None] - now)
+        swapping = (np.abs(turned) / 2).astype(np.float32)
+        if swapping.any():
+            rows = moves == move
+            ahead = affected[rows]
+            partners = ahead @ swapping
+            # Partners that are affected themselves move along.
+            found[rows] = (partners * (1 - ahead)).sum(axis=1)
+    return found
+
+
+def _first(
+    cells: _Cells,
+    chances: _Chances,
+    confidence: Floats | None,
+    decided: AbstractSet[CellName],
+    most: int,
+) -> _Cells:
+    """The cells of a query that come first, with their chances, without those decided."""
+    query = cells.query
+    sure = None if confidence is None else confidence[cells.passages, cells.items]
+    found = chances.of(query.ratings[cells.passages, cells.items], sure)
+    cells = replace(cells, chances=found)
+    if decided:
+        open_ = [
+            (query.query_id, query.item_ids[i], query.passage_ids[p]) not in decided
+            for p, i in zip(cells.passages.tolist(), cells.items.tolist(), strict=True)
+        ]
+        cells = cells.at(np.flatnonzero(open_))
+    return cells.at(_sorted(*cells.order())[:most])
+
+
+def _sorted(swaps: Floats, gaps: Floats) -> NDArray[np.intp]:
+    order: NDArray[np.intp] = np.lexsort((-gaps, -swaps))
+    return order
+
+
+def _candidates(best: Sequence[_Cells], most: int) -> list[Candidate]:
+    """The first cells of all queries, merged; ties in the order of the gradebook."""
+    if not best:
+        return []
+    keys = [cells.order() for cells in best]
+    order = _sorted(*(np.concatenate(parts) for parts in zip(*keys, strict=True)))[:most]
+    starts = np.cumsum([0, *(len(cells.passages) for cells in best)])
+    of = np.searchsorted(starts, order, side="right") - 1
+    places = zip(of.tolist(), (order - starts[of]).tolist(), strict=True)
+    return [_candidate(best[number], place) for number, place in places]
+
+
+def _candidate(cells: _Cells, place: int) -> Candidate:
+    query, row, column = cells.query, int(cells.passages[place]), int(cells.items[place])
+    rating = int(query.ratings[row, column])
+    return Candidate(
+        query_id=query.query_id,
+        item_id=query.item_ids[column],
+        passage_id=query.passage_ids[row],
+        rating=None if rating == MISSING else rating,
+        systems=int(cells.systems[place]),
+        move=float(cells.moves[place]),
+        swaps=float(cells.swaps[place]),
+        gaps=float(cells.gaps[place]),
+        chance=float(cells.chances[place]),
+    )

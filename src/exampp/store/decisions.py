@@ -1,0 +1,335 @@
+"""What people decided about cells, in the store: appended, never changed.
+
+A decision belongs to two texts, one of an item and one of a passage, as a grade does. It was made
+on a scale of ratings or (`verdict`) of yes and no, and concerns graders of that sort alone.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from exampp.errors import InputError
+from exampp.records.decisions import Decided, Decision
+from exampp.records.grading import GraderIdentity
+from exampp.store.grades import StoredGrader
+
+VersionCell = tuple[int, int]
+"""(item version, passage version)."""
+
+
+def is_verdict(grader: GraderIdentity) -> bool:
+    """Whether decisions about a grader's cells are yes (1) or no (0)."""
+    return grader.highest <= 1
+
+
+def append_decision(
+    connection: sqlite3.Connection, cell: VersionCell, verdict: bool, decision: Decision
+) -> Decision:
+    """Append a decision on a cell in the caller's transaction; returns it with its number."""
+    row = connection.execute(
+        "INSERT INTO decision (item_version, passage_version, rating, author, reason, at, "
+        "verdict, blind, adjudicates) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING decision",
+        (
+            *cell,
+            decision.rating,
+            decision.author,
+            decision.reason,
+            decision.at,
+            int(verdict),
+            int(decision.blind),
+            int(decision.adjudicates),
+        ),
+    ).fetchone()
+    return replace(decision, number=int(row[0]))
+
+
+_COLUMNS = "d.decision, d.author, d.rating, d.reason, d.at, d.blind, d.adjudicates"
+
+
+def _decision(
+    number: int,
+    author: str,
+    rating: int | None,
+    reason: str,
+    at: str,
+    blind: int,
+    adjudicates: int,
+) -> Decision:
+    return Decision(number, author, rating, reason, at, bool(blind), bool(adjudicates))
+
+
+def decisions_on(
+    connection: sqlite3.Connection, items: Iterable[int], grader: GraderIdentity
+) -> Mapping[VersionCell, list[Decision]]:
+    """The decisions on items (by version) that concern a grader, by cell, in order.
+
+    Ratings off the grader's scale concern other graders.
+    """
+    found: dict[VersionCell, list[Decision]] = {}
+    rows = connection.execute(
+        f"SELECT d.item_version, d.passage_version, {_COLUMNS} FROM decision d "
+        "WHERE d.item_version IN (SELECT value FROM json_each(:items)) AND d.verdict = :verdict "
+        "AND (d.rating IS NULL OR d.rating BETWEEN :lowest AND :highest) ORDER BY d.decision",
+        {
+            "items": json.dumps(list(items)),
+            "verdict": int(is_verdict(grader)),
+            "lowest": grader.lowest,
+            "highest": grader.highest,
+        },
+    )
+    for item, passage, *columns in rows:
+        found.setdefault((item, passage), []).append(_decision(*columns))
+    return found
+
+
+def find_cell(
+    connection: sqlite3.Connection,
+    query_id: str,
+    bank: str,
+    kind: str,
+    item_id: str,
+    passage_id: str,
+    seen: VersionCell | None = None,
+) -> VersionCell:
+    """The current texts of a cell, or those that somebody has `seen`.
+
+    Raises InputError where query, item or passage is not known, where the passage has no text or
+    is none of the query's, and where the texts seen were never theirs.
+    """
+    row = connection.execute("SELECT query FROM query WHERE query_id = ?", (query_id,)).fetchone()
+    if row is None:
+        raise InputError(f"the collection has no query {query_id!r}")
+    item, item_version, active = _item(connection, row[0], bank, kind, item_id)
+    passage, passage_version = _passage(connection, row[0], query_id, passage_id)
+    if seen is not None:
+        _check_seen(connection, item, passage, seen)
+        return seen
+    if not active:
+        raise InputError(f"the item {item_id!r} is retired", mend="Restore it: exampp bank edit")
+    return item_version, passage_version
+
+
+def _item(
+    connection: sqlite3.Connection, query: int, bank: str, kind: str, item_id: str
+) -> tuple[int, int, int]:
+    row = connection.execute(
+        "SELECT i.item, i.version, i.active FROM item i JOIN bank b USING (bank) "
+        "WHERE i.query = ? AND b.name = ? AND i.kind = ? AND i.item_id = ?",
+        (query, bank, kind, item_id),
+    ).fetchone()
+    if row is None:
+        raise InputError(f"the query has no {kind} {item_id!r} in the bank {bank or 'of queries'}")
+    return int(row[0]), int(row[1]), int(row[2])
+
+
+def _passage(
+    connection: sqlite3.Connection, query: int, query_id: str, passage_id: str
+) -> tuple[int, int]:
+    row = connection.execute(
+        "SELECT p.passage, p.version FROM passage p WHERE p.passage_id = :passage_id AND ("
+        "EXISTS (SELECT 1 FROM pool WHERE query = :query AND passage = p.passage) OR "
+        "EXISTS (SELECT 1 FROM judgment WHERE query = :query AND passage = p.passage) OR "
+        "EXISTS (SELECT 1 FROM ranking WHERE query = :query AND passage = p.passage))",
+        {"query": query, "passage_id": passage_id},
+    ).fetchone()
+    if row is None:
+        raise InputError(f"the query {query_id!r} has no passage {passage_id!r}")
+    if row[1] is None:
+        raise InputError(f"the passage {passage_id!r} has no text that could be judged")
+    return int(row[0]), int(row[1])
+
+
+def _check_seen(connection: sqlite3.Connection, item: int, passage: int, seen: VersionCell) -> None:
+    known = connection.execute(
+        "SELECT EXISTS (SELECT 1 FROM item_version WHERE version = ? AND item = ?) AND "
+        "EXISTS (SELECT 1 FROM passage_version WHERE version = ? AND passage = ?)",
+        (seen[0], item, seen[1], passage),
+    ).fetchone()
+    if not known[0]:
+        raise InputError(f"the texts {seen} are not of this item and this passage")
+
+
+_DECIDED = f"""
+SELECT {_COLUMNS}, q.query_id, i.item_id, p.passage_id, coalesce(v.text, ''), i.kind, b.name,
+    d.verdict, i.active AND i.version = d.item_version AND p.version = d.passage_version,
+    d.item_version, d.passage_version, w.hash
+FROM decision d JOIN item_version v ON v.version = d.item_version JOIN item i USING (item)
+JOIN bank b USING (bank) JOIN query q ON q.query = i.query
+JOIN passage_version w ON w.version = d.passage_version JOIN passage p ON p.passage = w.passage
+"""
+
+
+def decided(
+    connection: sqlite3.Connection,
+    *,
+    query_id: str | None = None,
+    author: str | None = None,
+    last: int | None = None,
+) -> list[Decided]:
+    """Decisions with what they are about: all, of a query, of an author, the last few.
+
+    Newest last.
+    """
+    rows = connection.execute(
+        f"{_DECIDED} WHERE (:query_id IS NULL OR q.query_id = :query_id) "
+        "AND (:author IS NULL OR d.author = :author) ORDER BY d.decision DESC LIMIT :last",
+        {"query_id": query_id, "author": author, "last": -1 if last is None else max(0, last)},
+    )
+    return list(map(_decided, rows))[::-1]
+
+
+def read_decisions(connection: sqlite3.Connection) -> Iterator[Decided]:
+    """All decisions with what they are about, oldest first."""
+    yield from map(_decided, connection.execute(f"{_DECIDED} ORDER BY d.decision"))
+
+
+def decision_of_number(connection: sqlite3.Connection, number: int) -> Decided:
+    """One decision. Raises InputError where there is none of this number."""
+    row = connection.execute(f"{_DECIDED} WHERE d.decision = ?", (number,)).fetchone()
+    if row is None:
+        raise InputError(f"there is no decision {number}")
+    return _decided(row)
+
+
+def decisions_beside(connection: sqlite3.Connection, one: Decided) -> list[Decision]:
+    """All decisions on the cell of a decision that were made on its sort of scale, in order."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM decision d WHERE d.item_version = ? AND d.passage_version = ? "
+        "AND d.verdict = ? ORDER BY d.decision",
+        (*one.versions, int(one.verdict)),
+    )
+    return [_decision(*row) for row in rows]
+
+
+def cells_decided_by_several(connection: sqlite3.Connection) -> Iterator[list[Decided]]:
+    """The decisions on each cell about which more than one person said something, cell by cell."""
+    rows = connection.execute(
+        f"{_DECIDED} WHERE (d.item_version, d.passage_version, d.verdict) IN ("
+        "SELECT item_version, passage_version, verdict FROM decision "
+        "GROUP BY 1, 2, 3 HAVING count(DISTINCT author) > 1) "
+        "ORDER BY i.query, i.item, p.passage, d.item_version, d.passage_version, d.verdict, "
+        "d.decision"
+    )
+    group: list[Decided] = []
+    for one in map(_decided, rows):
+        if group and (group[0].versions, group[0].verdict) != (one.versions, one.verdict):
+            yield group
+            group = []
+        group.append(one)
+    if group:
+        yield group
+
+
+def _decided(row: Sequence[Any]) -> Decided:
+    query_id, item_id, passage_id, item, kind, bank, verdict, is_current, *rest = row[7:]
+    return Decided(
+        _decision(*row[:7]),
+        query_id,
+        item_id,
+        passage_id,
+        item,
+        kind,
+        bank,
+        bool(verdict),
+        bool(is_current),
+        (rest[0], rest[1]),
+        rest[2].hex(),
+    )
+
+
+def put_decisions(connection: sqlite3.Connection, lines: Iterable[Decided]) -> int:
+    """Append decisions made elsewhere, oldest first, in the caller's transaction.
+
+    Those that are known are left as they are. Returns how many were given. Raises InputError where
+    the collection does not hold the texts that one is about.
+    """
+    given = Counter[tuple[object, ...]]()
+    for one in sorted(lines, key=lambda line: line.decision.at):
+        cell, made = _cell_of(connection, one), one.decision
+        same = (*cell, made.author, made.at, made.rating, made.reason, one.verdict)
+        given[same] += 1
+        known = connection.execute(
+            "SELECT count(*) FROM decision WHERE item_version = ? AND passage_version = ? "
+            "AND author = ? AND at = ? AND rating IS ? AND reason = ? AND verdict = ?",
+            same,
+        ).fetchone()
+        # a person may say the same twice within the second that `at` tells
+        if known[0] < given[same]:
+            append_decision(connection, cell, one.verdict, made)
+    return given.total()
+
+
+def _cell_of(connection: sqlite3.Connection, one: Decided) -> VersionCell:
+    item = connection.execute(
+        "SELECT v.version FROM item_version v JOIN item i USING (item) JOIN bank b USING (bank) "
+        "JOIN query q ON q.query = i.query WHERE q.query_id = ? AND b.name = ? AND i.item_id = ? "
+        "AND coalesce(v.text, '') = ?",
+        (one.query_id, one.bank, one.item_id, one.item),
+    ).fetchone()
+    passage = connection.execute(
+        "SELECT w.version FROM passage_version w JOIN passage p USING (passage) "
+        "WHERE p.passage_id = ? AND w.hash = ?",
+        (one.passage_id, bytes.fromhex(one.passage_hash)),
+    ).fetchone()
+    if item is None or passage is None:
+        what = f"item {one.item_id!r}" if item is None else f"passage {one.passage_id!r}"
+        raise InputError(
+            f"decision {one.decision.number} is about a text of {what} that the collection never "
+            "had",
+            mend="Import the bank and the passages that were judged first",
+        )
+    return int(item[0]), int(passage[0])
+
+
+class JudgedCell(NamedTuple):
+    """A cell that people decided: what a grader says of it (None: nothing), and what they say."""
+
+    query_id: str
+    item_id: str
+    passage_id: str
+    automatic: int | None
+    decisions: tuple[Decision, ...]
+
+
+_JUDGED = f"""
+SELECT d.item_version, d.passage_version, q.query_id, i.item_id, p.passage_id, g.rating, {_COLUMNS}
+FROM decision d JOIN item_version v ON v.version = d.item_version
+JOIN item i ON i.item = v.item AND i.version = v.version AND i.active
+JOIN bank b USING (bank) JOIN query q ON q.query = i.query
+JOIN passage_version w ON w.version = d.passage_version
+JOIN passage p ON p.passage = w.passage AND p.version = w.version
+LEFT JOIN grade g ON g.grader = :grader AND g.item_version = d.item_version
+AND g.passage_version = d.passage_version
+WHERE b.name = :bank AND i.kind = :kind AND d.verdict = :verdict
+AND (d.rating IS NULL OR d.rating BETWEEN :lowest AND :highest)
+AND (:query_id IS NULL OR q.query_id = :query_id) ORDER BY d.decision
+"""
+
+
+def judged_cells(
+    connection: sqlite3.Connection, grader: StoredGrader, bank: str, query_id: str | None = None
+) -> list[JudgedCell]:
+    """The cells of today's texts that people decided, beside what a grader says of them."""
+    identity = grader.identity
+    rows = connection.execute(
+        _JUDGED,
+        {
+            "grader": grader.key,
+            "bank": bank,
+            "kind": identity.kind,
+            "verdict": int(is_verdict(identity)),
+            "lowest": identity.lowest,
+            "highest": identity.highest,
+            "query_id": query_id,
+        },
+    )
+    found: dict[VersionCell, tuple[tuple[str, str, str, int | None], list[Decision]]] = {}
+    for item, passage, query, item_id, passage_id, rating, *columns in rows:
+        about = (query, item_id, passage_id, rating)
+        found.setdefault((item, passage), (about, []))[1].append(_decision(*columns))
+    return [JudgedCell(*about, tuple(made)) for about, made in found.values()]

@@ -1,0 +1,151 @@
+"""Reads queries of a collection with all that people look at: texts, replies, decisions."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from exampp.errors import InputError
+from exampp.records.bank import Item
+from exampp.records.dossier import Cell, Dossier, PassageText
+from exampp.records.grading import Grade, State
+from exampp.store.gradebook import QueryRows, query_grades, query_rows
+from exampp.store.grades import StoredGrader
+from exampp.store.interning import from_json
+
+GRADED = int(State.GRADED)
+_STATES = tuple(State)
+
+
+class CellTexts(NamedTuple):
+    """What a cell is about, and the start of its passage."""
+
+    query: str
+    item: str
+    start: str
+
+
+_TEXTS = """
+SELECT q.text, coalesce(v.text, ''),
+    substr(CASE w.title WHEN '' THEN w.text ELSE w.title || ': ' || w.text END, 1, ?)
+FROM bank b JOIN query q JOIN item i ON i.query = q.query AND i.bank = b.bank
+JOIN item_version v ON v.version = i.version
+JOIN passage p JOIN passage_version w ON w.version = p.version
+WHERE b.name = ? AND q.query_id = ? AND i.item_id = ? AND p.passage_id = ? AND i.active
+"""
+
+
+def read_dossiers(
+    connection: sqlite3.Connection,
+    grader: StoredGrader,
+    bank: str,
+    query_ids: Sequence[str] | None = None,
+) -> Iterator[Dossier]:
+    """The queries one by one, as one grader graded them on one bank: all, or those asked for.
+
+    Raises InputError for a query that the collection does not have.
+    """
+    known = connection.execute("SELECT query_id, query, text FROM query ORDER BY query").fetchall()
+    wanted = {query_id: (key, text) for query_id, key, text in known}
+    for query_id in wanted if query_ids is None else query_ids:
+        if query_id not in wanted:
+            raise InputError(f"the collection has no query {query_id!r}")
+        key, text = wanted[query_id]
+        yield _dossier(
+            connection, grader, bank, query_rows(connection, key, query_id, grader, bank), text
+        )
+
+
+def read_grade(
+    connection: sqlite3.Connection, grader: StoredGrader, item_id: str, cell: tuple[int, int]
+) -> Grade | None:
+    """What a grader said of one cell, (item version, passage version); None: it never tried."""
+    row = connection.execute(
+        "SELECT state, rating, reply, rule, confidence, detail FROM grade "
+        "WHERE grader = ? AND item_version = ? AND passage_version = ?",
+        (grader.key, *cell),
+    ).fetchone()
+    if row is None:
+        return None
+    state, rating, reply, rule, confidence, detail = row
+    return Grade(item_id, _STATES[state], rating, reply, rule, confidence, from_json(detail))
+
+
+def read_texts(
+    connection: sqlite3.Connection,
+    bank: str,
+    cells: Iterable[tuple[str, str, str]],
+    length: int,
+) -> Mapping[tuple[str, str, str], CellTexts]:
+    """The texts of cells (query id, item id, passage id), `length` characters of each passage.
+
+    Cells that are not there are left out.
+    """
+    found = {}
+    for cell in cells:
+        row = connection.execute(_TEXTS, (length, bank, *cell)).fetchone()
+        if row is not None:
+            found[cell] = CellTexts(*row)
+    return found
+
+
+def _dossier(
+    connection: sqlite3.Connection, grader: StoredGrader, bank: str, rows: QueryRows, text: str
+) -> Dossier:
+    found = _grades(connection, grader.key, rows)
+    ratings = ((row[0], row[1], row[3]) for row in found if row[2] == GRADED)
+    return Dossier(
+        grader=grader.identity,
+        bank=bank,
+        query_id=rows.query_id,
+        query_text=text,
+        facet_texts={facet_id: said for facet_id, _, said in rows.facets},
+        grades=query_grades(connection, rows, ratings),
+        items=tuple(_items(rows, grader.identity.kind)),
+        texts=tuple(
+            None if p.text is None else PassageText(p.title, p.text) for p in rows.passages
+        ),
+        automatic=_automatic(rows, found),
+        decisions={
+            (rows.row[passage], rows.column[item]): made
+            for (item, passage), made in rows.decisions.items()
+            if passage in rows.row
+        },
+        item_versions=tuple(item.version for item in rows.items),
+        passage_versions=tuple(passage.version for passage in rows.passages),
+    )
+
+
+def _items(rows: QueryRows, kind: str) -> Iterator[Item]:
+    for item in rows.items:
+        yield Item(
+            item.item_id,
+            rows.query_id,
+            item.text,
+            kind,
+            item.facet_id,
+            tuple(json.loads(item.answers)),
+            item.weight,
+            from_json(item.extra) or {},
+        )
+
+
+def _grades(connection: sqlite3.Connection, grader: int, rows: QueryRows) -> list[Any]:
+    return connection.execute(
+        "SELECT item_version, passage_version, state, rating, reply, rule, confidence, detail "
+        "FROM grade WHERE grader = ? AND item_version IN (SELECT value FROM json_each(?))",
+        (grader, json.dumps(list(rows.column))),
+    ).fetchall()
+
+
+def _automatic(rows: QueryRows, found: Sequence[Any]) -> Mapping[Cell, Grade]:
+    ids = {item.version: item.item_id for item in rows.items}
+    return {
+        (rows.row[passage], rows.column[item]): Grade(
+            ids[item], _STATES[state], rating, reply, rule, confidence, from_json(detail)
+        )
+        for item, passage, state, rating, reply, rule, confidence, detail in found
+        if passage in rows.row
+    }

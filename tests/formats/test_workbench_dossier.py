@@ -1,0 +1,117 @@
+"""A workbench file as people look at it agrees with the collection that it makes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import exams
+import numpy as np
+import pytest
+
+import exampp
+from exampp.errors import InputError
+from exampp.llm.scripted import ScriptedGrader
+from exampp.records import State
+from exampp.records.dossier import Dossier
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> tuple[exampp.Collection, exampp.Workbench]:
+    """A collection with two graders, and the workbench file that it exports."""
+    collection = exams.make(tmp_path)
+    faults = {exams.QUESTIONS["q2"][0]: "the server fell asleep"}
+    collection.grade(ScriptedGrader(["5", "4", *"012345"], default="2", faults=faults))
+    collection.grade(ScriptedGrader("blue light"), prompt="question-answering")
+    collection.export(tmp_path / "graded.jsonl.gz")
+    return collection, exampp.Workbench(tmp_path / "graded.jsonl.gz")
+
+
+def cells(dossier: Dossier) -> dict[tuple[str, str], tuple[State, int | None, str | None]]:
+    ids = dossier.grades
+    return {
+        (ids.passage_ids[row], ids.item_ids[column]): (grade.state, grade.rating, grade.reply)
+        for (row, column), grade in dossier.automatic.items()
+    }
+
+
+def texts_of_items(dossier: Dossier) -> list[tuple[str, str]]:
+    return [(item.item_id, item.text) for item in dossier.items]
+
+
+@pytest.mark.parametrize("prompt", ["question-self-rating", "question-answering"])
+def test_file_and_collection_tell_the_same(
+    both: tuple[exampp.Collection, exampp.Workbench], tmp_path: Path, prompt: str
+) -> None:
+    collection, workbench = both
+    bank = tmp_path / "bank.jsonl.gz"
+    collection.export(bank, "bank")
+    stored = list(collection.dossiers(prompt=prompt))
+    read = list(workbench.dossiers(prompt=prompt, bank=str(bank)))
+    assert len(stored) == len(read) == 2
+    for one, other in zip(stored, read, strict=True):
+        assert cells(one) == cells(other)
+        assert len(cells(one)) > 0
+        assert [(i.item_id, i.text) for i in one.items] == [
+            (i.item_id, i.text) for i in other.items
+        ]
+        assert one.texts == other.texts
+        assert one.query_text == other.query_text == exams.QUERIES[one.query_id]
+        assert np.array_equal(one.grades.ratings, other.grades.ratings)
+    for book, dossiers in (
+        (collection.gradebook(prompt=prompt), stored),
+        (workbench.gradebook(prompt=prompt), list(workbench.dossiers(prompt=prompt))),
+    ):
+        for query, dossier in zip(book.queries, dossiers, strict=True):
+            assert query.item_ids == dossier.grades.item_ids
+            assert np.array_equal(query.ratings, dossier.grades.ratings)
+
+
+def test_queries_that_are_asked_for(
+    both: tuple[exampp.Collection, exampp.Workbench],
+) -> None:
+    prompt = "question-self-rating"
+    for opened in both:
+        (one,) = opened.dossiers(query_ids=["q2"], prompt=prompt)
+        assert one.query_id == "q2"
+        with pytest.raises(InputError, match="no query 'q9'"):
+            list(opened.dossiers(query_ids=["q1", "q9"], prompt=prompt))
+        with pytest.raises(exampp.AmbiguousGrader):
+            list(opened.dossiers())
+
+
+def test_a_bad_reply_is_named_or_skipped(tmp_path: Path) -> None:
+    def passage(name: str, answers: object) -> dict[str, object]:
+        rated = [{"question_id": "q/1", "self_rating": 4}]
+        grade = {"llm": "m", "self_ratings": rated, "answers": answers}
+        return {"paragraph_id": name, "text": "So.", "exam_grades": [grade]}
+
+    path = tmp_path / "graded.jsonl.gz"
+    lines = [["a", [passage("p", [["q/1", "4"]])]], ["b", [passage("p", [["q/1"]])]]]
+    path.write_bytes(gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode()))
+    with pytest.raises(InputError) as caught:
+        list(exampp.Workbench(path).dossiers())
+    assert (caught.value.file, caught.value.line) == (str(path), 2)
+    assert "answers" in caught.value.field
+    found = list(exampp.Workbench(path, on_error="skip").dossiers())
+    assert [one.query_id for one in found] == ["a"]
+
+
+def test_direct_grades_are_of_the_query(shared_data: Path) -> None:
+    workbench = exampp.Workbench(shared_data / "llmjudge" / "test-graded.jsonl.gz")
+    dossier = next(workbench.dossiers(kind="query"))
+    assert dossier.grades.item_ids == (dossier.query_id,)
+    assert len(dossier.automatic) == len(dossier.texts) > 100
+
+
+def test_the_real_file_and_its_collection(shared_data: Path, tmp_path: Path) -> None:
+    folder = shared_data / "dl19"
+    with exampp.Collection.create(tmp_path / "dl19.exam") as collection:
+        collection.import_files(folder / "questions.jsonl.gz", folder / "graded.jsonl.gz")
+        workbench = exampp.Workbench(folder / "graded.jsonl.gz")
+        for other in workbench.dossiers(bank=str(folder / "questions.jsonl.gz")):
+            (one,) = collection.dossiers(query_ids=[other.query_id])
+            assert one.texts == other.texts
+            assert cells(one) == cells(other)
+            assert np.array_equal(one.grades.judgments, other.grades.judgments)

@@ -1,0 +1,57 @@
+"""The span of a passage that is shown for an item."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exampp.prompts.spans import best_span, sentences
+
+PASSAGE = (
+    "The light of the U.S. sun scatters. Blue light scatters the most, they say!\n"
+    "Sunsets are red (\u201cwhy?\u201d) because blue is gone. \u8d64\u3044\u5915\u65e5\u3002\u9752"
+)
+
+
+def test_sentences() -> None:
+    assert [PASSAGE[start:end] for start, end in sentences(PASSAGE)] == [
+        "The light of the U.S. sun scatters.",
+        "Blue light scatters the most, they say!",
+        "Sunsets are red (\u201cwhy?\u201d) because blue is gone.",
+        "\u8d64\u3044\u5915\u65e5\u3002",
+        "\u9752",
+    ]
+    assert list(sentences(" \n \n")) == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "span"),
+    [
+        # words are compared by their stems, whatever their order
+        ("What was scattered, if blue?", "Blue light scatters the most, they say!"),
+        ("Why is a sunset red?", "Sunsets are red (\u201cwhy?\u201d) because blue is gone."),
+        # equally many words in common: the first sentence
+        ("lights scattering", "The light of the U.S. sun scatters."),
+        # what is literally there is the span, whatever the case and the space
+        ("blue  LIGHT", "Blue light"),
+        ("Blue is gone.", "blue is gone"),
+        # but whole words alone
+        ("ligh", ""),
+        ("the they", ""),
+        ("zebra", ""),
+        ("", ""),
+    ],
+)
+def test_best_span(wanted: str, span: str) -> None:
+    start, end = best_span(PASSAGE, wanted)
+    assert PASSAGE[start:end] == span
+
+
+@given(st.text(max_size=80), st.text(max_size=20))
+def test_offsets_are_of_the_passage(passage: str, wanted: str) -> None:
+    start, end = best_span(passage, wanted)
+    assert 0 <= start <= end <= len(passage)
+    assert best_span("", wanted) == (0, 0)
+    ends = [0, *(place for pair in sentences(passage) for place in pair), len(passage)]
+    assert ends == sorted(ends)

@@ -1,0 +1,97 @@
+"""Gradebooks drawn at random, and edits of their banks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
+from exampp.records.grading import GraderIdentity
+from exampp.review.edits import Add, ItemEdit, Retire, Reword, Weigh, edited
+
+GRADER = GraderIdentity("model", "self-rating", "question")
+WEIGHTS = (0.0, 0.1, 0.5, 1.0, 1.0, 1.0, 2.0)
+
+
+def random_book(
+    seed: int,
+    *,
+    queries: int = 4,
+    passages: int = 9,
+    items: int = 4,
+    systems: int = 5,
+    depth: int = 6,
+    missing: float = 0.2,
+    facets: int = 0,
+    by_facet: bool = False,
+    equal_weights: bool = False,
+) -> Gradebook:
+    """Queries may lack items, systems may lack queries, cells may lack grades.
+
+    `by_facet` lets systems rank subtopics, in place of the query or beside it.
+    """
+    random = np.random.default_rng(seed)
+    names = tuple(f"s{number}" for number in range(systems))
+    made = []
+    for number in range(queries):
+        own = int(random.integers(0, items + 1))
+        ratings = random.integers(0, 6, (passages, own)).astype(np.int16)
+        ratings[random.random(ratings.shape) < missing] = MISSING
+        pool = passages - int(random.integers(0, 3))
+        ratings[pool:] = MISSING
+        weights = np.ones(own) if equal_weights else random.choice(WEIGHTS, own)
+        rankings = []
+        for name in names:
+            if random.random() < 0.1:
+                continue
+            ranked = random.choice(facets + 1, random.integers(1, 3), False) if by_facet else [0]
+            for facet in ranked:
+                length = int(random.integers(1, depth + 1))
+                chosen = random.permutation(passages)[:length].astype(np.int32)
+                scores = np.sort(random.integers(0, 5, length).astype(np.float64))[::-1]
+                rankings.append(Ranking(name, int(facet), chosen, scores))
+        made.append(
+            QueryGrades(
+                query_id=f"q{number}",
+                facet_ids=tuple(f"f{n}" for n in range(facets)),
+                item_ids=tuple(f"q{number}/i{n}" for n in range(own)),
+                item_facets=random.integers(0, facets + 1, own).astype(np.int32),
+                weights=weights,
+                passage_ids=tuple(f"p{n}" for n in random.permutation(passages)),
+                pool_size=pool,
+                ratings=ratings,
+                judgments=np.full((facets + 1, passages), MISSING, np.int16),
+                rankings=tuple(rankings),
+            )
+        )
+    return Gradebook(GRADER, "bank", tuple(made), names)
+
+
+def random_edits(query: QueryGrades, random: np.random.Generator, count: int) -> list[ItemEdit]:
+    """Edits that can be made one after the other."""
+    edits: list[ItemEdit] = []
+    for number in range(count):
+        edit = _random_edit(query, random, number)
+        query = edited(query, [edit])
+        edits.append(edit)
+    return edits
+
+
+def _random_edit(query: QueryGrades, random: np.random.Generator, number: int) -> ItemEdit:
+    share = random.choice([0.0, 0.3, 1.0])
+    known = {
+        passage: int(random.integers(0, 6))
+        for passage in query.passage_ids[: query.pool_size]
+        if random.random() < share
+    }
+    operation = random.choice(["retire", "add", "weigh", "reword"]) if query.item_ids else "add"
+    if operation == "add":
+        facets = [None, *query.facet_ids, "new"] if query.facet_ids else [None]
+        facet = facets[random.integers(len(facets))]
+        at = int(random.integers(0, len(query.item_ids) + 1))
+        return Add(f"new{number}", float(random.choice(WEIGHTS)), facet, known, at)
+    item = str(random.choice(query.item_ids))
+    if operation == "retire":
+        return Retire(item)
+    if operation == "weigh":
+        return Weigh(item, float(random.choice(WEIGHTS)))
+    return Reword(item, known)

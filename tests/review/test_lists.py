@@ -1,0 +1,324 @@
+"""The four lists: what is in them, in which order, and by whose word a passage is relevant."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import exams
+import pytest
+
+import exampp
+from exampp.errors import InputError
+from exampp.llm.base import Reply
+from exampp.llm.scripted import ScriptedGrader
+from exampp.records import State, item_id
+from exampp.records.dossier import Dossier
+from exampp.review.evidence import Criteria, evidence
+from exampp.review.lists import Sight, from_both_ends, grid, missing, spurious, verify
+
+FIRST, SECOND = exams.QUESTIONS["q1"]
+SCATTER, SUNSET = item_id("q1", FIRST), item_id("q1", SECOND)
+RATINGS = {
+    (FIRST, "p1"): "5",
+    (FIRST, "p2"): "4",
+    (FIRST, "p4"): "0",
+    (SECOND, "p1"): "0",
+    (SECOND, "p2"): "3",
+    (SECOND, "p4"): "5",
+}
+"""Of q1, where p1 is judged 3, p2 is judged 1 and p4 is judged 0; q2 gets nothing but 0."""
+SCRIPT = {(item, exams.PASSAGES[passage]): reply for (item, passage), reply in RATINGS.items()}
+RATED = "question-self-rating"
+
+
+@pytest.fixture
+def collection(tmp_path: Path) -> Iterator[exampp.Collection]:
+    with exams.make(tmp_path) as opened:
+        opened.grade(ScriptedGrader(SCRIPT, default="0"))
+        yield opened
+
+
+def dossier(collection: exampp.Collection, query_id: str = "q1") -> Dossier:
+    return next(collection.dossiers(query_ids=[query_id], prompt=RATED))
+
+
+def test_verify_goes_from_both_ends_to_what_is_likely_wrong(collection: exampp.Collection) -> None:
+    cells = list(verify(Sight(dossier(collection), Criteria())))
+    told = [(cell.item.item_id, cell.passage.passage_id, cell.rating) for cell in cells]
+    assert told == [
+        (SCATTER, "p1", 5),
+        (SCATTER, "p4", 0),
+        (SCATTER, "p2", 4),
+        (SUNSET, "p4", 5),
+        (SUNSET, "p1", 0),
+        (SUNSET, "p2", 3),
+    ]
+    assert cells[0].item.text == FIRST
+    assert (cells[0].reply, cells[0].passage.text) == ("5", exams.PASSAGES["p1"])
+    assert (cells[0].passage.evidence, cells[0].passage.judgment) == ("judged 3", 3)
+    assert (cells[0].passage.systems, cells[0].passage.rank) == (1, 1)
+    two = verify(Sight(dossier(collection), Criteria()), item_id=SUNSET[:-2], limit=2)
+    assert [cell.passage.passage_id for cell in two] == ["p4", "p1"]
+
+
+def test_of_equal_ratings_the_least_and_the_most_relevant_come_first(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as opened:
+        opened.grade(ScriptedGrader("3"))
+        found = verify(Sight(dossier(opened), Criteria()), item_id=SCATTER)
+        assert [cell.passage.passage_id for cell in found] == ["p4", "p1", "p2"]
+
+
+def test_cells_without_a_rating_come_last_with_their_replies(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as opened:
+        script: dict[tuple[str, str], str | Reply] = dict(SCRIPT)
+        script[FIRST, exams.PASSAGES["p1"]] = Reply("It is", truncated=True)
+        opened.grade(ScriptedGrader(script, default="0"))
+        found = list(verify(Sight(dossier(opened), Criteria()), item_id=SCATTER))
+        assert [cell.passage.passage_id for cell in found] == ["p2", "p4", "p1"]
+        last = found[-1]
+        assert (last.rating, last.state, last.reply) == (None, State.TRUNCATED, "It is")
+
+
+@pytest.mark.parametrize(
+    ("given", "mixed"), [("", ""), ("a", "a"), ("ab", "ab"), ("abc", "acb"), ("abcd", "adbc")]
+)
+def test_from_both_ends(given: str, mixed: str) -> None:
+    assert "".join(from_both_ends(given)) == mixed
+
+
+def test_a_grid_has_the_most_relevant_passages_first(collection: exampp.Collection) -> None:
+    collection.decide("q1", SCATTER, "p4", 2, author="ann", reason="nearly")
+    found = grid(Sight(dossier(collection), Criteria()))
+    assert [item.item_id for item in found.items] == [SCATTER, SUNSET]
+    rows = [
+        (row.passage.passage_id, row.best, [cell.rating for cell in row.cells])
+        for row in found.rows
+    ]
+    assert rows == [("p1", 5, [5, 0]), ("p2", 4, [4, 3]), ("p4", 5, [2, 5])]
+    decided = found.rows[2].cells[0]
+    assert decided.decision is not None
+    assert (decided.decision.author, decided.rating, decided.automatic) == ("ann", 2, 0)
+
+
+def test_missing_and_spurious_by_judgments(collection: exampp.Collection) -> None:
+    sight = Sight(dossier(collection), Criteria(min_rating=4))
+    assert list(missing(sight)) == []
+    (entry,) = spurious(sight)
+    assert (entry.item.item_id, entry.count, entry.irrelevant) == (SUNSET, 1, 1)
+    assert (entry.relevant_count, entry.relevant) == (0, 2)
+    assert [passage.passage_id for passage in entry.examples] == ["p4"]
+    (lacking,) = missing(Sight(dossier(collection), Criteria(min_rating=5)))
+    assert (lacking.passage.passage_id, lacking.best) == ("p2", 4)
+    assert lacking.item.item_id == SCATTER
+    # p2 is not relevant where relevance begins at 2
+    sight = Sight(dossier(collection), Criteria(min_rating=4, min_relevant=2))
+    assert {entry.item.item_id: entry.count for entry in spurious(sight)} == {SCATTER: 1, SUNSET: 1}
+    # people's decisions hold, and an overturned answer is counted
+    collection.decide("q1", SUNSET, "p4", 0, author="ann")
+    (entry,) = spurious(Sight(dossier(collection), Criteria(min_rating=4)))
+    assert (entry.item.item_id, entry.count, entry.overturned) == (SUNSET, 0, 1)
+
+
+def test_passages_without_a_grade_are_not_said_to_be_missing(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as opened:
+        opened.grade(ScriptedGrader("0"))
+        more = tmp_path / "passages-more.jsonl"
+        more.write_text(json.dumps({"id": "p9", "text": "Light is scattered."}) + "\n")
+        judged = tmp_path / "more.qrels"
+        judged.write_text("q1 0 p9 3\n")
+        opened.import_files(more, judged)
+        table = opened.review("missing")
+        assert [row[2] for row in table.rows] == ["p1", "p2", "p3"]
+        assert "relevant passages without a grade yet, left out: 1" in table.notes
+
+
+def unjudged(folder: Path, runs: str = exams.RUN) -> exampp.Collection:
+    """The exam without judgments."""
+    files = [path for path in exams.write_files(folder) if path.suffix != ".qrels"]
+    (folder / "systems.run").write_text(runs)
+    made = exampp.Collection.create(folder / "unjudged.exam")
+    made.import_files(*files)
+    return made
+
+
+def test_by_the_rank_agreement_of_systems(tmp_path: Path) -> None:
+    more = "q1 Q0 p1 1 2 {0}\nq1 Q0 p2 2 1 {0}\nq2 Q0 p3 1 1 {0}\n"
+    with unjudged(tmp_path, exams.RUN + more.format("gamma") + more.format("delta")) as opened:
+        opened.grade(ScriptedGrader(SCRIPT, default="0"))
+        found = evidence(dossier(opened), Criteria())
+        assert found.by == "systems"
+        ids = dossier(opened).grades.passage_ids
+        assert dict(zip(ids, found.shown, strict=True)) == {
+            "p1": "3 of 4 systems",
+            "p2": "3 of 4 systems",
+            "p4": "1 of 4 systems",
+        }
+        # what 1 of 4 return is not rare enough to be called not relevant
+        assert dict(zip(ids, found.relevant, strict=True)) == {"p1": 1, "p2": 1, "p4": 0}
+        assert not found.irrelevant.any()
+        # within the first passage alone, nobody returns p2
+        first = evidence(dossier(opened), Criteria(depth=1))
+        assert dict(zip(ids, first.irrelevant, strict=True)) == {"p1": 0, "p2": 1, "p4": 0}
+        table = opened.review("missing", min_rating=5)
+        assert [row[2] for row in table.rows] == ["p2", "p3"]
+        assert any(
+            note.startswith("by systems (queries: 2): relevant is what") for note in table.notes
+        )
+
+
+def test_by_other_graders(tmp_path: Path) -> None:
+    with unjudged(tmp_path) as opened:
+        opened.grade(ScriptedGrader(SCRIPT, default="0"))
+        opened.grade("draft", kind="query")
+        table = opened.review("spurious", prompt=RATED)
+        assert table.rows == ()
+        assert any(note.startswith("by nothing (queries: 2)") for note in table.notes)
+        # another exam on ratings says that p4 is relevant, and p1 is not
+        other = {(FIRST, exams.PASSAGES["p4"]): "4"}
+        opened.grade(ScriptedGrader(other, default="1"), model="other")
+        table = opened.review("spurious", grader=_first(opened))
+        counts = {row[2]: row[4] for row in table.rows}
+        assert counts == {SCATTER: 2}
+        # a grader of the query itself has more weight, its grades stand for judgments
+        texts = {(exams.QUERIES["q1"], exams.PASSAGES["p1"]): "1"}
+        opened.grade(ScriptedGrader(texts, default="0"), prompt="thomas")
+        table = opened.review("spurious", grader=_first(opened))
+        assert {row[2]: row[4] for row in table.rows} == {SUNSET: 1, SCATTER: 1}
+        table = opened.review("spurious", grader=_first(opened), min_relevant=2)
+        assert {row[2]: row[4] for row in table.rows} == {SUNSET: 1, SCATTER: 2}
+
+
+def _first(opened: exampp.Collection) -> str:
+    return opened.graders[0].key
+
+
+def test_by_peoples_decisions(tmp_path: Path) -> None:
+    with unjudged(tmp_path) as opened:
+        opened.grade(ScriptedGrader(SCRIPT, default="0"))
+        opened.decide("q1", SUNSET, "p4", 1, author="ann")
+        opened.decide("q1", SCATTER, "p1", 5, author="ann")
+        found = evidence(dossier(opened), Criteria())
+        ids = dossier(opened).grades.passage_ids
+        assert found.by == "decisions"
+        assert dict(zip(ids, found.shown, strict=True)) == {
+            "p1": "an answer",
+            "p2": "",
+            "p4": "no answer",
+        }
+        # the grader saw an answer in p4 and people none: perhaps the bank lacks what it says
+        assert [row[2] for row in opened.review("missing").rows] == ["p4"]
+        (row,) = opened.review("spurious").rows
+        assert (row[2], row[4], row[9]) == (SUNSET, 0, 1)
+
+
+def test_extracted_answers_stand_beside_the_grades(collection: exampp.Collection) -> None:
+    answers = {(FIRST, exams.PASSAGES["p1"]): "blue light"}
+    collection.grade(ScriptedGrader(answers, default="none"), prompt="question-answering")
+    table = collection.review("verify", prompt=RATED, item=SCATTER)
+    named = [dict(zip([c.name for c in table.columns], row, strict=True)) for row in table.rows]
+    assert [(row["passage"], row["rating"], row["answer"]) for row in named] == [
+        ("p1", 5, "blue light"),
+        ("p4", 0, "none"),
+        ("p2", 4, "none"),
+    ]
+    (wide,) = collection.review_tables("grid", prompt=RATED, query_id="q1", width=60)
+    assert [row[4] for row in wide.rows] == ["5 blue light", "4 none", "0 none"]
+
+
+def test_what_is_not_there_is_said(collection: exampp.Collection) -> None:
+    for options, fault in (
+        ({"name": "bogus"}, "no list 'bogus'"),
+        ({"name": "grid", "query_id": "q9"}, "no query 'q9'"),
+        ({"name": "verify", "item": "q9/x"}, "no item's id is 'q9/x'"),
+        ({"name": "missing", "by": "feeling"}, "no evidence of relevance is called 'feeling'"),
+    ):
+        with pytest.raises(InputError, match=fault):
+            collection.review(**options)
+
+
+def test_long_texts_are_cut_for_people_only(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as opened:
+        path = tmp_path / "passages-long.jsonl"
+        text = "Light\nis " + "x" * 1_000_000
+        path.write_text(json.dumps({"id": "p1", "text": text}) + "\n")
+        opened.import_files(path)
+        opened.grade(ScriptedGrader("0"))
+        (people, *_) = opened.review_tables("missing", width=50)
+        assert people.rows[0][-1] == "Light is " + "x" * 40 + "\N{HORIZONTAL ELLIPSIS}"
+        assert opened.review("missing").rows[0][-2] == text
+
+
+# ---- real data -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def dl19(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("dl19") / "dl19.exam"
+    folder = shared_data / "dl19"
+    with exampp.Collection.create(path) as made:
+        made.import_files(folder / "questions.jsonl.gz", folder / "graded.jsonl.gz")
+    return path
+
+
+@pytest.mark.parametrize("source", ["collection", "workbench file"])
+def test_dl19_has_the_published_counts(dl19: Path, shared_data: Path, source: str) -> None:
+    folder = shared_data / "dl19"
+    expected = json.loads((folder / "expected" / "oversight.json").read_text())
+    path = dl19 if source == "collection" else folder / "graded.jsonl.gz"
+    with exampp.open_grades(path) as opened:
+        lacking = opened.review("missing", min_rating=4, min_relevant=2).rows
+        assert len(lacking) == expected["missing: judged >= 2, best rating < 4"] == 609
+        by_query = expected["missing per query (judged >= 2, best rating < 4)"]
+        assert Counter(row[0] for row in lacking) == by_query
+        lower = opened.review("missing", min_rating=3, min_relevant=2).rows
+        assert len(lower) == expected["missing: judged >= 2, best rating < 3"] == 552
+        table = opened.review("spurious", min_rating=4, min_relevant=2)
+    counts: dict[str, dict[str, object]] = {}
+    for row in table.rows:
+        counts.setdefault(str(row[0]), {})[str(row[2])] = row[4]
+    wanted = expected["spurious: times covered (rating >= 4) by passages judged < 2"]
+    assert counts == {query: items for query, items in wanted.items() if items}
+
+
+def test_verify_and_grid_hold_every_cell_once(dl19: Path) -> None:
+    with exampp.Collection(dl19) as opened:
+        counted = 0
+        for name in ("verify", "grid"):
+            cells = {
+                (row[1], row[3]): row[4]
+                for part in opened.review_tables(name, query_id="168216")
+                for row in part.rows
+            }
+            assert len(cells) == 5820
+            counted += sum(rating is not None for rating in cells.values())
+        book = opened.gradebook()
+        query = next(query for query in book.queries if query.query_id == "168216")
+        assert counted == 2 * query.ratings.size
+
+
+def test_lists_without_judgments_on_real_grades(shared_data: Path) -> None:
+    with exampp.open_grades(shared_data / "llmjudge" / "test-graded.jsonl.gz") as opened:
+        table = opened.review("missing", prompt=RATED, min_relevant=2)
+        assert {row[3] for row in table.rows} == {"graded relevant"}
+        labels = opened.gradebook(kind="query")
+        ratings = opened.gradebook(prompt=RATED)
+        count = 0
+        for direct, exam in zip(labels.queries, ratings.queries, strict=True):
+            assert direct.passage_ids == exam.passage_ids
+            best = exam.ratings.max(axis=1)
+            count += int(((direct.ratings[:, 0] >= 2) & (best >= 0) & (best < 4)).sum())
+        assert len(table.rows) == count > 0
+
+
+def test_draft_grades_are_called_so(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as opened:
+        opened.grade("draft")
+        for name in ("verify", "grid", "missing", "spurious"):
+            (people, *_) = opened.review_tables(name, width=40)
+            assert "draft grades" in " ".join([people.caption, *people.notes]).lower()
+            machines = opened.review(name)
+            assert machines.columns[-1].name == "grader"
+            assert {row[-1] for row in machines.rows} <= {"draft"}

@@ -1,0 +1,366 @@
+"""What an edit does to the leaderboard, against evaluating everything anew."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from books import GRADER, random_book, random_edits
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import exampp
+from exampp.analyze.estimate import Estimate
+from exampp.evaluate.cover import cover
+from exampp.evaluate.leaderboard import Column
+from exampp.evaluate.qrels import Labelling, qrels
+from exampp.evaluate.values import Values
+from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
+from exampp.review.edits import Add, Retire, Reword, Weigh, edited
+from exampp.review.impact import Baseline, Impact, Shift
+
+MEASURES = ("Cover@4", "nCover@4", "nDCG@3", "P@3", "ERR@3")
+
+
+def with_query(book: Gradebook, query: QueryGrades) -> Gradebook:
+    """The whole gradebook after the edit of one query."""
+    queries = tuple(query if one.query_id == query.query_id else one for one in book.queries)
+    return replace(book, queries=queries)
+
+
+def same_values(one: Values | None, other: Values | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one.values, other.values) and np.array_equal(one.counts, other.counts)
+
+
+def same_column(one: Column, other: Column) -> bool:
+    """To the last digit."""
+    pairs = ((one.values, other.values), (one.low, other.low), (one.high, other.high))
+    return one.query_ids == other.query_ids and all(same_values(*pair) for pair in pairs)
+
+
+def check(baseline: Baseline, query: QueryGrades) -> Impact:
+    """The impact of an edit, compared in every respect with a full recomputation."""
+    impact = baseline.impact(query)
+    full = Baseline.of(
+        with_query(baseline.gradebook, query),
+        baseline.measures,
+        min_rating=baseline.min_rating,
+        labelling=baseline.labelling,
+        facets=baseline.facets,
+        samples=baseline.samples,
+    )
+    found = baseline.columns_with(query)
+    for ours, theirs in zip(found, full.columns, strict=True):
+        assert same_column(ours, theirs), str(ours.measure)
+    for shift, before, after in zip(impact.shifts, baseline.columns, full.columns, strict=True):
+        check_moves(shift, before, after, baseline.gradebook.systems)
+        check_swaps(shift, before, after, baseline.gradebook.systems)
+    was, now = labels(baseline, baseline.gradebook), labels(full, full.gradebook)
+    assert {(r.exam_id, r.passage_id): (r.before, r.after) for r in impact.labels} == {
+        key: (was.get(key), now.get(key)) for key in {*was, *now} if was.get(key) != now.get(key)
+    }
+    return impact
+
+
+def labels(baseline: Baseline, book: Gradebook) -> dict[tuple[str, str], int]:
+    by_subtopic = baseline.mode == "subtopic"
+    rows = qrels(book, baseline.labelling, baseline.min_rating, by_subtopic=by_subtopic)
+    return {(row.query_id, row.passage_id): row.label for row in rows}
+
+
+def check_moves(shift: Shift, before: Column, after: Column, systems: tuple[str, ...]) -> None:
+    moves = {move.system: move for move in shift.moves}
+    assert set(moves) == set(systems)
+    means = [dict(zip(systems, c.values.means(), strict=True)) for c in (before, after)]
+    for system, move in moves.items():
+        assert (move.before, move.after) == tuple(of[system].mean for of in means)
+        for rank, of in ((move.rank_before, means[0]), (move.rank_after, means[1])):
+            own = of[system].mean
+            others = [m.mean for m in of.values() if m.mean is not None]
+            better = sum(round(m, 10) > round(own, 10) for m in others) if own is not None else 0
+            assert rank == (None if own is None else better + 1)
+    assert [abs(m.change) for m in shift.moves] == sorted(
+        (abs(m.change) for m in shift.moves), reverse=True
+    )
+
+
+def check_swaps(shift: Shift, before: Column, after: Column, systems: tuple[str, ...]) -> None:
+    old, new = (
+        {s: m.mean for s, m in zip(systems, c.values.means(), strict=True)} for c in (before, after)
+    )
+    expected = set()
+    for one, other in combinations(systems, 2):
+        values = [old[one], old[other], new[one], new[other]]
+        if None in values:
+            continue
+        a, b, c, d = (round(v, 10) for v in values if v is not None)
+        if (a < b and c > d) or (a > b and c < d):
+            expected.add((one, other) if c > d else (other, one))
+    assert {(swap.ahead, swap.behind) for swap in shift.swaps} == expected
+    for swap in shift.swaps:
+        assert swap.before.value is not None
+        assert swap.before.value < 0
+        assert swap.after.value is not None
+        assert swap.after.value > 0
+
+
+@functools.cache
+def dl19(path: Path) -> Baseline:
+    book = exampp.Workbench(path / "dl19" / "graded.jsonl.gz").gradebook()
+    return Baseline.of(book, ("Cover@20", "nCover@20", "nDCG@20", "P@20"))
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_fifty_random_edits_of_dl19(shared_data: Path, seed: int) -> None:
+    baseline = dl19(shared_data)
+    random = np.random.default_rng(seed)
+    query = baseline.gradebook.queries[random.integers(len(baseline.gradebook.queries))]
+    edits = random_edits(query, random, int(random.integers(1, 4)))
+    impact = check(baseline, edited(query, edits))
+    assert impact.query_id == query.query_id
+
+
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 4),
+    st.sampled_from([(0, False), (2, False), (2, True)]),
+    st.sampled_from(["auto", "query", "subtopic", "pool"]),
+    st.sampled_from([Labelling(), Labelling("count"), Labelling("best", 2, "above")]),
+)
+def test_small_gradebooks(
+    seed: int, count: int, facets: tuple[int, bool], mode: str, labelling: Labelling
+) -> None:
+    """Queries start and stop to count, subtopics appear, several edits come at once."""
+    book = random_book(seed, facets=facets[0], by_facet=facets[1])
+    baseline = Baseline.of(
+        book,
+        MEASURES,
+        min_rating=3,
+        labelling=labelling,
+        facets=mode,  # type: ignore[arg-type]
+        samples=50,
+    )
+    random = np.random.default_rng(seed)
+    query = book.queries[random.integers(len(book.queries))]
+    check(baseline, edited(query, random_edits(query, random, count)))
+
+
+def one_query(query_id: str, ratings: list[list[int]], tops: dict[str, list[int]]) -> QueryGrades:
+    """Passages p0, p1, ... against items i0, i1, ...; -1 is a cell without a grade."""
+    table = np.array(ratings, np.int16)
+    table[table < 0] = MISSING
+    return QueryGrades(
+        query_id=query_id,
+        facet_ids=(),
+        item_ids=tuple(f"i{n}" for n in range(table.shape[1])),
+        item_facets=np.zeros(table.shape[1], np.int32),
+        weights=np.ones(table.shape[1]),
+        passage_ids=tuple(f"p{n}" for n in range(len(table))),
+        pool_size=len(table),
+        ratings=table,
+        judgments=np.full((1, len(table)), MISSING, np.int16),
+        rankings=tuple(
+            Ranking(name, 0, np.array(top, np.int32), np.arange(len(top), 0, -1.0))
+            for name, top in tops.items()
+        ),
+    )
+
+
+def by_hand() -> Gradebook:
+    """Four queries. Cover@1 of a is 1/2 3/4 on q0 and 1/2 elsewhere; of b 3/4 on q0, 1/2 elsewhere.
+
+    On q0 the passage of a answers i0 and i1, that of b i1, i2 and i3.
+    """
+    first = one_query(
+        "q0", [[5, 4, 0, 0], [0, 4, 5, 4], [0, 0, 0, 0]], {"a": [0], "b": [1], "c": [2]}
+    )
+    rest = [
+        one_query(f"q{n}", [[5, 0], [0, 5], [0, 0]], {"a": [0], "b": [1], "c": [2]})
+        for n in (1, 2, 3)
+    ]
+    return Gradebook(GRADER, "bank", (first, *rest), ("a", "b", "c"))
+
+
+def test_a_swap_by_hand() -> None:
+    """b is ahead by (3/4 - 2/4) / 4 = 1/16; without i2 and i3 a is, by (2/2 - 1/2) / 4 = 1/8."""
+    book = by_hand()
+    baseline = Baseline.of(book, ["Cover@1"])
+    impact = baseline.impact(edited(book.queries[0], [Retire("i2"), Retire("i3")]))
+    (shift,) = impact.shifts
+    assert [(m.system, m.before, m.after, m.rank_before, m.rank_after) for m in shift.moves] == [
+        ("a", 0.5, 0.625, 2, 1),
+        ("b", 0.5625, 0.5, 1, 2),
+        ("c", 0.0, 0.0, 3, 3),
+    ]
+    (swap,) = shift.swaps
+    assert (swap.ahead, swap.behind) == ("a", "b")
+    assert (swap.before.value, swap.after.value) == (-0.0625, 0.125)
+    # they differ on one query of four: nothing that resamples without it could tell
+    assert swap.after.low is None
+    assert swap.after.no_interval
+    assert not swap.beyond_noise
+    # the best grade of p1 is 4 now, not 5: still relevant
+    assert [(r.passage_id, r.before, r.after, r.was_relevant, r.is_relevant)
+            for r in impact.labels] == [("p1", 5, 4, True, True)]  # fmt: skip
+
+
+def test_a_label_that_crosses_the_threshold() -> None:
+    book = by_hand()
+    impact = Baseline.of(book).impact(edited(book.queries[1], [Reword("i0", {"p2": 4})]))
+    found = [
+        (r.passage_id, r.before, r.after, r.was_relevant, r.is_relevant) for r in impact.labels
+    ]
+    assert found == [("p0", 5, 0, True, False), ("p2", 0, 4, False, True)]
+
+
+def test_a_swap_beyond_noise() -> None:
+    """a is ahead by 0.05 to 0.13 on nine queries; b is, by 1, on the one where an item is wrong."""
+    tops = {"a": [0], "b": [1]}
+    light = [
+        replace(one_query(f"q{n}", [[5, 5], [5, 0]], tops), weights=np.array([1 - w, w]))
+        for n, w in enumerate(np.arange(5, 14) / 100)
+    ]
+    wrong = replace(one_query("wrong", [[0, 0], [5, 0]], tops), weights=np.array([1.0, 0.0]))
+    book = Gradebook(GRADER, "bank", (*light, wrong), ("a", "b"))
+    (shift,) = (
+        Baseline.of(book, ["Cover@1"]).impact(edited(wrong, [Retire("i0"), Weigh("i1", 1)])).shifts
+    )
+    (swap,) = shift.swaps
+    assert (swap.ahead, swap.behind, swap.beyond_noise) == ("a", "b", True)
+    assert swap.after.value == pytest.approx(0.081)
+    assert swap.after.low is not None
+    assert 0 < swap.after.low < 0.081
+    assert swap.before.value == pytest.approx(-0.019)
+    assert swap.before.low is not None
+    assert swap.before.high is not None
+    assert swap.before.low < 0 < swap.before.high
+    # and back: b comes out ahead, but by that one query alone
+    mended = edited(wrong, [Retire("i0"), Weigh("i1", 1)])
+    (shift,) = Baseline.of(with_query(book, mended), ["Cover@1"]).impact(wrong).shifts
+    (swap,) = shift.swaps
+    assert (swap.ahead, swap.behind, swap.beyond_noise) == ("b", "a", False)
+    assert swap.after.low is not None
+    assert swap.after.low < 0
+
+
+def test_what_is_not_graded_yet_counts_as_not_covered_within_bounds() -> None:
+    """A new item on q0: each system covers it or not, whatever the grades will be."""
+    book = by_hand()
+    baseline = Baseline.of(book, ["Cover@1", "nDCG@1"])
+    impact = baseline.impact(edited(book.queries[0], [Add("new")]))
+    assert (impact.missing_before, impact.missing_after) == (0, 3)
+    cover, ndcg = impact.shifts
+    found = {m.system: [m.after, m.low, m.high] for m in cover.moves}
+    assert found["a"] == pytest.approx([1.9 / 4, 1.9 / 4, 2.1 / 4])
+    assert found["c"] == pytest.approx([0, 0, 0.2 / 4])
+    assert {(m.low, m.high) for m in ndcg.moves} == {(None, None)}
+
+
+def test_the_last_item_of_the_only_query() -> None:
+    book = by_hand()
+    alone = replace(book, queries=(edited(book.queries[1], [Retire("i1")]),))
+    baseline = Baseline.of(alone, ["Cover@1", "nDCG@1"])
+    impact = baseline.impact(edited(alone.queries[0], [Retire("i0")]))
+    for shift in impact.shifts:
+        assert {(m.after, m.rank_after, m.change) for m in shift.moves} == {(None, None, 0.0)}
+        assert shift.swaps == ()
+    assert [(r.passage_id, r.after) for r in impact.labels] == [(f"p{n}", None) for n in range(3)]
+
+
+def test_a_query_that_gets_its_first_item() -> None:
+    """Before, the leaderboard is over three queries; then over four, of which one is new."""
+    book = by_hand()
+    empty = edited(book.queries[0], [Retire(f"i{n}") for n in range(4)])
+    baseline = Baseline.of(with_query(book, empty), ["Cover@1"])
+    impact = check(baseline, edited(empty, [Add("new", ratings={"p2": 5})]))
+    moves = {move.system: (move.before, move.after) for move in impact.shifts[0].moves}
+    assert moves == {"a": (0.5, 0.375), "b": (0.5, 0.375), "c": (0.0, 0.25)}
+
+
+def test_the_first_item_with_a_subtopic_changes_how_every_query_is_read() -> None:
+    """Systems rank subtopics, items had none: their rankings were pooled, now they are not."""
+    book = random_book(3, facets=2, by_facet=True)
+    plain = [
+        replace(query, item_facets=np.zeros(len(query.item_ids), np.int32))
+        for query in book.queries
+    ]
+    baseline = Baseline.of(replace(book, queries=tuple(plain)), MEASURES, min_rating=3)
+    assert baseline.mode == "pool"
+    query = edited(plain[0], [Add("new", facet_id="f1", ratings={"p0": 5, "p1": 5})])
+    check(baseline, query)
+    others, changed = (
+        {name: columns[0].values.values[:, n] for n, name in enumerate(columns[0].query_ids)}
+        for columns in (baseline.columns, baseline.columns_with(query))
+    )
+    assert others.keys() == changed.keys()
+    assert not all(np.array_equal(others[name], changed[name]) for name in others if name != "q0")
+
+
+def test_weights_keep_labels_and_ask_for_no_grades() -> None:
+    book = by_hand()
+    impact = Baseline.of(book).impact(edited(book.queries[0], [Weigh("i0", 3)]))
+    assert impact.labels == ()
+    assert impact.missing_after == 0
+    a = next(move for move in impact.shifts[0].moves if move.system == "a")
+    assert a.after == pytest.approx((4 / 6 + 1.5) / 4)
+
+
+def test_intervals_are_those_of_the_paired_bootstrap(shared_data: Path) -> None:
+    """An independent computation of the same interval, for the swaps of one large edit."""
+    baseline = dl19(shared_data)
+    query = baseline.gradebook.queries[3]
+    impact = baseline.impact(edited(query, [Retire(item) for item in query.item_ids[:6]]))
+    book = with_query(baseline.gradebook, edited(query, [Retire(i) for i in query.item_ids[:6]]))
+    values = cover(book, [4]).cover[0].values.values
+    place = {system: index for index, system in enumerate(book.systems)}
+    swaps = impact.shifts[0].swaps
+    assert swaps
+    for swap in swaps[:3]:
+        difference = values[place[swap.ahead]] - values[place[swap.behind]]
+        low, high = bootstrap(difference)
+        assert isinstance(swap.after, Estimate)
+        assert swap.after.low == pytest.approx(low, abs=0.004)
+        assert swap.after.high == pytest.approx(high, abs=0.004)
+
+
+def bootstrap(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Symmetric studentised bootstrap, one resample after the other, from other draws."""
+    random = np.random.default_rng(99)
+    n = len(values)
+    mean, stderr = values.mean(), values.std(ddof=1) / np.sqrt(n)
+    distances = []
+    for _ in range(4000):
+        drawn = values[random.integers(0, n, n)]
+        spread = drawn.std(ddof=1) / np.sqrt(n)
+        distances.append(abs(drawn.mean() - mean) / spread if spread > 1e-12 else np.inf)
+    half = np.quantile(distances, 0.95) * stderr
+    return mean - half, mean + half
+
+
+def test_edits_that_make_no_sense() -> None:
+    query = by_hand().queries[0]
+    for edit, what in (
+        (Retire("x"), "has no item 'x'"),
+        (Add("i1"), "is in the exam already"),
+        (Weigh("i0", -1), "the weight -1 makes no sense"),
+        (Add("x", float("nan")), "the weight nan makes no sense"),
+    ):
+        with pytest.raises(exampp.InputError, match=what):
+            edited(query, [edit])
+    with pytest.raises(exampp.InputError, match="there is no query 'z'"):
+        Baseline.of(by_hand()).impact(replace(query, query_id="z"))
+
+
+def test_the_query_before_is_left_as_it_was() -> None:
+    query = by_hand().queries[0]
+    ratings, weights = query.ratings.copy(), query.weights.copy()
+    edited(query, [Reword("i0"), Weigh("i1", 7), Add("z", at=0), Retire("i3")])
+    assert np.array_equal(query.ratings, ratings)
+    assert np.array_equal(query.weights, weights)

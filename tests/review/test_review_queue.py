@@ -1,0 +1,173 @@
+"""The queue against trying every cell out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from books import random_book
+from hypothesis import given
+from hypothesis import strategies as st
+
+import exampp
+from exampp.evaluate.cover import cover
+from exampp.evaluate.exams import resolve_facets
+from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
+from exampp.review.queue import Candidate, CellName, Overturned, overturns, queue
+
+MIN_RATING = 3
+
+
+def means(book: Gradebook, k: int) -> list[float]:
+    mode = resolve_facets(book, "auto")
+    found = cover(book, [MIN_RATING], k=k, facets=mode).cover[0].values.means()
+    return [mean.mean or 0.0 for mean in found]
+
+
+def crossed(book: Gradebook, place: int, passage: int, item: int) -> Gradebook:
+    """The gradebook with one cell on the other side of the threshold."""
+    query = book.queries[place]
+    ratings = query.ratings.copy()
+    covered = ratings[passage, item] >= MIN_RATING
+    ratings[passage, item] = MIN_RATING - 1 if covered else MIN_RATING
+    queries = list(book.queries)
+    queries[place] = replace(query, ratings=ratings)
+    return replace(book, queries=tuple(queries))
+
+
+def cells_of(book: Gradebook) -> Iterator[tuple[int, QueryGrades, int, int]]:
+    for place, query in enumerate(book.queries):
+        for passage in range(query.pool_size):
+            for item in range(len(query.item_ids)):
+                yield place, query, passage, item
+
+
+def turned(before: list[float], after: list[float]) -> tuple[float, float]:
+    """Pairs that swap, ties made or broken as halves; and by how much all differences change."""
+    swaps = gaps = 0.0
+    for a, b in combinations(range(len(before)), 2):
+        was, now = before[a] - before[b], after[a] - after[b]
+        swaps += abs(np.sign(round(was, 9)) - np.sign(round(now, 9))) / 2
+        gaps += abs(was - now)
+    return swaps, gaps
+
+
+def brute_force(book: Gradebook, k: int) -> dict[CellName, tuple[int, float, float, float]]:
+    """By cell that moves anybody: how many systems, by how much, swaps, changes of differences."""
+    before = means(book, k)
+    found = {}
+    for place, query, passage, item in cells_of(book):
+        after = means(crossed(book, place, passage, item), k)
+        moves = [b - a for a, b in zip(before, after, strict=True) if abs(b - a) > 1e-12]
+        if not moves:
+            continue
+        assert max(moves) - min(moves) < 1e-12
+        name = (query.query_id, query.item_ids[item], query.passage_ids[passage])
+        found[name] = (len(moves), moves[0], *turned(before, after))
+    return found
+
+
+def names(candidates: list[Candidate]) -> list[CellName]:
+    return [(one.query_id, one.item_id, one.passage_id) for one in candidates]
+
+
+@given(
+    st.integers(0, 10**6), st.sampled_from([(0, False), (2, False), (2, True)]), st.integers(1, 5)
+)
+def test_what_a_cell_can_change(seed: int, facets: tuple[int, bool], k: int) -> None:
+    book = random_book(seed, queries=3, passages=7, facets=facets[0], by_facet=facets[1])
+    found = queue(book, min_rating=MIN_RATING, k=k, most=10**6)
+    wanted = brute_force(book, k)
+    assert len(found) == len(wanted)
+    assert set(names(found)) == set(wanted)
+    for name, one in zip(names(found), found, strict=True):
+        systems, move, swaps, gaps = wanted[name]
+        assert (one.systems, one.swaps) == (systems, swaps)
+        assert (one.move, one.gaps) == pytest.approx((move, gaps), abs=1e-12)
+    order = [one.priority for one in found]
+    assert order == sorted(order, reverse=True)
+    assert queue(book, min_rating=MIN_RATING, k=k, most=5) == found[:5]
+    assert names(queue(book, min_rating=MIN_RATING, k=k, decided=set(names(found[::2])))) == names(
+        found[1::2]
+    )
+
+
+def test_chances_by_hand() -> None:
+    """Threshold 3: 3 and 2 are one step from the other side, 5 and 0 three."""
+    book = random_book(5, equal_weights=True)
+    rated: dict[int | None, set[float]] = {}
+    for one in queue(book, min_rating=MIN_RATING, most=10**6):
+        rated.setdefault(one.rating, set()).add(one.chance)
+    table = np.concatenate([query.ratings.ravel() for query in book.queries])
+    graded = table[table != MISSING]
+    assert rated == {
+        0: {1 / 16},
+        1: {1 / 8},
+        2: {1 / 4},
+        3: {1 / 4},
+        4: {1 / 8},
+        5: {1 / 16},
+        None: {(graded >= MIN_RATING).sum() / len(graded)},
+    }
+
+
+def test_decisions_replace_the_guess() -> None:
+    seen = overturns([(2, 4), (2, 3), (2, 2), (2, 0), (5, 4), (5, 5)], MIN_RATING)
+    assert seen == {2: Overturned(4, 2), 5: Overturned(2, 0)}
+    found = queue(random_book(5), min_rating=MIN_RATING, seen=seen, most=10**6)
+    chances = {one.rating: one.chance for one in found}
+    assert chances[2] == pytest.approx((2 + 10 / 4) / 14)
+    assert chances[5] == pytest.approx((0 + 10 / 16) / 12)
+    assert chances[3] == 1 / 4
+
+
+def test_doubtful_grades_come_first() -> None:
+    """Of two cells that could change the same, the one that the model was less sure of."""
+    book = random_book(5)
+    first = next(one for one in queue(book, min_rating=MIN_RATING) if one.rating == 2)
+    confidence = {q.query_id: np.full(q.ratings.shape, np.nan) for q in book.queries}
+    query = next(q for q in book.queries if q.query_id == first.query_id)
+    cell = query.passage_ids.index(first.passage_id), query.item_ids.index(first.item_id)
+    for sure, chance in ((0.9, 0.1), (0.2, 0.8)):
+        confidence[query.query_id][cell] = sure
+        found = queue(book, min_rating=MIN_RATING, confidence=confidence, most=10**6)
+        (same,) = [one for one in found if names([one]) == names([first])]
+        assert same.chance == pytest.approx(first.chance * chance / 0.5)
+        same_otherwise = [
+            one
+            for one in found
+            if (one.rating, one.systems, one.swaps, abs(one.move))
+            == (same.rating, same.systems, same.swaps, abs(same.move))
+        ]
+        assert same_otherwise.index(same) == (0 if sure < 0.5 else len(same_otherwise) - 1)
+
+
+def test_nothing_to_decide() -> None:
+    book = random_book(5)
+    assert queue(replace(book, queries=()), min_rating=MIN_RATING) == []
+    bare = [replace(query, rankings=()) for query in book.queries]
+    assert queue(replace(book, queries=tuple(bare)), min_rating=MIN_RATING) == []
+
+
+def test_dl19_by_trying_out(shared_data: Path) -> None:
+    """The first, the last and some cells between, each by evaluating everything anew."""
+    book = exampp.Workbench(shared_data / "dl19" / "graded.jsonl.gz").gradebook()
+    found = queue(book, min_rating=MIN_RATING, most=2000)
+    assert len(found) == 2000
+    before = means(book, 20)
+    place = {query.query_id: number for number, query in enumerate(book.queries)}
+    for one in [*found[:3], *found[200:2000:450], found[-1]]:
+        query = book.queries[place[one.query_id]]
+        passage, item = query.passage_ids.index(one.passage_id), query.item_ids.index(one.item_id)
+        after = means(crossed(book, place[one.query_id], passage, item), 20)
+        moved = [b - a for a, b in zip(before, after, strict=True) if abs(b - a) > 1e-12]
+        assert len(moved) == one.systems
+        assert moved == pytest.approx([one.move] * one.systems)
+        assert (one.swaps, one.gaps) == pytest.approx(turned(before, after))
+    # what moves nearly all systems alike comes after what turns the order of some
+    assert min(one.swaps for one in found[:500]) > 0
+    assert found[0].swaps > 5

@@ -1,0 +1,240 @@
+"""People's decisions in a collection: what stands, what can be taken back, what never gets lost."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from pathlib import Path
+
+import exams
+import pytest
+
+import exampp
+from exampp.errors import InputError
+from exampp.llm.scripted import ScriptedGrader
+from exampp.records import item_id
+from exampp.store import connection as module
+from exampp.store.connection import connect, transaction
+from exampp.store.migrations import MIGRATIONS
+
+SCATTER = item_id("q1", exams.QUESTIONS["q1"][0])
+SUNSET = item_id("q1", exams.QUESTIONS["q1"][1])
+RATING = "3"
+"""What the grader says of every cell."""
+CELL = ("q1", SCATTER, "p1")
+
+
+@pytest.fixture
+def collection(tmp_path: Path) -> exampp.Collection:
+    opened = exams.make(tmp_path)
+    opened.grade(ScriptedGrader(RATING))
+    return opened
+
+
+def rating(collection: exampp.Collection, cell: tuple[str, str, str], **options: str) -> int:
+    query_id, item, passage = cell
+    query = next(q for q in collection.gradebook(**options).queries if q.query_id == query_id)
+    return int(query.ratings[query.passage_ids.index(passage), query.item_ids.index(item)])
+
+
+def said(collection: exampp.Collection) -> list[tuple[int, str, int | None]]:
+    return [
+        (one.decision.number, one.decision.author, one.decision.rating)
+        for one in collection.decisions()
+    ]
+
+
+def test_a_decision_stands_over_the_grade_until_it_is_withdrawn(
+    collection: exampp.Collection,
+) -> None:
+    assert rating(collection, CELL) == 3
+    made = collection.decide(*CELL, 5, author=" ann ", reason="it does", blind=True)
+    assert (made.number, made.author, made.reason, made.blind) == (1, "ann", "it does", True)
+    assert rating(collection, CELL) == 5
+    dossier = next(collection.dossiers(query_ids=["q1"]))
+    cell = (dossier.grades.passage_ids.index("p1"), dossier.grades.item_ids.index(SCATTER))
+    assert dossier.grades.ratings[cell] == 5
+    assert dossier.automatic[cell].rating == 3
+    assert dossier.decisions == {cell: [made]}
+    collection.decide(*CELL, None, author="ann")
+    assert rating(collection, CELL) == 3
+    assert said(collection) == [(1, "ann", 5), (2, "ann", None)]
+    one = collection.decisions(last=1)[0]
+    assert (one.query_id, one.item_id, one.passage_id, one.item) == (
+        *CELL,
+        exams.QUESTIONS["q1"][0],
+    )
+    assert (one.kind, one.bank, one.verdict, one.is_current) == ("question", "main", False, True)
+    assert collection.decisions(query_id="q2") == collection.decisions(author="bob") == []
+
+
+def test_an_adjudication_stands_above_later_decisions(collection: exampp.Collection) -> None:
+    collection.decide(*CELL, 1, author="ann")
+    collection.decide(*CELL, 5, author="bob")
+    collection.decide("q1", SUNSET, "p2", 5, author="bob")
+    (dispute,) = collection.disputes()
+    assert (dispute.query_id, dispute.item_id, dispute.passage_id) == CELL
+    assert [(one.author, one.rating) for one in dispute.decisions] == [("ann", 1), ("bob", 5)]
+    assert rating(collection, CELL) == 5
+    settled = collection.decide(*CELL, 2, author="eve", adjudicates=True)
+    collection.decide(*CELL, 4, author="bob")
+    assert rating(collection, CELL) == 2
+    assert collection.disputes() == []
+    collection.undo_decision(settled.number, author="ann")
+    assert rating(collection, CELL) == 4
+    assert len(collection.disputes(query_id="q1", bank="main", kind="question")) == 1
+    assert collection.disputes(query_id="q2") == []
+
+
+def test_yes_and_no_concern_other_graders_than_ratings(collection: exampp.Collection) -> None:
+    answering, rated = "question-answering", "question-self-rating"
+    collection.grade(ScriptedGrader("blue light"), prompt=answering)
+    assert {one.prompt: one.highest for one in collection.graders} == {rated: 5, answering: 1}
+    assert rating(collection, CELL, prompt=answering) == 1
+    collection.decide(*CELL, 0, author="ann", prompt=answering)
+    assert rating(collection, CELL, prompt=answering) == 0
+    assert rating(collection, CELL, prompt=rated) == 3
+    with pytest.raises(InputError, match=r"rating 2 is off the scale 0\.\.1"):
+        collection.decide(*CELL, 2, author="ann", prompt=answering)
+    # one person's verdict and another's rating are no dispute
+    collection.decide(*CELL, 5, author="bob", prompt=rated)
+    assert collection.disputes() == []
+    assert [one.verdict for one in collection.decisions()] == [True, False]
+
+
+def test_a_decision_belongs_to_the_texts_that_the_person_saw(
+    collection: exampp.Collection,
+) -> None:
+    dossier = next(collection.dossiers(query_ids=["q1"]))
+    row, column = dossier.grades.passage_ids.index("p1"), dossier.grades.item_ids.index(SCATTER)
+    passage = dossier.passage_versions[row]
+    assert passage is not None
+    seen = (dossier.item_versions[column], passage)
+    collection.bank_edit("reword", SCATTER, "Which light does air scatter?")
+    collection.decide(*CELL, 5, author="ann", versions=seen)
+    assert rating(collection, CELL) < 0
+    assert [one.is_current for one in collection.decisions()] == [False]
+    assert collection.disputes() == []
+    collection.bank_edit("reword", SCATTER, exams.QUESTIONS["q1"][0])
+    assert rating(collection, CELL) == 5
+    with pytest.raises(InputError, match="not of this item and this passage"):
+        collection.decide("q1", SUNSET, "p1", 5, author="ann", versions=seen)
+    # what somebody judged while the item was being retired is kept, too
+    collection.bank_edit("retire", SCATTER)
+    collection.decide(*CELL, 3, author="ann", versions=seen)
+    with pytest.raises(InputError, match="is retired"):
+        collection.decide(*CELL, 3, author="ann")
+    collection.bank_edit("restore", SCATTER)
+    assert rating(collection, CELL) == 3
+
+
+def test_undo_appends_what_was_said_before(collection: exampp.Collection) -> None:
+    collection.decide(*CELL, 1, author="ann", blind=True)
+    collection.decide(*CELL, 2, author="bob")
+    second = collection.decide(*CELL, 4, author="ann")
+    back = collection.undo_decision(second.number, author="ann")
+    assert (back.number, back.rating, back.blind) == (4, 1, True)
+    assert rating(collection, CELL) == 1
+    # the undo of an undo does it again
+    assert collection.undo_decision(4, author="ann").rating == 4
+    assert collection.undo_decision(2, author="bob").rating is None
+    assert rating(collection, CELL) == 4
+    assert len(collection.decisions()) == 6
+    for number, author, fault in (
+        (1, "ann", "has been replaced by decision 5"),
+        (5, "bob", "is ann's, who alone can take it back"),
+        (5, " ", "blank"),
+        (99, "ann", "no decision 99"),
+    ):
+        with pytest.raises(InputError, match=fault):
+            collection.undo_decision(number, author=author)
+    assert len(collection.decisions()) == 6
+
+
+@pytest.mark.parametrize(
+    ("cell", "value", "author", "fault"),
+    [
+        (CELL, 6, "ann", r"rating 6 is off the scale 0\.\.5"),
+        (CELL, -1, "ann", "off the scale"),
+        (CELL, 5, "  ", "author of a decision is blank"),
+        (("q9", SCATTER, "p1"), 5, "ann", "no query 'q9'"),
+        (("q2", SCATTER, "p3"), 5, "ann", "no question"),
+        (("q1", SCATTER, "p3"), 5, "ann", "has no passage 'p3'"),
+        (("q1", SCATTER, "p9"), 5, "ann", "has no passage 'p9'"),
+    ],
+)
+def test_what_cannot_be_decided_changes_nothing(
+    collection: exampp.Collection,
+    cell: tuple[str, str, str],
+    value: int,
+    author: str,
+    fault: str,
+) -> None:
+    with pytest.raises(InputError, match=fault):
+        collection.decide(*cell, value, author=author)
+    assert collection.decisions() == []
+
+
+def test_a_passage_without_a_text_cannot_be_judged(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as opened:
+        run = tmp_path / "more.run"
+        run.write_text("q1 Q0 ghost 1 1.0 gamma\n")
+        opened.import_files(run, unknown_passages="keep")
+        opened.grade(ScriptedGrader(RATING))
+        with pytest.raises(InputError, match="no text that could be judged"):
+            opened.decide("q1", SCATTER, "ghost", 5, author="ann")
+        dossier = next(opened.dossiers())
+        assert dossier.texts[-1] is None
+        assert dossier.passage_versions[-1] is None
+
+
+def test_a_decision_waits_for_a_grading_run_that_commits(collection: exampp.Collection) -> None:
+    writer = sqlite3.connect(collection.path, check_same_thread=False, isolation_level=None)
+    writer.execute("BEGIN IMMEDIATE")
+    committing = threading.Timer(0.3, writer.execute, ["COMMIT"])
+    committing.start()
+    collection.decide(*CELL, 5, author="ann")
+    committing.join()
+    writer.close()
+    assert said(collection) == [(1, "ann", 5)]
+
+
+def test_decisions_of_a_collection_made_before_there_were_scales(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "MIGRATIONS", MIGRATIONS[:1])
+        connect(tmp_path / "old.exam", create=True).close()
+        opened = connect(tmp_path / "old.exam")
+        assert opened.execute("PRAGMA user_version").fetchone() == (1,)
+        with transaction(opened):
+            opened.execute("INSERT INTO query (query_id) VALUES ('q1')")
+            opened.execute("INSERT INTO bank (name) VALUES ('main')")
+            opened.execute(
+                "INSERT INTO item (query, bank, item_id, kind) VALUES (1, 1, 'i', 'question')"
+            )
+            opened.execute("INSERT INTO item_version (item, text) VALUES (1, 'Why?')")
+            opened.execute("UPDATE item SET version = 1")
+            opened.execute("INSERT INTO passage (passage_id) VALUES ('p')")
+            opened.execute(
+                "INSERT INTO passage_version (passage, text, hash) VALUES (1, 'So.', x'00')"
+            )
+            opened.execute("UPDATE passage SET version = 1")
+            opened.execute("INSERT INTO pool (query, passage) VALUES (1, 1)")
+            opened.execute(
+                "INSERT INTO grader (key, model, prompt, kind, lowest, highest, settings) "
+                "VALUES ('k', 'm', 'question-self-rating', 'question', 0, 5, '{}')"
+            )
+            opened.execute(
+                "INSERT INTO decision (item_version, passage_version, rating, author, reason, at) "
+                "VALUES (1, 1, 5, 'ann', 'clear', '2026-01-01T00:00:00+00:00')"
+            )
+        opened.close()
+    with exampp.Collection(tmp_path / "old.exam") as migrated:
+        (one,) = migrated.decisions()
+        assert (one.decision.rating, one.decision.reason, one.verdict) == (5, "clear", False)
+        assert not one.decision.blind
+        assert not one.decision.adjudicates
+        assert migrated.gradebook().queries[0].ratings.tolist() == [[5]]
+        migrated.decide("q1", "i", "p", 0, author="ann")
+        assert migrated.gradebook().queries[0].ratings.tolist() == [[0]]
