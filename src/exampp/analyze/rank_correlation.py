@@ -14,16 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 TIE_TOLERANCE = 1e-10
 """Relative to the largest score: above the rounding of sums, below any difference that matters."""
-
-_PAIRS_AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +55,12 @@ class RankCorrelation:
 
 def spearman(x: ArrayLike, y: ArrayLike) -> Correlation:
     """Spearman's rho of two aligned sequences."""
-    return _one(spearman_rows, x, y)
+    return one_row(spearman_rows, x, y)
 
 
 def kendall(x: ArrayLike, y: ArrayLike) -> Correlation:
     """Kendall's tau-b of two aligned sequences."""
-    return _one(kendall_rows, x, y)
+    return one_row(kendall_rows, x, y)
 
 
 def spearman_rows(x: ArrayLike, y: ArrayLike) -> Correlations:
@@ -69,7 +69,7 @@ def spearman_rows(x: ArrayLike, y: ArrayLike) -> Correlations:
     Raises:
         ValueError: The shapes do not fit.
     """
-    a, b = (average_ranks(side) for side in _rows(x, y))
+    a, b = (average_ranks(side) for side in paired_rows(x, y))
     middle = (a.shape[1] + 1) / 2
     a, b = a - middle, b - middle
     return _quotient((a * b).sum(axis=1), (a * a).sum(axis=1), (b * b).sum(axis=1))
@@ -83,38 +83,64 @@ def kendall_rows(x: ArrayLike, y: ArrayLike) -> Correlations:
     Raises:
         ValueError: The shapes do not fit.
     """
-    a, b = _rows(x, y)
-    pairs = np.triu_indices(a.shape[1], 1)
-    samples = max(len(a), len(b)) if len(a) and len(b) else 0
-    step = max(1, _PAIRS_AT_ONCE // max(1, len(pairs[0])))
-    concordance = np.zeros((3, samples))
-    for start in range(0, samples, step):
-        here = slice(start, start + step)
-        signs_a, signs_b = (
-            _signs(side if len(side) == 1 else side[here], pairs) for side in (a, b)
-        )
-        concordance[0, here] = (signs_a * signs_b).sum(axis=1, dtype=np.int64)
-        concordance[1, here] = np.abs(signs_a).sum(axis=1, dtype=np.int64)
-        concordance[2, here] = np.abs(signs_b).sum(axis=1, dtype=np.int64)
-    return _quotient(*concordance)
+    a, b = (places(side) for side in paired_rows(x, y))
+    together = agreement_above(a, b).sum(axis=1).astype(np.float64)
+    return _quotient(together, _untied_pairs(a), _untied_pairs(b))
 
 
-def average_ranks(values: ArrayLike) -> Floats:
-    """Ranks from 1 within every row of [samples, n], ties sharing the mean of their ranks."""
+class Places(NamedTuple):
+    """Where every value stands within its row, both [samples, n]."""
+
+    below: Ints
+    """How many values are smaller."""
+    size: Ints
+    """How many values are equal, itself among them."""
+
+
+def places(values: ArrayLike) -> Places:
+    """Where every value stands within its row of [samples, n]."""
     table = np.asarray(values, np.float64)
     order = np.argsort(table, axis=1, kind="stable")
     ordered = np.take_along_axis(table, order, axis=1)
     samples, n = table.shape
-    places = np.broadcast_to(np.arange(n), (samples, n))
+    positions = np.broadcast_to(np.arange(n), (samples, n))
     begins = np.ones((samples, n), np.bool_)
     begins[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
     ends = np.ones((samples, n), np.bool_)
     ends[:, :-1] = begins[:, 1:]
-    first = np.maximum.accumulate(np.where(begins, places, 0), axis=1)
-    last = np.minimum.accumulate(np.where(ends, places, n)[:, ::-1], axis=1)[:, ::-1]
-    ranks = np.empty((samples, n))
-    np.put_along_axis(ranks, order, (first + last) / 2 + 1, axis=1)
-    return ranks
+    first = np.maximum.accumulate(np.where(begins, positions, 0), axis=1)
+    last = np.minimum.accumulate(np.where(ends, positions, n)[:, ::-1], axis=1)[:, ::-1]
+    below, size = np.empty((samples, n), np.int64), np.empty((samples, n), np.int64)
+    np.put_along_axis(below, order, first, axis=1)
+    np.put_along_axis(size, order, last - first + 1, axis=1)
+    return Places(below, size)
+
+
+def average_ranks(values: ArrayLike) -> Floats:
+    """Ranks from 1 within every row of [samples, n], ties sharing the mean of their ranks."""
+    found = places(values)
+    return found.below + (found.size + 1) / 2
+
+
+def agreement_above(x: Places, y: Places) -> NDArray[np.int32]:
+    """For every value, those above it in y: how many are above it in x too, less those below.
+
+    [samples, n]; values tied with it in x or in y count nothing. Its sum over a row is the number
+    of concordant pairs less that of discordant ones.
+    """
+    # the numbers of smaller values order a row as its values do, in fewer bytes
+    n = x.below.shape[1]
+    narrow = np.int16 if n < 2**15 else np.int32
+    # one column a sample, so that what is compared at once lies together in memory
+    a, b = (np.ascontiguousarray(side.below.T.astype(narrow)) for side in (x, y))
+    found = np.zeros((n, max(a.shape[1], b.shape[1])), np.int32)
+    for apart in range(1, n):
+        later_a, earlier_a = a[apart:], a[:-apart]
+        later_b, earlier_b = b[apart:], b[:-apart]
+        side = _less(later_a, earlier_a) - _less(earlier_a, later_a)
+        found[apart:] += side * _less(later_b, earlier_b)
+        found[:-apart] -= side * _less(earlier_b, later_b)
+    return found.T
 
 
 def settle_ties(values: ArrayLike, tolerance: float = TIE_TOLERANCE) -> Floats:
@@ -162,9 +188,14 @@ def correlate(
     )
 
 
-def _one(
+def one_row(
     rows: Callable[[ArrayLike, ArrayLike], Correlations], x: ArrayLike, y: ArrayLike
 ) -> Correlation:
+    """One of the `_rows` functions for two sequences, with the reason where it is undefined.
+
+    Raises:
+        ValueError: The shapes do not fit.
+    """
     a, b = np.asarray(x, np.float64), np.asarray(y, np.float64)
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(f"two sequences of one length are needed, not {a.shape} and {b.shape}")
@@ -178,7 +209,12 @@ def _one(
     return Correlation(float(found.values[0]))
 
 
-def _rows(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
+def paired_rows(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
+    """Both sides as [samples, n]; a single row goes with every row of the other side.
+
+    Raises:
+        ValueError: The shapes do not fit.
+    """
     a, b = (np.atleast_2d(np.asarray(side, np.float64)) for side in (x, y))
     if (
         a.shape[1:] != b.shape[1:]
@@ -189,10 +225,14 @@ def _rows(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
     return a, b
 
 
-def _signs(rows: Floats, pairs: tuple[NDArray[np.intp], ...]) -> NDArray[np.int8]:
-    """Which of each pair is larger: -1, 0, 1; by comparison, as infinities have no difference."""
-    first, second = rows[:, pairs[0]], rows[:, pairs[1]]
-    return (first > second).astype(np.int8) - (first < second).astype(np.int8)
+def _less(a: NDArray[np.signedinteger], b: NDArray[np.signedinteger]) -> NDArray[np.int8]:
+    return (a < b).view(np.int8)
+
+
+def _untied_pairs(of: Places) -> Floats:
+    n = of.size.shape[1]
+    pairs: Floats = (n * n - of.size.sum(axis=1)) / 2
+    return pairs
 
 
 def _quotient(together: Floats, own_a: Floats, own_b: Floats) -> Correlations:

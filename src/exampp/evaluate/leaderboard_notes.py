@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from exampp.evaluate.cover import CoverResult, Missing
 from exampp.evaluate.exams import Facets
 from exampp.evaluate.policy import Policy
-from exampp.evaluate.scores import ScoreResult
+from exampp.evaluate.scores import Score, ScoreResult
 from exampp.evaluate.sheets import contradictions
 from exampp.records.gradebook import Gradebook
 
@@ -136,12 +136,19 @@ class Notes:
                 f"{at}{count} of {len(self.scored.query_ids)} queries have no relevant passage "
                 f"and count 0 for every system: {_all(measures)}."
             )
+        diverse = dict.fromkeys(str(s.measure) for s in self.scored.scores if _diverse(s))
+        if diverse and any(len(set(q.weights[q.weights > 0])) > 1 for q in self.gradebook.queries):
+            yield f"All items count alike, the weights of the bank play no part: {_all(diverse)}."
         wrong = contradictions(self.gradebook)
         if wrong:
             yield (
                 f"{wrong} rankings have scores that contradict their ranks: ranking measures "
                 "follow the scores, as trec_eval does, Cover follows the ranks."
             )
+
+
+def _diverse(found: Score) -> bool:
+    return found.measure.kind.subtopics
 
 
 _ONE_QUERY = "A single query counts, so that there is no standard error."

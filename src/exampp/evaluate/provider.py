@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -43,12 +46,19 @@ def provider_scores(
     """
     import ir_measures
 
+    if measure.kind.subtopics and find_spec("pyndeval") is None:
+        raise InputError(
+            f"the diversity measure {measure} needs pyndeval",
+            mend="Install it: pip install 'exampp[diversity]'",
+        )
     column = {query_id: index for index, query_id in enumerate(query_ids)}
     values = np.zeros((len(runs), len(query_ids)))
     try:
-        evaluator = ir_measures.evaluator(
-            [ir_measure(measure)], [ir_measures.Qrel(*qrel) for qrel in qrels]
-        )
+        # A bank of one item is no mistake, of which ir_measures would warn on standard error.
+        with contextlib.redirect_stderr(io.StringIO()):
+            evaluator = ir_measures.evaluator(
+                [ir_measure(measure)], [ir_measures.Qrel(*qrel) for qrel in qrels]
+            )
         for system, run in enumerate(runs):
             for result in evaluator.iter_calc(run) if run else ():
                 values[system, column[result.query_id]] = result.value

@@ -139,7 +139,8 @@ def subtopic_qrels(
     """Per item, which graded passages cover it, for alpha-nDCG and its kin.
 
     An item that no passage covers gets a placeholder passage that does, because ndeval would
-    otherwise drop the item, and its score would be that of an easier exam.
+    otherwise drop the item, and its score would be that of an easier exam. Items of weight 0 are
+    left out, as they are from Cover.
     """
     for exam in exams(gradebook, facets):
         yield from subtopic_rows(exam, threshold)
@@ -148,7 +149,7 @@ def subtopic_qrels(
 def subtopic_rows(exam: Exam, threshold: int) -> Iterator[SubtopicQrel]:
     """The subtopic qrels of one exam."""
     passage_ids = exam.query.passage_ids
-    for item in exam.items.tolist():
+    for item in weighted_items(exam).tolist():
         item_id = exam.query.item_ids[item]
         ratings = exam.query.ratings[:, item]
         covers = ratings >= threshold
@@ -156,6 +157,11 @@ def subtopic_rows(exam: Exam, threshold: int) -> Iterator[SubtopicQrel]:
             yield SubtopicQrel(exam.exam_id, item_id, passage_ids[index], int(covers[index]))
         if not covers.any():
             yield SubtopicQrel(exam.exam_id, item_id, f"{UNCOVERED}/{item_id}", 1)
+
+
+def weighted_items(exam: Exam) -> NDArray[np.intp]:
+    """The items of an exam that have a weight: the subtopics of diversity measures."""
+    return exam.items[exam.query.weights[exam.items] > 0]
 
 
 def _mth_best(ratings: Ratings, m: int, lowest: int) -> Labels:

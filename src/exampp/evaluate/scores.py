@@ -4,6 +4,9 @@ A threshold is the relevance level of every measure that has one and leaves it o
 without one (nDCG, ERR, Judged) are computed once. A system that misses a query has 0 there; a
 query of which no passage reaches the threshold is 0 for everybody, as in trec_eval; a query
 without any label is left out. With subtopics each of them is a query of its own.
+
+Diversity measures take the items of the bank as subtopics, all alike; those of weight 0 are left
+out, and so is a query that has no others.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from exampp.evaluate.exams import FacetChoice, Facets, resolve_facets
 from exampp.evaluate.measure import Measure
 from exampp.evaluate.own_measures import Formula, own_formula, own_scores
 from exampp.evaluate.provider import provider_scores
-from exampp.evaluate.qrels import Labelling, Labels, subtopic_rows
+from exampp.evaluate.qrels import Labelling, Labels, subtopic_rows, weighted_items
 from exampp.evaluate.sheets import (
     Sheets,
     labels_of,
@@ -27,8 +30,8 @@ from exampp.evaluate.sheets import (
     unlabelled_shares,
 )
 from exampp.evaluate.trec import Task, trec_name, trec_scores
-from exampp.evaluate.values import Values
-from exampp.records.gradebook import Gradebook
+from exampp.evaluate.values import Values, masked
+from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.grading import GraderIdentity
 
 
@@ -92,7 +95,7 @@ def score(
         Score(
             measure=task.measure,
             min_rating=min_rating,
-            values=Values(table, np.ones(table.shape, np.bool_)),
+            values=masked(table, np.broadcast_to(_counted(sheets, task), table.shape)),
             unjudged=shares[task.measure.cutoff],
             hopeless=_hopeless(sheets, task, labels),
         )
@@ -161,14 +164,14 @@ def _by_provider(
 ) -> NDArray[np.float64]:
     measure = task.measure
     if measure.kind.subtopics:
-        # The rows say already who reaches the threshold: 1 or 0.
+        # The rows say already who reaches the threshold; those who do not change nothing.
         rows = (
             (row.query_id, row.passage_id, row.label, row.item_id)
             for sheet in sheets.sheets
             for row in subtopic_rows(sheet.exam, task.level or 1)
+            if row.label
         )
-        params = tuple(pair for pair in measure.params if pair[0] != "rel")
-        return provider_scores(replace(measure, params=params), rows, sheets.runs, sheets.ids)
+        return provider_scores(_without_level(measure), rows, sheets.runs, sheets.ids)
     if task.level is not None:
         measure = measure.at_level(task.level)
     lines = (
@@ -177,6 +180,25 @@ def _by_provider(
         for passage, label in labels.items()
     )
     return provider_scores(measure, lines, sheets.runs, sheets.ids)
+
+
+def _without_level(measure: Measure) -> Measure:
+    """The measure to be asked of a provider to which a passage covers an item or does not."""
+    if measure.name in _SHARE_AT_1 and measure.cutoff == 1:
+        return Measure("StRecall", 1)
+    return replace(measure, params=tuple(pair for pair in measure.params if pair[0] != "rel"))
+
+
+_SHARE_AT_1 = ("alpha_DCG", "ERR_IA")
+"""At a cutoff of 1 these are the share of items that the first passage covers; ndeval forgets to
+divide by the number of items there."""
+
+
+def _counted(sheets: Sheets, task: Task) -> NDArray[np.bool_]:
+    """Which queries count: for diversity measures those with an item that has a weight."""
+    if not task.measure.kind.subtopics:
+        return np.ones(len(sheets.sheets), np.bool_)
+    return np.array([len(weighted_items(sheet.exam)) > 0 for sheet in sheets.sheets], np.bool_)
 
 
 def _highest(labelling: Labelling, grader: GraderIdentity) -> int:
@@ -190,7 +212,12 @@ def _hopeless(sheets: Sheets, task: Task, labels: Mapping[int | None, tuple[Labe
     if task.level is None:
         return 0
     if task.measure.kind.subtopics:
-        best = [s.exam.query.ratings[:, s.exam.items].max() for s in sheets.sheets]
+        # Without an item that has a weight a query does not count, and so is not hopeless.
+        best = [
+            s.exam.query.ratings[:, weighted_items(s.exam)].max(initial=MISSING)
+            for s, counts in zip(sheets.sheets, _counted(sheets, task), strict=True)
+            if counts
+        ]
     else:
         of_task = zip(sheets.sheets, labels[task.labels], strict=True)
         best = [of_sheet[sheet.graded].max() for sheet, of_sheet in of_task]

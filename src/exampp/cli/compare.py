@@ -1,0 +1,105 @@
+"""`exampp compare`: the difference of two systems explained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import exampp
+from exampp.cli.evaluate import FacetMode
+from exampp.cli.options import (
+    BankName,
+    CollectionOrWorkbench,
+    GraderName,
+    ItemKind,
+    OnBadLine,
+    PromptName,
+    Style,
+    TableStyle,
+)
+from exampp.cli.output import show_several
+
+_WIDTH = 70
+"""Characters of an item or a quote that people are shown in a table."""
+
+
+def compare(
+    collection: CollectionOrWorkbench,
+    first: Annotated[str, typer.Argument(metavar="A", help="The system to go from.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="The system to go to.")],
+    measure: Annotated[
+        str | None,
+        typer.Option(
+            "--measure", "-m", help="Cover, or any measure of ir_measures. [default: Cover@k]"
+        ),
+    ] = None,
+    min_rating: Annotated[
+        int | None,
+        typer.Option(
+            help="Lowest rating that counts as an answer. "
+            "[default: 4, or the highest of a shorter scale]"
+        ),
+    ] = None,
+    k: Annotated[int, typer.Option("-k", help="Passages of a ranking that are read.")] = 20,
+    grader: GraderName = None,
+    prompt: PromptName = None,
+    kind: ItemKind = None,
+    bank: BankName = None,
+    run: Annotated[
+        list[Path] | None, typer.Option(help="Compare these run files instead; repeat for several.")
+    ] = None,
+    facets: Annotated[
+        FacetMode, typer.Option(help="Bank and rankings per query, per subtopic, or pooled.")
+    ] = FacetMode.auto,
+    queries: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Explain this many queries, the largest differences first; 0: all."
+        ),
+    ] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the test and the interval.")] = 0,
+    on_error: Annotated[
+        OnBadLine, typer.Option(help="A bad line of a graded file: refuse the file, or skip.")
+    ] = OnBadLine.refuse,
+    style: TableStyle = Style.text,
+) -> None:
+    """Explain the difference of system B to system A: in total, by query, by item.
+
+    An item is gained where B covers it and A does not. tsv and csv have the items, of all queries;
+    json has everything.
+    """
+    from exampp.evaluate.measure import parse_measure
+    from exampp.graded import DEFAULT_MIN_RATING, evaluate_gradebook
+    from exampp.meta import compare_tables as tables
+    from exampp.meta.compare import compare as explain
+    from exampp.meta.compare import said
+
+    chosen = {"grader": grader, "prompt": prompt, "kind": kind.value if kind else None}
+    machine = style in (Style.tsv, Style.csv, Style.json)
+    with exampp.open_grades(collection, on_error.value) as opened:
+        book = opened.gradebook(**chosen, bank=bank, runs=run or ())
+        asked = parse_measure(measure or "Cover")
+        asked = asked.cut(k) if asked.kind.cover else asked
+        board = evaluate_gradebook(book, [str(asked)], min_rating, facets=facets.value)
+        found = explain(
+            book,
+            board.columns[0],
+            first,
+            second,
+            threshold=min_rating or min(DEFAULT_MIN_RATING, book.grader.highest),
+            k=asked.cutoff or k,
+            facets=board.facets,
+            seed=seed,
+        )
+        shown = found.shortened(None if machine or not queries else queries)
+        ids = list(dict.fromkeys(change.query_id for change in shown.changes))
+        texts = said(shown.changes, opened.dossiers(**chosen, bank=bank, query_ids=ids))
+    width = None if machine else _WIDTH
+    several = {
+        "total": tables.total(found, board),
+        "queries": tables.by_query(shown, texts.queries, width),
+        "items": tables.by_item(shown, texts.quotes, width),
+    }
+    show_several(several, style.value)

@@ -1,0 +1,275 @@
+"""Agreement of labels: grader against judgments, grader against grader, person against grader.
+
+A rater gives every unit (a passage of a query) a label or none. Two raters are compared on the
+units that both have labelled, counted per query in one table [queries, labels, labels]; everything
+else, the papers' layouts included, is sums of it, so that the grades are passed over once.
+
+The layouts are those of S4: GRADED (each label), MERGE (5+4, 3-1, 0), LENIENT (1-5 against 0) and
+STRICT (4-5 against 0-3). Judgments are cut at the lowest one that counts as relevant; in MERGE the
+highest judgment stands apart too. The label of a passage is its best rating or its m-th best (the
+papers' "min answers").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.analyze.agreement import STATISTICS, Metric, alpha, coincidences, confusions
+from exampp.analyze.agreement_intervals import clustered
+from exampp.analyze.estimate import Estimate, undefined
+from exampp.errors import InputError
+from exampp.records.gradebook import MISSING
+
+Layout = Literal["GRADED", "MERGE", "LENIENT", "STRICT"]
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+Labels = NDArray[np.int32]
+
+SAME_IN_TWO = {"kappa_linear": "kappa", "kappa_quadratic": "kappa", "alpha_ordinal": "alpha"}
+"""With two categories there is one distance, and these are the same number."""
+
+KAPPAS = ("kappa", "kappa_linear", "kappa_quadratic")
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The labels a rater can give, ascending, and the cuts of the layouts.
+
+    A label belongs to the LENIENT, STRICT or best MERGE group from the cut on; MERGE has two cuts.
+    `named` is what the labels are called in sentences.
+    """
+
+    labels: tuple[int, ...]
+    lenient: int
+    strict: int
+    merge: tuple[int, int]
+    named: str = "labels"
+
+    def cuts(self, layout: Layout) -> tuple[int, ...]:
+        """Where a new group begins."""
+        return {
+            "GRADED": self.labels[1:],
+            "MERGE": self.merge,
+            "LENIENT": (self.lenient,),
+            "STRICT": (self.strict,),
+        }[layout]
+
+    def groups(self, layout: Layout) -> tuple[tuple[int, ...], ...]:
+        """The labels of each group, ascending; a group may be empty."""
+        place = np.digitize(self.labels, self.cuts(layout))
+        return tuple(
+            tuple(label for label, at in zip(self.labels, place, strict=True) if at == group)
+            for group in range(len(self.cuts(layout)) + 1)
+        )
+
+
+def rating_scale(lowest: int, highest: int, min_rating: int, named: str = "labels") -> Scale:
+    """The scale of ratings: LENIENT is all above the lowest, STRICT `min_rating` and above."""
+    strict = max(lowest + 1, min(min_rating, highest))
+    labels = tuple(range(lowest, highest + 1))
+    return Scale(labels, lowest + 1, strict, (lowest + 1, strict), named)
+
+
+def judgment_scale(judged: NDArray[np.generic], min_relevant: int) -> Scale:
+    """The scale of the judgments that occur, cut at the lowest relevant one."""
+    labels = tuple(np.unique(judged).tolist())
+    highest = max((*labels, min_relevant))
+    return Scale(labels, min_relevant, min_relevant, (min_relevant, highest), "judgments")
+
+
+@dataclass(frozen=True, slots=True)
+class Rater:
+    """Who rated, the labels of all units (MISSING where there is none), and their scale."""
+
+    name: str
+    labels: Labels
+    scale: Scale
+
+    @property
+    def all_labels(self) -> str:
+        """What its labels are called in sentences: labels of anna, judgments."""
+        named = self.scale.named
+        return named if self.name.endswith(named) else f"{named} of {self.name}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two raters: `tables` is queries x labels of `rater` x labels of `other`, ascending.
+
+    `at_least` tells which of a passage's ratings the label is (None: there is but one), `unit`
+    what was rated.
+    """
+
+    rater: Rater
+    other: Rater
+    at_least: int | None
+    tables: NDArray[np.int64]
+    unit: str = "passages"
+
+    def counts(self, layout: Layout) -> NDArray[np.int64]:
+        """The table of a layout, [labels, labels of the other]."""
+        total: NDArray[np.int64] = self._grouped(layout).sum(axis=0)
+        return total
+
+    @cached_property
+    def units(self) -> int:
+        """Units that both have labelled."""
+        return int(self.tables.sum())
+
+    @cached_property
+    def queries(self) -> int:
+        """Queries with such units."""
+        return int((self.tables.sum(axis=(1, 2)) > 0).sum())
+
+    def estimates(self, layout: Layout) -> Mapping[str, Estimate]:
+        """The statistics by name (see `analyze.agreement.STATISTICS`), or why there are none."""
+        tables = self._grouped(layout)
+        reason = self._why_none(layout)
+        if reason:
+            return dict.fromkeys(STATISTICS, undefined(reason))
+        constant = self._constant(layout)
+        found: dict[str, Estimate] = {}
+        for name, statistic in STATISTICS.items():
+            if constant and name in KAPPAS:
+                found[name] = undefined(constant)
+            elif tables.shape[1] == 2 and name in SAME_IN_TWO:
+                found[name] = found[SAME_IN_TWO[name]]
+            else:
+                found[name] = clustered(tables, statistic)
+        return found
+
+    def _grouped(self, layout: Layout) -> NDArray[np.int64]:
+        rows, columns = (
+            _membership(side.scale.labels, side.scale.groups(layout))
+            for side in (self.rater, self.other)
+        )
+        grouped: NDArray[np.int64] = rows @ self.tables @ columns.T
+        return grouped
+
+    def _why_none(self, layout: Layout) -> str:
+        """Why no statistic of a layout is defined; empty if they may be."""
+        if not self.units:
+            return self._nothing_in_common()
+        sides = (self.rater.scale, self.other.scale)
+        if layout == "GRADED" and sides[0].labels != sides[1].labels:
+            spans = [f"from {s.labels[0]} to {s.labels[-1]}" for s in sides]
+            return f"{sides[0].named} go {spans[0]}, {sides[1].named} {spans[1]}"
+        for scale in sides:
+            if layout == "MERGE" and scale.merge[0] >= scale.merge[1]:
+                return f"{scale.named} have no group between the lowest and the highest"
+        return ""
+
+    def _nothing_in_common(self) -> str:
+        for side in (self.rater, self.other):
+            if not (side.labels != MISSING).any():
+                return f"there are no {side.all_labels}"
+        return f"{self.rater.name} and {self.other.name} have no {self.unit} in common"
+
+    def _constant(self, layout: Layout) -> str:
+        """Which side is constant, so that a kappa is 0 whatever the other side does."""
+        counts = self.counts(layout)
+        for axis, side in ((1, self.rater), (0, self.other)):
+            (used,) = np.nonzero(counts.sum(axis=axis))
+            if len(used) == 1:
+                group = group_name(side.scale.groups(layout)[int(used[0])])
+                return f"all {side.all_labels} are {group}"
+        return ""
+
+
+def group_name(labels: Sequence[int]) -> str:
+    """A group as the papers write it: 4+5."""
+    return "+".join(map(str, labels)) or "none"
+
+
+def compare(
+    rater: Rater,
+    other: Rater,
+    query: NDArray[np.intp],
+    queries: int,
+    at_least: int | None = None,
+    unit: str = "passages",
+) -> Comparison:
+    """Compare two raters; `query` gives the number of the query of each unit, from 0."""
+    rater, other = _on_one_scale(rater, other), _on_one_scale(other, rater)
+    both = (rater.labels != MISSING) & (other.labels != MISSING)
+    tables = confusions(
+        query[both],
+        queries,
+        rater.labels[both],
+        other.labels[both],
+        rater.scale.labels,
+        other.scale.labels,
+    )
+    return Comparison(rater, other, at_least, tables, unit)
+
+
+def joint_alpha(
+    raters: Sequence[Rater], query: NDArray[np.intp], queries: int, layout: Layout
+) -> tuple[int, int, Mapping[str, Estimate]]:
+    """Krippendorff's alpha of all raters together: (units, queries, estimates).
+
+    Units are those with two or more labels, queries those with such units.
+
+    In GRADED all of them must rate on one scale.
+    """
+    scales = {rater.scale.labels for rater in raters}
+    groups = len(raters[0].scale.cuts(layout)) + 1
+    reason = ""
+    if layout == "GRADED" and len(scales) > 1:
+        reason = "the graders rate on different scales"
+    elif layout == "MERGE" and any(r.scale.merge[0] >= r.scale.merge[1] for r in raters):
+        reason = "a grader has no group between the lowest and the highest"
+    placed = np.array([_place(rater, layout) for rater in raters])
+    shared = (placed != MISSING).sum(axis=0) > 1
+    sizes = int(shared.sum()), len(np.unique(query[shared]))
+    if not reason and not shared.any():
+        reason = "no two of them have labelled a passage in common"
+    names = ("alpha", "alpha_ordinal")
+    if reason:
+        return *sizes, dict.fromkeys(names, undefined(reason))
+    tables = [coincidences(placed[:, query == q], range(groups)) for q in range(queries)]
+    metrics: tuple[Metric, ...] = ("nominal", "ordinal")
+    found = [clustered(tables, alpha(metric)) for metric in metrics]
+    return *sizes, dict(zip(names, found, strict=True))
+
+
+def check_layouts(layouts: Sequence[str]) -> tuple[Layout, ...]:
+    """The layouts of these names, in any case.
+
+    Raises:
+        InputError: There is no such layout.
+    """
+    found: list[Layout] = []
+    for name in layouts:
+        known = [layout for layout in LAYOUTS if layout == name.upper()]
+        if not known:
+            raise InputError(
+                f"there is no layout {name!r}", mend=f"Choose from {', '.join(LAYOUTS)}"
+            )
+        found += known
+    return tuple(dict.fromkeys(found))
+
+
+def _place(rater: Rater, layout: Layout) -> Labels:
+    placed: Labels = np.digitize(rater.labels, rater.scale.cuts(layout)).astype(np.int32)
+    placed[rater.labels == MISSING] = MISSING
+    return placed
+
+
+def _membership(labels: Sequence[int], groups: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    return np.array([[label in group for label in labels] for group in groups], np.int64)
+
+
+def _on_one_scale(rater: Rater, other: Rater) -> Rater:
+    """The rater with the other's labels, if those are its own and some that did not occur."""
+    mine, theirs = rater.scale.labels, other.scale.labels
+    if mine and theirs and mine[-1] == theirs[-1] and set(mine) < set(theirs):
+        cuts = rater.scale
+        scale = Scale(theirs, cuts.lenient, cuts.strict, cuts.merge, cuts.named)
+        return Rater(rater.name, rater.labels, scale)
+    return rater

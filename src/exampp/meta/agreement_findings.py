@@ -1,0 +1,158 @@
+"""All that is to be said of the agreement of some graders, with judgments and among themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from exampp.meta.agreement import (
+    LAYOUTS,
+    Comparison,
+    Layout,
+    check_layouts,
+    joint_alpha,
+)
+from exampp.meta.agreement_raters import (
+    DEFAULT_AT_LEAST,
+    Panel,
+    among_graders,
+    check_min_rating,
+    panel,
+    ways,
+    with_judgments,
+)
+from exampp.meta.agreement_tables import (
+    Block,
+    Joint,
+    by_pair,
+    confusion_table,
+    joint_table,
+    statistics_table,
+    tidy,
+    tidy_counts,
+)
+from exampp.records.gradebook import MISSING, Gradebook
+from exampp.report.table import Table
+
+Against = Literal["judgments", "graders", "people"]
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What `find` found, and what to know when reading it.
+
+    `judged` are graders against judgments, `mutual` graders against each other, `joint` all of them
+    together, `people` people against graders and against each other.
+    """
+
+    judged: tuple[Block, ...] = ()
+    mutual: tuple[Block, ...] = ()
+    joint: tuple[Joint, ...] = ()
+    people: tuple[Block, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def for_reading(self, *, mutual_counts: bool = False) -> dict[str, Table]:
+        """Confusion tables and statistics, pair by pair; `mutual_counts`: of graders too."""
+        tables: list[Table] = []
+        for of_pair in by_pair(self.judged):
+            tables += [*map(confusion_table, of_pair), statistics_table(of_pair)]
+        for of_pair in by_pair(self.mutual):
+            tables += map(confusion_table, of_pair if mutual_counts else ())
+            tables.append(statistics_table(of_pair))
+        tables += [joint_table(self.joint)] if self.joint else []
+        for of_pair in by_pair(self.people):
+            tables += [*map(confusion_table, of_pair), statistics_table(of_pair)]
+        last = tables.pop() if tables else Table.of(["label", "layout"], [], "Agreement")
+        tables.append(replace(last, notes=(*last.notes, *self.notes)))
+        return {str(number): table for number, table in enumerate(tables, 1)}
+
+    def for_machines(self) -> dict[str, Table]:
+        """All counts, and all statistics, one a row."""
+        both = (*self.judged, *self.mutual, *self.people)
+        return {"confusion": tidy_counts(both), "agreement": tidy(both, self.joint, self.notes)}
+
+
+def find(
+    books: Sequence[Gradebook],
+    *,
+    people: Sequence[Comparison] = (),
+    at_least: Sequence[int] = DEFAULT_AT_LEAST,
+    min_rating: int | None = None,
+    min_relevant: Sequence[int] = (),
+    layouts: Sequence[str] = LAYOUTS,
+    against: Against | None = None,
+) -> Findings:
+    """Agreement of graders with judgments and with each other, in one pass over their grades.
+
+    `people` are comparisons to stand beside them (see `agreement_people`). `at_least` says which of
+    a passage's ratings is its label (1: the best); `min_rating` is the lowest that is STRICT, by
+    default 4 or the highest of a shorter scale; `min_relevant` the lowest relevant judgment, by
+    default 2 or the highest there is. `against` leaves the rest out.
+
+    Raises:
+        InputError: There is no such layout, or a number is off the scale.
+    """
+    wanted = check_layouts(layouts)
+    check_min_rating(books, min_rating)
+    notes = list(dict.fromkeys(note for book in books for note in _book_notes(book)))
+    judged: tuple[Block, ...] = ()
+    mutual: tuple[Block, ...] = ()
+    joint: tuple[Joint, ...] = ()
+    if against in (None, "judgments"):
+        found = panel(books, at_least, judged=True)
+        cuts: Sequence[int | None] = tuple(dict.fromkeys(min_relevant)) or (None,)
+        if len(found.query):
+            compared = [c for cut in cuts for c in with_judgments(found, min_rating, cut)]
+            judged = blocks(compared, wanted)
+        notes += _left_out(found)
+    if against in (None, "graders") and len(books) > 1:
+        found = panel(books, at_least)
+        mutual = blocks(among_graders(found, min_rating), wanted)
+        joint = all_together(found, wanted, min_rating) if len(books) > 2 else ()
+    if against == "graders" and len(books) < 2:
+        notes.append("Agreement of graders is undefined, because there is only one grader.")
+    decided = blocks(people, wanted)
+    if against == "people" and not decided:
+        notes.append("Agreement with people is undefined, because nobody has decided a cell.")
+    return Findings(judged, mutual, joint, decided, tuple(notes))
+
+
+def blocks(comparisons: Iterable[Comparison], layouts: Sequence[Layout]) -> tuple[Block, ...]:
+    """Every comparison in every layout."""
+    return tuple(Block(c, layout, c.estimates(layout)) for c in comparisons for layout in layouts)
+
+
+def all_together(
+    found: Panel, layouts: Sequence[Layout], min_rating: int | None = None
+) -> tuple[Joint, ...]:
+    """All graders together, by each m-th best rating and in every layout."""
+    name = f"alpha of all {len(found.books)} graders"
+    return tuple(
+        Joint(name, at_least, layout, units, queries, estimates)
+        for m, at_least in ways(found, *found.books)
+        for raters in (found.raters(m, min_rating),)
+        for layout in layouts
+        for units, queries, estimates in (joint_alpha(raters, found.query, found.queries, layout),)
+    )
+
+
+def _book_notes(book: Gradebook) -> Iterator[str]:
+    if book.grader.is_draft:
+        yield "These are draft grades: good for trying things out, not for conclusions."
+    yield from book.notes
+
+
+def _left_out(found: Panel) -> Iterator[str]:
+    """Judged passages without a label of some grader; that nothing is judged at all."""
+    judged = found.judgments != MISSING
+    if not judged.any():
+        yield "Agreement with judgments is undefined, because there are no judgments."
+    labels = found.labels[found.at_least[0]]
+    for book, of_grader in zip(found.books, labels, strict=True):
+        without = int((judged & (of_grader == MISSING)).sum())
+        if without:
+            yield (
+                f"{without} of {int(judged.sum())} judged passages have no grade by "
+                f"{book.grader.name} and are left out."
+            )

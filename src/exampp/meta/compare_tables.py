@@ -1,0 +1,148 @@
+"""The difference of two systems as tables: in total, by query, by item."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from exampp.evaluate.leaderboard import Leaderboard
+from exampp.evaluate.tables import caption, heading
+from exampp.meta.compare import Change, Comparison, Quote
+from exampp.report.table import Column, Table, Value
+
+_P = Column("p", 5)
+_NOTHING = Quote("", "", "")
+
+
+def total(found: Comparison, board: Leaderboard) -> Table:
+    """One row: both means, the difference with its paired interval, p-value, queries won."""
+    pair = found.pair
+    difference = pair.difference
+    row: list[Value] = [
+        _name(found),
+        found.means[0].mean,
+        found.means[1].mean,
+        difference.value,
+        difference.low,
+        difference.high,
+        pair.p,
+        pair.effect.value,
+        pair.queries,
+        *_counts(found),
+    ]
+    columns: list[str | Column] = [
+        "measure",
+        found.first,
+        found.second,
+        "difference",
+        "95% low",
+        "high",
+        _P,
+        "d_z",
+        "queries",
+        "better",
+        "worse",
+        "equal",
+    ]
+    title = f"{found.second} compared with {found.first}, {caption(board)}"
+    return Table.of(columns, [row], title, [*board.notes, *_notes(found)])
+
+
+def by_query(found: Comparison, texts: Mapping[str, str], width: int | None = None) -> Table:
+    """A row a query, the largest difference first; texts of `width` characters at most."""
+    rows = [
+        [
+            query.query_id,
+            brief(texts.get(query.query_id, ""), width),
+            query.first,
+            query.second,
+            query.difference,
+            query.gained,
+            query.lost,
+        ]
+        for query in found.queries
+    ]
+    columns = ["query_id", "query", found.first, found.second, "difference", "gained", "lost"]
+    return Table.of(columns, rows, f"{_name(found)} by query, largest differences first")
+
+
+def by_item(found: Comparison, quotes: Mapping[Change, Quote], width: int | None = None) -> Table:
+    """A row an item gained or lost; texts of `width` characters at most, and then no item ids."""
+    rows = [_item_row(change, quotes.get(change), width) for change in found.changes]
+    columns = [
+        *("query_id", *(["item_id"] if width is None else []), "item", "change", "passage_id"),
+        *("rank", "rating", "other_best", "quote", "quoted"),
+    ]
+    title = f"Items that {found.second} gains or loses in its first {found.k} passages"
+    silent = sum(not quotes.get(change, _NOTHING).source for change in found.changes)
+    note = (
+        f"{silent} items have no quote: the text of the item or of the passage is not known, or "
+        "they have no word in common. A graded file knows items by their ids alone: name a bank."
+    )
+    return Table.of(
+        columns, rows, f"{title}, rated {found.threshold} or better", [note] if silent else []
+    )
+
+
+def _item_row(change: Change, quote: Quote | None, width: int | None) -> list[Value]:
+    quote = quote or _NOTHING
+    return [
+        change.query_id,
+        *([change.item_id] if width is None else []),
+        brief(quote.item or change.item_id, width),
+        change.move,
+        change.passage_id,
+        change.rank,
+        change.rating,
+        change.other_best,
+        brief(quote.text, width),
+        quote.source or None,
+    ]
+
+
+def brief(text: str, width: int | None) -> str:
+    """The text in one line, cut to a width if there is one."""
+    line = " ".join(text.split())
+    if width is None or len(line) <= width:
+        return line
+    return line[: width - 1].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def _name(found: Comparison) -> str:
+    return heading(str(found.column.measure), found.column.min_rating)
+
+
+def _counts(found: Comparison) -> tuple[Value, Value, Value]:
+    """Queries on which the second is better, worse, and as good."""
+    pair = found.pair
+    if pair.won is None or pair.lost is None:
+        return None, None, None
+    better, worse = round(pair.won * pair.queries), round(pair.lost * pair.queries)
+    return better, worse, pair.queries - better - worse
+
+
+def _notes(found: Comparison) -> Iterator[str]:
+    moves = [change.move for change in found.changes]
+    gained, lost = moves.count("gained"), moves.count("lost")
+    yield (
+        f"{found.second} covers {gained} items that {found.first} does not, and lacks {lost} that "
+        f"it covers, of {found.items} (first {found.k} passages, rated {found.threshold} or "
+        "better)."
+    )
+    pair = found.pair
+    exact = "all sign patterns" if pair.exact else "random sign patterns"
+    yield (
+        "The interval is that of the paired studentised bootstrap over queries, p that of the "
+        f"paired randomisation test ({exact}), two-sided."
+    )
+    uncounted = sum(query.difference is None for query in found.queries)
+    if uncounted:
+        yield f"{uncounted} queries do not count for both systems and are left out."
+    for what, reason in (
+        ("The difference", pair.difference.reason),
+        ("The interval of the difference", pair.difference.no_interval),
+        ("The effect size d_z", pair.effect.reason),
+    ):
+        if reason:
+            yield f"{what} is undefined: because {reason}."
+    if pair.p is None:
+        yield "p is undefined: because fewer than 2 queries count for both systems."

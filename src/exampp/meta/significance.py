@@ -1,0 +1,163 @@
+"""Which systems of a leaderboard differ: all pairs tested, and letters beside the means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.analyze.letters import letter_display
+from exampp.analyze.resampling import SAMPLES, bootstrap_means, draw_queries
+from exampp.analyze.significance import Pair, compare_pairs, enough_permutations
+from exampp.errors import InputError
+from exampp.evaluate.leaderboard import Column
+from exampp.evaluate.values import Mean
+
+Correction = Literal["holm", "bh", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How pairs are tested; `permutations` None: as many as the correction needs.
+
+    Raises:
+        InputError: A number makes no sense, or there is no such correction.
+    """
+
+    alpha: float = 0.05
+    correction: Correction = "holm"
+    permutations: int | None = None
+    samples: int = SAMPLES
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha < 1:
+            raise InputError(f"alpha must be between 0 and 1, not {self.alpha}")
+        if self.correction not in get_args(Correction):
+            raise InputError(
+                f"there is no correction {self.correction!r}",
+                mend=f"Choose from {', '.join(get_args(Correction))}",
+            )
+        for what, number in (("permutations", self.permutations), ("samples", self.samples)):
+            if number is not None and number < 1:
+                raise InputError(f"{what} must be 1 or more, not {number}")
+        if self.seed < 0:
+            raise InputError(f"the seed must be 0 or more, not {self.seed}")
+
+    def differs(self, pair: Pair) -> bool | None:
+        """Whether the two differ after the correction asked for; None where undefined."""
+        p = {"holm": pair.holm, "bh": pair.bh, "none": pair.p}[self.correction]
+        return None if p is None else p <= self.alpha
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRow:
+    """A system of the leaderboard; `low`, `high` bound its mean, `letters` its group.
+
+    Two systems share a letter exactly if they do not differ significantly. None: undefined.
+    """
+
+    system: str
+    mean: Mean
+    low: float | None
+    high: float | None
+    letters: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Significance:
+    """All pairs of systems under one measure and threshold.
+
+    `systems` go from best to worst; `pairs` number them in that order, the better one first.
+    `overlap` tells, aligned with `pairs`, whether mean +- standard error of the two overlap (None:
+    a standard error is undefined).
+    """
+
+    measure: str
+    min_rating: int | None
+    systems: tuple[SystemRow, ...]
+    pairs: tuple[Pair, ...]
+    overlap: tuple[bool | None, ...]
+    permutations: int
+    settings: Settings
+
+
+def significance(column: Column, systems: Sequence[str], settings: Settings) -> Significance:
+    """Test all pairs of systems; `systems` name the rows of the column's values."""
+    means = column.values.means()
+    order = np.array(_best_first(systems, means), np.intp)
+    values, counts = column.values.values[order], column.values.counts[order]
+    n = len(order)
+    permutations = settings.permutations or enough_permutations(n * (n - 1) // 2, settings.alpha)
+    pairs = compare_pairs(
+        values,
+        counts,
+        permutations=permutations,
+        samples=settings.samples,
+        level=1 - settings.alpha,
+        seed=settings.seed,
+    )
+    ordered = [means[i] for i in order]
+    rows = zip(
+        order.tolist(),
+        _bounds(values, counts, settings),
+        _letters(pairs, n, settings),
+        strict=True,
+    )
+    return Significance(
+        measure=str(column.measure),
+        min_rating=column.min_rating,
+        systems=tuple(SystemRow(systems[i], means[i], *bound, said) for i, bound, said in rows),
+        pairs=pairs,
+        overlap=tuple(bars_overlap(ordered[pair.first], ordered[pair.second]) for pair in pairs),
+        permutations=permutations,
+        settings=settings,
+    )
+
+
+def bars_overlap(one: Mean, other: Mean) -> bool | None:
+    """Whether mean +- standard error of two systems overlap or touch (the papers' own test)."""
+    if one.mean is None or other.mean is None or one.stderr is None or other.stderr is None:
+        return None
+    return abs(one.mean - other.mean) <= one.stderr + other.stderr + 1e-12
+
+
+def _best_first(systems: Sequence[str], means: Sequence[Mean]) -> list[int]:
+    def key(i: int) -> tuple[bool, float, str]:
+        mean = means[i].mean
+        return mean is None, -round(mean or 0.0, 10), systems[i]
+
+    return sorted(range(len(systems)), key=key)
+
+
+def _letters(pairs: Sequence[Pair], systems: int, settings: Settings) -> tuple[str | None, ...]:
+    """None for a system that is in no pair that could be tested, or if it takes too many."""
+    differs = np.zeros((systems, systems), np.bool_)
+    tested = np.zeros(systems, np.bool_)
+    for pair in pairs:
+        differ = settings.differs(pair)
+        tested[[pair.first, pair.second]] |= differ is not None
+        differs[pair.first, pair.second] = differs[pair.second, pair.first] = bool(differ)
+    shown: list[str | None] = [None] * systems
+    rows = np.flatnonzero(tested)
+    letters = letter_display(differs[np.ix_(rows, rows)]) or [None] * len(rows)
+    for row, of_row in zip(rows.tolist(), letters, strict=True):
+        shown[row] = of_row
+    return tuple(shown)
+
+
+def _bounds(
+    values: NDArray[np.float64], counts: NDArray[np.bool_], settings: Settings
+) -> list[tuple[float | None, float | None]]:
+    draws = draw_queries(values.shape[1], settings.samples, settings.seed)
+    found = bootstrap_means(values, counts, draws, 1 - settings.alpha)
+    use = found.defined & np.isfinite(found.half)
+    return [
+        (mean - half, mean + half) if usable else (None, None)
+        for mean, half, usable in zip(
+            found.mean.tolist(), found.half.tolist(), use.tolist(), strict=True
+        )
+    ]

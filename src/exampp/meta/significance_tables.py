@@ -1,0 +1,179 @@
+"""The tests of all pairs as tables: letters beside the leaderboard, and a row a pair."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from exampp.analyze.letters import MOST_GROUPS
+from exampp.analyze.significance import FEW_QUERIES
+from exampp.evaluate.leaderboard import Leaderboard
+from exampp.evaluate.tables import PROVENANCE, caption, heading
+from exampp.meta.significance import Correction, Significance
+from exampp.report.table import Column, Table, Value
+
+NAMES: Mapping[Correction, str] = {
+    "holm": "Holm's correction",
+    "bh": "the correction of Benjamini and Hochberg",
+    "none": "no correction",
+}
+
+
+def leaderboard_table(found: Significance, board: Leaderboard) -> Table:
+    """A row a system, best first: mean, standard error, interval, and letters."""
+    level = f"{1 - found.settings.alpha:.0%}"
+    name = heading(found.measure, found.min_rating)
+    rows = [
+        [row.system, row.mean.mean, row.mean.stderr, row.low, row.high, row.letters]
+        for row in found.systems
+    ]
+    columns = ["system", name, "\N{PLUS-MINUS SIGN}", f"{level} low", "high", "letters"]
+    return Table.of(columns, rows, caption(board), [*board.notes, *notes(found)])
+
+
+_P_VALUES = ("p", "p_holm", "p_bh", "p_bootstrap")
+PAIR_COLUMNS: tuple[str | Column, ...] = (
+    *("measure", "min_rating", "system", "other", "queries", "difference", "low", "high"),
+    *("won", "lost", "d_z", "g_z"),
+    *(Column(name, 5) for name in _P_VALUES),
+    *("exact", "differs", "bars_overlap"),
+)
+
+
+def pairs_table(several: Sequence[Significance], board: Leaderboard) -> Table:
+    """A row a pair, tidy: difference (system - other), interval, p-values, effect sizes."""
+    rows: list[list[Value]] = []
+    said: dict[str, None] = dict.fromkeys(board.notes)
+    for found in several:
+        rows += _pair_rows(found)
+        said |= dict.fromkeys(notes(found))
+    who: tuple[Value, ...] = (board.grader.name, board.bank, str(board.grader.is_draft).lower())
+    return Table.of(
+        [*PAIR_COLUMNS, *PROVENANCE], [[*row, *who] for row in rows], caption(board), list(said)
+    )
+
+
+def _pair_rows(found: Significance) -> Iterator[list[Value]]:
+    for pair, overlap in zip(found.pairs, found.overlap, strict=True):
+        yield [
+            found.measure,
+            found.min_rating,
+            found.systems[pair.first].system,
+            found.systems[pair.second].system,
+            pair.queries,
+            pair.difference.value,
+            pair.difference.low,
+            pair.difference.high,
+            pair.won,
+            pair.lost,
+            pair.effect.value,
+            pair.small_effect.value,
+            pair.p,
+            pair.holm,
+            pair.bh,
+            pair.p_bootstrap,
+            _yes(pair.exact if pair.p is not None else None),
+            _yes(found.settings.differs(pair)),
+            _yes(overlap),
+        ]
+
+
+def _yes(value: bool | None) -> str | None:
+    return None if value is None else "yes" if value else "no"
+
+
+def notes(found: Significance) -> tuple[str, ...]:
+    """What was tested, how many pairs can be told apart, and what is undefined and why."""
+    name = heading(found.measure, found.min_rating)
+    if len(found.systems) < 2:
+        how_many = "one system" if found.systems else "no system"
+        return (f"No pair of systems is compared under {name}: because there is {how_many}.",)
+    return (
+        *_distinguishable(found, name),
+        _method(found),
+        *_queries(found, name),
+        *_undefined(found, name),
+    )
+
+
+def _distinguishable(found: Significance, name: str) -> Iterator[str]:
+    tested = [pair for pair in found.pairs if pair.p is not None]
+    if not tested:
+        yield (
+            f"The letters and the share of distinguishable pairs of {name} are undefined: because "
+            "no pair can be tested."
+        )
+        return
+    if not any(row.letters for row in found.systems):
+        yield (
+            f"The letters of {name} are undefined: because they would name more than "
+            f"{MOST_GROUPS} groups of systems that do not differ."
+        )
+    alpha = found.settings.alpha
+    shares = [
+        (NAMES["holm"], sum(_at_most(pair.holm, alpha) for pair in tested)),
+        (NAMES["bh"], sum(_at_most(pair.bh, alpha) for pair in tested)),
+        (NAMES["none"], sum(_at_most(pair.p, alpha) for pair in tested)),
+    ]
+    counted = ", ".join(f"{n} ({n / len(tested):.1%}) with {how}" for how, n in shares)
+    known = [overlap for overlap in found.overlap if overlap is not None]
+    apart = sum(not overlap for overlap in known)
+    bars = f"; standard-error bars are apart in {apart} of {len(known)}" if known else ""
+    yield f"{name}: of {len(tested)} pairs differ at {alpha:g}: {counted}{bars}."
+
+
+def _at_most(p: float | None, alpha: float) -> bool:
+    return p is not None and p <= alpha
+
+
+def _method(found: Significance) -> str:
+    settings = found.settings
+    exact = sum(pair.exact for pair in found.pairs if pair.p is not None)
+    tested = sum(pair.p is not None for pair in found.pairs)
+    how = f"{found.permutations} random sign patterns, seed {settings.seed}"
+    if exact:
+        how = "all sign patterns" if exact == tested else f"{how}; all of them in {exact} pairs"
+    return (
+        f"Systems that share a letter do not differ at {settings.alpha:g}: two-sided paired "
+        f"randomisation test ({how}) with {NAMES[settings.correction]}. Intervals "
+        f"({1 - settings.alpha:.0%}) and p_bootstrap: studentised bootstrap over queries, "
+        f"{settings.samples} samples, not corrected."
+    )
+
+
+def _queries(found: Significance, name: str) -> Iterator[str]:
+    counted = {pair.queries for pair in found.pairs}
+    if len(counted) > 1:
+        yield (
+            f"{name}: not every query counts for every system. A pair is compared on the queries "
+            f"that count for both: {min(counted)} to {max(counted)} of them."
+        )
+    least = 1 / (found.permutations + 1) * len(found.pairs)
+    sampled = any(pair.p is not None and not pair.exact for pair in found.pairs)
+    if sampled and found.settings.correction == "holm" and least > found.settings.alpha:
+        yield (
+            f"{name}: {found.permutations} sign patterns are too few for {len(found.pairs)} pairs: "
+            f"the smallest p-value there can be is {least:.2g} after Holm's correction."
+        )
+
+
+def _undefined(found: Significance, name: str) -> Iterator[str]:
+    """One sentence a reason, however many pairs it concerns."""
+    reasons: dict[str, Counter[str]] = {}
+    for pair in found.pairs:
+        for what, reason in (
+            ("the difference", pair.difference.reason),
+            ("the interval of the difference", pair.difference.no_interval),
+            ("the effect size d_z", pair.effect.reason),
+            ("the effect size g_z", pair.small_effect.reason),
+            ("the p-value", FEW_QUERIES if pair.p is None else ""),
+        ):
+            if reason:
+                reasons.setdefault(reason, Counter())[what] += 1
+    for reason, counts in reasons.items():
+        pairs = max(counts.values())
+        whats = ", ".join(counts)
+        yield (
+            f"{name}: undefined for {pairs} of {len(found.pairs)} pairs are {whats}: "
+            f"because {reason}."
+        )
