@@ -62,6 +62,76 @@ def test_machines_get_full_precision() -> None:
     }
 
 
+MARKED = Table.of(
+    ["method", "min", Column("S", 2, "Cover"), Column("K", 2, "Cover"), Column("S", 2, "P@20")],
+    [["m_1", 1, 0.931, 0.8, 0.4], ["m_1", 2, 0.9, 0.7, None], ["m_2", 1, 0.45, 0.1, 0.6]],
+    marks={(0, 2): "best", (1, 2): "near", (2, 2): "weak", (1, 4): "noted"},
+    legend={"near": "within 0.05 of it"},
+    notes=["all scores are equal"],
+    grouped=True,
+)
+
+
+def test_marks_and_groups_in_text() -> None:
+    assert render(MARKED, "text") == (
+        "             -- Cover ---  P@20\n"
+        "method  min      S      K     S\n"
+        "------  ---  ------  ----  -----\n"
+        "m_1       1  *0.93*  0.80  0.40\n"
+        "          2   0.90*  0.70     -\u2020\n"
+        "m_2       1  (0.45)  0.10  0.60\n"
+        "* *x*: the best; x*: within 0.05 of it; (x): poor; x\u2020: see the notes\n"
+        "* all scores are equal\n"
+    )
+
+
+def test_marks_and_groups_in_markdown() -> None:
+    lines = render(MARKED, "markdown").splitlines()
+    assert lines[0] == "| method | min | Cover S | Cover K | P@20 S |"
+    assert lines[2:5] == [
+        "| m_1 | 1 | **0.93** | 0.80 | 0.40 |",
+        "|  | 2 | _0.90_ | 0.70 | -\u2020 |",
+        "| m_2 | 1 | (0.45) | 0.10 | 0.60 |",
+    ]
+    assert (
+        lines[6] == "- **x**: the best; _x_: within 0.05 of it; (x): poor; x\u2020: see the notes"
+    )
+
+
+def test_marks_and_groups_in_latex() -> None:
+    lines = render(MARKED, "latex").splitlines()
+    assert lines[0] == r"% needs \usepackage{booktabs,xcolor}"
+    start = lines.index(r"\toprule") + 1
+    assert lines[start : lines.index(r"\bottomrule")] == [
+        r"\multicolumn{2}{c}{} & \multicolumn{2}{c}{Cover} & \multicolumn{1}{c}{P@20} \\",
+        r"\cmidrule(lr){3-4} \cmidrule(lr){5-5}",
+        r"method & min & S & K & S \\",
+        r"\midrule",
+        r"m\_1 & 1 & \textbf{\textit{0.93}} & 0.80 & 0.40 \\",
+        r" & 2 & \textbf{0.90} & 0.70 & -$^{\dagger}$ \\",
+        r"\midrule",
+        r"m\_2 & 1 & \textcolor{gray}{0.45} & 0.10 & 0.60 \\",
+    ]
+
+
+def test_machines_get_values_and_marks_apart() -> None:
+    assert render(MARKED, "tsv").splitlines()[:2] == [
+        "method\tmin\tCover S\tCover K\tP@20 S",
+        "m_1\t1\t0.931\t0.8\t0.4",
+    ]
+    value = json.loads(render(MARKED, "json"))
+    assert value["rows"][1]["Cover S"] == 0.9
+    assert {"row": 1, "column": "Cover S", "mark": "near"} in value["marks"]
+    assert len(value["marks"]) == 4
+    assert value["legend"]["near"] == "within 0.05 of it"
+
+
+@pytest.mark.parametrize("marks", [{(0, 0): "shiny"}, {(1, 0): "best"}, {(0, -1): "best"}])
+def test_a_mark_that_no_style_would_show(marks: dict[tuple[int, int], str]) -> None:
+    with pytest.raises(ValueError, match="mark"):
+        Table.of(["x"], [[1]], marks=marks)
+
+
 def test_not_a_number_never_leaves() -> None:
     with pytest.raises(ValueError, match="never NaN"):
         render(Table.of(["x"], [[float("nan")]]), "json")

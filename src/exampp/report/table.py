@@ -1,4 +1,4 @@
-"""The one table type: made once, rendered as text, tsv, csv, json, markdown or latex.
+"""The one table type: made once, rendered as text, tsv, csv, json, markdown, latex or html.
 
 Values stay numbers until they are rendered. None is an undefined value: its reason belongs into
 the notes, and no renderer prints it as a number.
@@ -11,8 +11,9 @@ import io
 import json
 import math
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
 
 Value = str | int | float | None
 UNDEFINED = "-"
@@ -20,20 +21,65 @@ UNDEFINED = "-"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its heading, and how many decimals people see of its floats."""
+    """A column: its heading, and how many decimals people see of its floats.
+
+    Neighbours of the same `group` stand under one heading of that name.
+    """
 
     name: str
     decimals: int = 3
+    group: str = ""
+
+    @property
+    def heading(self) -> str:
+        """The name where there is only one line for it."""
+        return f"{self.group} {self.name}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A way to set a cell apart: what it means, and what surrounds it in each style."""
+
+    meaning: str
+    text: tuple[str, str]
+    markdown: tuple[str, str]
+    latex: tuple[str, str]
+
+
+MARKS: Mapping[str, Mark] = {
+    "best": Mark("the best", ("*", "*"), ("**", "**"), (r"\textbf{\textit{", "}}")),
+    "near": Mark("nearly as good", ("", "*"), ("_", "_"), (r"\textbf{", "}")),
+    "weak": Mark("poor", ("(", ")"), ("(", ")"), (r"\textcolor{gray}{", "}")),
+    "noted": Mark("see the notes", ("", "\u2020"), ("", "\u2020"), ("", r"$^{\dagger}$")),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of values under columns, with a caption above and notes below."""
+    """Rows of values under columns, with a caption above and notes below.
+
+    `marks` sets cells (row, column) apart, each by one of `MARKS`; `legend` says what a mark means
+    in this table, where that is more than its usual meaning. `grouped`: rows that share their
+    first value belong together, and people see it once.
+
+    Raises:
+        ValueError: There is no such mark, or no such cell.
+    """
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[Value, ...], ...]
     caption: str = ""
     notes: tuple[str, ...] = ()
+    marks: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    legend: Mapping[str, str] = field(default_factory=dict)
+    grouped: bool = False
+
+    def __post_init__(self) -> None:
+        for (row, column), mark in self.marks.items():
+            if mark not in MARKS:
+                raise ValueError(f"there is no mark {mark!r}, only {', '.join(MARKS)}")
+            if not (0 <= row < len(self.rows) and 0 <= column < len(self.columns)):
+                raise ValueError(f"the mark {mark!r} is at no cell: row {row}, column {column}")
 
     @classmethod
     def of(
@@ -42,20 +88,71 @@ class Table:
         rows: Sequence[Sequence[Value]],
         caption: str = "",
         notes: Sequence[str] = (),
+        *,
+        marks: Mapping[tuple[int, int], str] | None = None,
+        legend: Mapping[str, str] | None = None,
+        grouped: bool = False,
     ) -> Table:
         """A table from plain lists; a column may be given by its heading alone."""
         named = tuple(c if isinstance(c, Column) else Column(c) for c in columns)
         cleaned = tuple(_clean(note) for note in notes)
-        return cls(named, tuple(tuple(row) for row in rows), _clean(caption), cleaned)
+        body = tuple(tuple(row) for row in rows)
+        return cls(named, body, _clean(caption), cleaned, marks or {}, legend or {}, grouped)
+
+    def meanings(self) -> dict[str, str]:
+        """What the marks that occur mean, in the order of `MARKS`."""
+        used = set(self.marks.values())
+        return {
+            name: _clean(self.legend.get(name, mark.meaning))
+            for name, mark in MARKS.items()
+            if name in used
+        }
 
 
 def render(table: Table, style: str) -> str:
     """The table as text in one of `STYLES`, ending in a line end.
 
-    tsv and csv hold full precision and neither caption nor notes, json all of it; the styles for
-    people round to the columns' decimals.
+    tsv and csv hold full precision and neither caption, notes nor marks, json all of it; the
+    styles for people round to the columns' decimals.
     """
     return STYLES[style](table)
+
+
+# ---- what the styles for people share ----------------------------------------------------------
+
+
+def shown_cells(table: Table) -> list[list[str]]:
+    """The cells as people see them, before any style: rounded, without control characters."""
+    return [
+        [_shown(value, column.decimals) for value, column in zip(row, table.columns, strict=True)]
+        for row in table.rows
+    ]
+
+
+def is_numeric(table: Table) -> list[bool]:
+    """Per column, whether it holds numbers (to be aligned right)."""
+    return [
+        any(isinstance(row[i], int | float) for row in table.rows)
+        or all(row[i] is None or _leads_number(row[i]) for row in table.rows)
+        for i in range(len(table.columns))
+    ]
+
+
+def column_groups(table: Table) -> list[tuple[str, int]]:
+    """(heading, number of columns) of neighbours that share one; empty if none has one."""
+    if not any(column.group for column in table.columns):
+        return []
+    return [(name, len(list(of))) for name, of in groupby(c.group for c in table.columns)]
+
+
+def row_groups(table: Table) -> Iterator[range]:
+    """The rows that belong together."""
+    if not table.grouped:
+        yield range(len(table.rows))
+        return
+    for _, group in groupby(range(len(table.rows)), key=lambda row: table.rows[row][0]):
+        found = list(group)
+        yield range(found[0], found[-1] + 1)
 
 
 def _shown(value: Value, decimals: int) -> str:
@@ -71,25 +168,35 @@ def _clean(text: str) -> str:
     return "".join(c if unicodedata.category(c)[0] != "C" else "\ufffd" for c in text)
 
 
-def _cells(table: Table) -> list[list[str]]:
-    return [
-        [_shown(value, column.decimals) for value, column in zip(row, table.columns, strict=True)]
-        for row in table.rows
-    ]
-
-
-def _numeric(table: Table) -> list[bool]:
-    """Per column, whether it holds numbers (to be aligned right)."""
-    return [
-        any(isinstance(row[i], int | float) for row in table.rows)
-        or all(row[i] is None or _leads_number(row[i]) for row in table.rows)
-        for i in range(len(table.columns))
-    ]
-
-
 def _leads_number(value: Value) -> bool:
-    head = str(value).partition(" ")[0]
-    return head == UNDEFINED or head.replace(".", "", 1).isdigit()
+    head = str(value).partition(" ")[0].removeprefix("-")
+    return head == "" or head.replace(".", "", 1).isdigit()
+
+
+def _around(table: Table, place: tuple[int, int], style: str) -> tuple[str, str]:
+    mark = table.marks.get(place)
+    return getattr(MARKS[mark], style) if mark else ("", "")
+
+
+def _notes(table: Table, style: str, escape: Callable[[str], str] = str) -> list[str]:
+    """The legend, where there are marks, and the notes."""
+    parts = []
+    for name, meaning in table.meanings().items():
+        before, after = getattr(MARKS[name], style)
+        parts.append(f"{before}x{after}: {escape(meaning)}")
+    return ["; ".join(parts)] * bool(parts) + [escape(note) for note in table.notes]
+
+
+def _once(table: Table, cells: list[list[str]]) -> list[list[str]]:
+    """The cells with the name of a group of rows in the first of them alone."""
+    firsts = {group.start for group in row_groups(table)} if table.grouped else None
+    return [
+        line if firsts is None or row in firsts else ["", *line[1:]]
+        for row, line in enumerate(cells)
+    ]
+
+
+# ---- text --------------------------------------------------------------------------------------
 
 
 def _width(text: str) -> int:
@@ -98,10 +205,11 @@ def _width(text: str) -> int:
 
 
 def _text(table: Table) -> str:
-    head = [column.name for column in table.columns]
-    lines = [head, *_cells(table)]
-    widths = [max(_width(line[i]) for line in lines) for i in range(len(head))]
-    right = _numeric(table)
+    right = is_numeric(table)
+    columns = [_text_column(table, index) for index in range(len(table.columns))]
+    groups = column_groups(table)
+    widths = [max(map(_width, cells)) for cells in columns]
+    _widen(widths, groups)
 
     def aligned(cells: Sequence[str]) -> str:
         padded = []
@@ -110,25 +218,73 @@ def _text(table: Table) -> str:
             padded.append(space + cell if is_right else cell + space)
         return "  ".join(padded).rstrip()
 
+    lines = list(zip(*columns, strict=True)) if columns else [()]
     parts = [table.caption] if table.caption else []
-    parts += [aligned(head), "  ".join("-" * width for width in widths)]
+    parts += [_group_line(widths, groups)] if groups else []
+    parts += [aligned(lines[0]), "  ".join("-" * width for width in widths)]
     parts += [aligned(line) for line in lines[1:]]
-    parts += [f"* {note}" for note in table.notes]
+    parts += [f"* {note}" for note in _notes(table, "text")]
     return "\n".join(parts) + "\n"
+
+
+def _text_column(table: Table, index: int) -> list[str]:
+    """Heading and cells; marks stand outside the columns of the digits."""
+    cells = [line[index] for line in _once(table, shown_cells(table))]
+    around = [_around(table, (row, index), "text") for row in range(len(cells))]
+    left = max((len(before) for before, _ in around), default=0)
+    right = max((len(after) for _, after in around), default=0)
+    head = table.columns[index].name + " " * right
+    marked = zip(around, cells, strict=True)
+    return [head, *(b.rjust(left) + cell + a.ljust(right) for (b, a), cell in marked)]
+
+
+def _widen(widths: list[int], groups: list[tuple[str, int]]) -> None:
+    """Widen the last column of a group whose heading needs more room."""
+    end = 0
+    for name, size in groups:
+        end += size
+        room = sum(widths[end - size : end]) + 2 * (size - 1)
+        widths[end - 1] += max(0, _width(name) - room)
+
+
+def _group_line(widths: list[int], groups: list[tuple[str, int]]) -> str:
+    parts, start = [], 0
+    for name, size in groups:
+        room = sum(widths[start : start + size]) + 2 * (size - 1)
+        space = room - _width(name)
+        fill = "-" if name and space > 2 else " "
+        label = f" {name} " if name and space > 2 else name
+        left = (room - _width(label)) // 2
+        parts.append(fill * left + label + fill * (room - _width(label) - left))
+        start += size
+    return "  ".join(parts).rstrip()
+
+
+# ---- markdown and latex ------------------------------------------------------------------------
 
 
 def _markdown(table: Table) -> str:
-    def line(cells: Sequence[str]) -> str:
-        escaped = (cell.replace("\\", "\\\\").replace("|", "\\|") for cell in cells)
-        return "| " + " | ".join(escaped) + " |"
+    def escape(text: str) -> str:
+        return text.replace("\\", "\\\\").replace("|", "\\|")
 
-    rule = ["---:" if right else "---" for right in _numeric(table)]
+    def line(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(cells) + " |"
+
+    rule = ["---:" if right else "---" for right in is_numeric(table)]
     parts = [f"**{table.caption}**\n"] if table.caption else []
-    parts += [line([c.name for c in table.columns]), "|" + "|".join(rule) + "|"]
-    parts += [line(cells) for cells in _cells(table)]
-    if table.notes:
-        parts += ["", *(f"- {note}" for note in table.notes)]
+    parts += [line([escape(c.heading) for c in table.columns]), "|" + "|".join(rule) + "|"]
+    parts += [line(cells) for cells in _dressed(table, "markdown", escape)]
+    if notes := _notes(table, "markdown"):
+        parts += ["", *(f"- {note}" for note in notes)]
     return "\n".join(parts) + "\n"
+
+
+def _dressed(table: Table, style: str, escape: Callable[[str], str]) -> list[list[str]]:
+    found = []
+    for row, line in enumerate(_once(table, shown_cells(table))):
+        around = (_around(table, (row, index), style) for index in range(len(line)))
+        found.append([b + escape(cell) + a for (b, a), cell in zip(around, line, strict=True)])
+    return found
 
 
 _LATEX = {
@@ -156,24 +312,45 @@ def latex_escape(text: str) -> str:
 
 def _latex(table: Table) -> str:
     def line(cells: Sequence[str]) -> str:
-        return " & ".join(latex_escape(cell) for cell in cells) + r" \\"
+        return " & ".join(cells) + r" \\"
 
-    layout = "".join("r" if right else "l" for right in _numeric(table))
+    layout = "".join("r" if right else "l" for right in is_numeric(table))
+    packages = "booktabs" + ",xcolor" * ("weak" in table.marks.values())
+    dressed = _dressed(table, "latex", latex_escape)
+    body: list[str] = []
+    for group in row_groups(table):
+        body += [r"\midrule"] * bool(body) + [line(dressed[row]) for row in group]
     parts = [
+        rf"% needs \usepackage{{{packages}}}",
         r"\begin{table}",
         r"\centering",
         *([rf"\caption{{{latex_escape(table.caption)}}}"] if table.caption else []),
         rf"\begin{{tabular}}{{{layout}}}",
         r"\toprule",
-        line([column.name for column in table.columns]),
+        *_latex_groups(column_groups(table)),
+        line([latex_escape(column.name) for column in table.columns]),
         r"\midrule",
-        *(line(cells) for cells in _cells(table)),
+        *body,
         r"\bottomrule",
         r"\end{tabular}",
-        *(rf"\par\footnotesize {latex_escape(note)}" for note in table.notes),
+        *(rf"\par\footnotesize {note}" for note in _notes(table, "latex", latex_escape)),
         r"\end{table}",
     ]
     return "\n".join(parts) + "\n"
+
+
+def _latex_groups(groups: list[tuple[str, int]]) -> list[str]:
+    if not groups:
+        return []
+    heads, rules, start = [], [], 1
+    for name, size in groups:
+        heads.append(rf"\multicolumn{{{size}}}{{c}}{{{latex_escape(name)}}}")
+        rules += [rf"\cmidrule(lr){{{start}-{start + size - 1}}}"] * bool(name)
+        start += size
+    return [" & ".join(heads) + r" \\", " ".join(rules)]
+
+
+# ---- machines ----------------------------------------------------------------------------------
 
 
 def _separated(table: Table, delimiter: str) -> str:
@@ -183,16 +360,22 @@ def _separated(table: Table, delimiter: str) -> str:
         csv.writer(stream, delimiter=delimiter, lineterminator="\r\n").writerow(cells)
         return stream.getvalue()[:-2] + "\n"
 
-    return "".join(map(line, ([column.name for column in table.columns], *table.rows)))
+    return "".join(map(line, ([column.heading for column in table.columns], *table.rows)))
 
 
 def _json(table: Table) -> str:
-    names = [column.name for column in table.columns]
-    value = {
+    names = [column.heading for column in table.columns]
+    value: dict[str, object] = {
         "caption": table.caption,
         "rows": [dict(zip(names, map(_finite, row), strict=True)) for row in table.rows],
         "notes": list(table.notes),
     }
+    if table.marks:
+        value["marks"] = [
+            {"row": row, "column": names[column], "mark": mark}
+            for (row, column), mark in sorted(table.marks.items())
+        ]
+        value["legend"] = table.meanings()
     return json.dumps(value, ensure_ascii=False, indent=1) + "\n"
 
 
@@ -202,6 +385,13 @@ def _finite(value: Value) -> Value:
     return value
 
 
+def _html(table: Table) -> str:
+    # that module needs this one
+    from exampp.report.html import table_html
+
+    return table_html(table)
+
+
 STYLES: Mapping[str, Callable[[Table], str]] = {
     "text": _text,
     "tsv": lambda table: _separated(table, "\t"),
@@ -209,4 +399,5 @@ STYLES: Mapping[str, Callable[[Table], str]] = {
     "json": _json,
     "markdown": _markdown,
     "latex": _latex,
+    "html": _html,
 }

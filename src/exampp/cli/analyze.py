@@ -1,0 +1,12 @@
+"""`exampp analyze`: how far a leaderboard can be trusted."""
+
+from __future__ import annotations
+
+import typer
+
+from exampp.cli import analyze_agreement, analyze_correlation, analyze_significance
+
+app = typer.Typer(help="How far the leaderboard can be trusted.", no_args_is_help=True)
+app.command("correlation")(analyze_correlation.correlation)
+app.command("agreement")(analyze_agreement.agreement)
+app.command("significance")(analyze_significance.significance)

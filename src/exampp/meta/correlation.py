@@ -1,0 +1,206 @@
+"""How well methods rank systems as official leaderboards do: all thresholds, measures, statistics.
+
+Only systems with a score and an official rank are compared; the notes list the others. Official
+ranks may be tied or fractional, and scores that differ by no more than rounding are tied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.analyze.correlation_interval import (
+    FEWEST_QUERIES,
+    FEWEST_SYSTEMS,
+    expected_scores,
+    interval,
+)
+from exampp.analyze.estimate import Estimate, undefined
+from exampp.analyze.rank_correlation import one_row, settle_ties
+from exampp.analyze.rank_statistics import DEFAULT_STATISTICS, RankStatistic, rank_statistic
+from exampp.analyze.resampling import LEVEL, SAMPLES, draw_queries, resampled_means
+from exampp.errors import InputError
+from exampp.meta.methods import Method, Scoring
+
+Floats = NDArray[np.float64]
+Ranks = Mapping[str, float]
+
+ONLY_TOTALS = "only the totals of its systems are known"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One method at one threshold under one measure and statistic, against one leaderboard."""
+
+    method: str
+    official: str
+    measure: str
+    min_rating: int | None
+    statistic: str
+    estimate: Estimate
+    systems: int
+    queries: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class MethodComparison:
+    """What `compare_methods` found: official by official, then in the order of the methods.
+
+    `samples` is 0 where no intervals were asked for; `notes` go with an official leaderboard, or
+    with "" for all of them.
+    """
+
+    found: tuple[Found, ...]
+    methods: tuple[str, ...]
+    officials: tuple[str, ...]
+    statistics: tuple[RankStatistic, ...]
+    level: float
+    samples: int
+    notes: Mapping[str, tuple[str, ...]]
+
+
+def compare_methods(
+    methods: Sequence[Method],
+    officials: Mapping[str, Ranks],
+    statistics: Sequence[str] = DEFAULT_STATISTICS,
+    *,
+    samples: int = SAMPLES,
+    level: float = LEVEL,
+    seed: int = 0,
+) -> MethodComparison:
+    """Correlate every scoring of every method with every official leaderboard (rank 1 is best).
+
+    The intervals, over queries, are of the correlation that the expected scores of the systems
+    have (see `analyze.correlation_interval`); with 0 samples there are none.
+
+    Raises:
+        InputError: There is no such statistic, two methods have one name, or nothing to compare.
+    """
+    asked = tuple(dict.fromkeys(statistics))
+    wanted = tuple(rank_statistic(one) for one in asked)
+    names = [method.name for method in methods]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"two methods are called {twice}", mend="Give them different names")
+    if not methods or not officials:
+        raise InputError("there is nothing to compare", mend="Give an official leaderboard")
+    bootstrap = _Bootstrap(wanted, samples, level, seed)
+    found: list[Found] = []
+    notes = {"": tuple(f"{method.name}: {note}" for method in methods for note in method.notes)}
+    for official, ranks in officials.items():
+        for method in methods:
+            for scoring in method.scorings:
+                found += bootstrap.compare(method.name, scoring, official, ranks)
+        notes[official] = tuple(_official_notes(methods, ranks))
+    return MethodComparison(
+        tuple(found), tuple(names), tuple(officials), wanted, level, samples, notes
+    )
+
+
+class _Bootstrap:
+    """Compares scorings; the draws of queries are made once for each number of queries."""
+
+    def __init__(
+        self, statistics: Sequence[RankStatistic], samples: int, level: float, seed: int
+    ) -> None:
+        self.statistics = statistics
+        self.samples, self.level, self.seed = samples, level, seed
+        self._draws: dict[int, Floats] = {}
+
+    def compare(self, method: str, scoring: Scoring, official: str, ranks: Ranks) -> list[Found]:
+        both = [system for system in scoring.scores if system in ranks]
+        scores = settle_ties([[scoring.scores[system] for system in both]])[0]
+        better = -np.array([ranks[system] for system in both], np.float64)
+        drawn = self._drawn(scoring, both, scores, better)
+        queries = None if scoring.values is None else scoring.values.values.shape[1]
+        return [
+            Found(
+                method=method,
+                official=official,
+                measure=scoring.measure,
+                min_rating=scoring.min_rating,
+                statistic=statistic.name,
+                estimate=self._estimate(statistic, scores, better, drawn),
+                systems=len(both),
+                queries=queries,
+            )
+            for statistic in self.statistics
+        ]
+
+    def _estimate(
+        self, statistic: RankStatistic, scores: Floats, better: Floats, drawn: Floats | str
+    ) -> Estimate:
+        value = one_row(lambda x, y: statistic.rows(np.asarray(x), np.asarray(y)), scores, better)
+        if value.value is None:
+            return undefined(_why(value.reason, scores, better))
+        if isinstance(drawn, str):
+            return Estimate(value.value, no_interval=drawn)
+        bounds = interval(statistic.rows(drawn, better), self.level)
+        if bounds is None:
+            return Estimate(value.value, no_interval="it is undefined in some resamples")
+        return Estimate(value.value, *bounds)
+
+    def _drawn(
+        self, scoring: Scoring, both: Sequence[str], scores: Floats, better: Floats
+    ) -> Floats | str:
+        """Draws of the expected scores, or why there are none."""
+        if not self.samples:
+            return "none was asked for"
+        if scoring.values is None:
+            return ONLY_TOTALS
+        queries = scoring.values.values.shape[1]
+        if len(both) < FEWEST_SYSTEMS:
+            return f"there are fewer than {FEWEST_SYSTEMS} systems ({len(both)})"
+        if queries < FEWEST_QUERIES:
+            return f"there are fewer than {FEWEST_QUERIES} queries ({queries})"
+        place = {system: index for index, system in enumerate(scoring.systems)}
+        rows = [place[system] for system in both]
+        if queries not in self._draws:
+            self._draws[queries] = draw_queries(queries, self.samples, self.seed)
+        means, defined = resampled_means(
+            scoring.values.values[rows], scoring.values.counts[rows], self._draws[queries]
+        )
+        whole = defined.all(axis=1)
+        if not whole.any():
+            return "no resample has a query that counts for every system"
+        return expected_scores(scores, means[whole], better, queries, self.seed)
+
+
+def _why(reason: str, scores: Floats, better: Floats) -> str:
+    """Which side it is that has all values equal."""
+    if len(scores) < 2:
+        return f"because fewer than 2 systems are in both leaderboards ({len(scores)})"
+    if np.all(scores == scores[0]):
+        return "because all systems have the same score"
+    if np.all(better == better[0]):
+        return "because all systems have the same official rank"
+    if reason.startswith("all values of one side"):
+        return "because the officially best systems are all tied on one side"
+    return f"because {reason}"
+
+
+def _official_notes(methods: Sequence[Method], ranks: Ranks) -> Iterator[str]:
+    """Who is missing on either side, and which official ranks are shared."""
+    known = {method.name: _systems(method) for method in methods}
+    for what, missing in (
+        ("not in the official leaderboard", {m: known[m] - set(ranks) for m in known}),
+        ("only in the official leaderboard", {m: set(ranks) - known[m] for m in known}),
+    ):
+        by_systems: dict[tuple[str, ...], list[str]] = {}
+        for method, systems in missing.items():
+            if systems:
+                by_systems.setdefault(tuple(sorted(systems)), []).append(method)
+        for left_out, of in by_systems.items():
+            where = "" if len(of) == len(methods) else f" ({', '.join(of)})"
+            yield f"{what}, left out: {', '.join(left_out)}{where}"
+    compared = [rank for system, rank in ranks.items() if any(system in k for k in known.values())]
+    tied = len(compared) - sum(compared.count(rank) == 1 for rank in set(compared))
+    if tied:
+        yield f"{tied} systems share their official rank with others; they stay tied"
+
+
+def _systems(method: Method) -> set[str]:
+    return {system for scoring in method.scorings for system in scoring.scores}

@@ -1,0 +1,284 @@
+"""Methods against official leaderboards: the values, the intervals, the marks, the reasons."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from gradebooks import dl19, expected, make_book, make_query, make_ranking, official_ranks
+from scipy import stats
+
+from exampp.analyze.correlation_interval import expected_scores
+from exampp.analyze.rank_correlation import kendall_rows, settle_ties
+from exampp.errors import InputError
+from exampp.evaluate.measure import parse_measure
+from exampp.evaluate.values import Values
+from exampp.meta.correlation import Found, MethodComparison, compare_methods
+from exampp.meta.correlation_tables import tidy, wide
+from exampp.meta.methods import Method, Scoring, graded_method, listed_method, qrels_method
+from exampp.records import Judgment
+from exampp.report.table import STYLES, render
+
+SYSTEMS = "abcdefgh"
+OFFICIAL = {system: float(rank) for rank, system in enumerate(SYSTEMS, 1)}
+EVERY = ("spearman", "kendall", "tau_ap", "rbo", "kendall@3")
+
+
+def scoring(rows: Any, systems: Sequence[str] = SYSTEMS, measure: str = "M") -> Scoring:
+    values = np.array(rows, float)
+    means = dict(zip(systems, values.mean(axis=1).tolist(), strict=True))
+    counts = np.ones(values.shape, np.bool_)
+    return Scoring(measure, None, means, tuple(systems), Values(values, counts))
+
+
+def noisy(queries: int = 30, seed: int = 0) -> Any:
+    random = np.random.default_rng(seed)
+    return np.arange(8)[::-1, None] / 4 + random.standard_normal((8, queries))
+
+
+def by_key(comparison: MethodComparison) -> Mapping[tuple[str, int | None, str], Found]:
+    return {(one.measure, one.min_rating, one.statistic): one for one in comparison.found}
+
+
+def test_dl19_against_values_computed_elsewhere() -> None:
+    measures = ("Cover@20", "nCover@20", "AP", "P@20", "Rprec", "RR", "nDCG@10", "nDCG@20")
+    method = graded_method(dl19(), measures)
+    found = by_key(compare_methods([method], {"official": official_ranks()}, samples=0))
+    covers, others = expected("cover.json"), expected("qrels-measures.json")
+    checked = 0
+    for threshold in range(1, 6):
+        wanted = {
+            "Cover@20": covers[str(threshold)]["correlation_cover"],
+            "nCover@20": covers[str(threshold)]["correlation_n_cover"],
+        }
+        for text, value in others[str(threshold)]["correlation"].items():
+            wanted[str(replace(parse_measure(text), params=()))] = value
+        for measure, value in wanted.items():
+            level = None if measure.startswith("nDCG") else threshold
+            mine = found[measure, level, "spearman"], found[measure, level, "kendall"]
+            assert mine[0].systems == mine[1].systems == value["systems"] == 36
+            pairs = ((mine[0], "spearman"), (mine[1], "kendall_tau_b"))
+            same = [one.estimate.value == pytest.approx(value[k], abs=1e-9) for one, k in pairs]
+            checked += int(all(same))
+    # the other nine rank the last digits of scores that are tied (test_evaluate_dl19)
+    assert checked == 40 - 9
+
+
+def test_statistics_equal_scipy() -> None:
+    values = np.round(noisy(), 1)
+    official = {**OFFICIAL, "c": 2.5, "b": 2.5}
+    found = by_key(compare_methods([Method("m", (scoring(values),))], {"o": official}, EVERY))
+    x = settle_ties(values.mean(axis=1)[None])[0]
+    y = [-official[system] for system in SYSTEMS]
+    rho, tau = stats.spearmanr(x, y).statistic, stats.kendalltau(x, y).statistic
+    assert found["M", None, "spearman"].estimate.value == pytest.approx(rho, abs=1e-9)
+    assert found["M", None, "kendall"].estimate.value == pytest.approx(tau, abs=1e-9)
+    top = stats.kendalltau(x[:3], y[:3]).statistic
+    assert found["M", None, "kendall@3"].estimate.value == pytest.approx(top, abs=1e-9)
+
+
+def test_intervals_hold_the_correlation_of_the_expected_scores() -> None:
+    """Of 60 samples about 57 should; the plain percentile interval holds it in under 30."""
+    random = np.random.default_rng(5)
+    held, plain = 0, 0
+    for _ in range(60):
+        true = random.standard_normal(20)
+        official = true + 0.5 * random.standard_normal(20)
+        values = true[:, None] + 3 * random.standard_normal((20, 30))
+        names = [f"s{i}" for i in range(20)]
+        ranks = dict(zip(names, stats.rankdata(-official).tolist(), strict=True))
+        method = Method("m", (scoring(values, names),))
+        one = compare_methods([method], {"o": ranks}, ["kendall"], samples=300).found[0].estimate
+        wanted = stats.kendalltau(true, official).statistic
+        assert one.low is not None
+        assert one.high is not None
+        held += int(one.low <= wanted <= one.high)
+        resampled = values[:, random.integers(0, 30, (300, 30))].mean(axis=2)
+        low, high = np.quantile(kendall_rows(resampled.T, official).values, [0.025, 0.975])
+        plain += int(low <= wanted <= high)
+    assert held >= 53
+    assert plain < 40
+
+
+def test_expected_scores_shrink_to_what_the_noise_leaves() -> None:
+    """Without noise the draws are the scores; where noise explains all, the official order."""
+    random = np.random.default_rng(0)
+    scores, official = random.standard_normal(30), random.standard_normal(30)
+    still = expected_scores(scores, np.tile(scores, (50, 1)), official, 20)
+    assert still == pytest.approx(np.tile(scores, (50, 1)))
+    line = 2.0 * official
+    resampled = line + 5 * random.standard_normal((400, 30))
+    drawn = expected_scores(line + 0.01 * random.standard_normal(30), resampled, official, 20)
+    assert (drawn - line).std() < 5 / 2
+
+
+def test_who_is_missing_and_what_is_tied_is_said() -> None:
+    official = {**dict(zip("abcde", (1.0, 2.5, 2.5, 4.0, 5.0), strict=True)), "z": 6.0}
+    comparison = compare_methods([Method("m", (scoring(noisy()),))], {"o": official})
+    assert comparison.found[0].systems == 5
+    assert comparison.notes["o"] == (
+        "not in the official leaderboard, left out: f, g, h",
+        "only in the official leaderboard, left out: z",
+        "2 systems share their official rank with others; they stay tied",
+    )
+
+
+DEGENERATE = {
+    "one system": (scoring(noisy()[:1], "a"), "fewer than 2 systems are in both leaderboards (1)"),
+    "strangers": (scoring(noisy()[:3], "xyz"), "fewer than 2 systems are in both leaderboards (0)"),
+    "all equal": (scoring(np.ones((8, 9))), "all systems have the same score"),
+    "no queries": (
+        Scoring("M", None, {}, tuple(SYSTEMS), Values(np.zeros((8, 0)), np.zeros((8, 0), bool))),
+        "fewer than 2 systems are in both leaderboards (0)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_undefined_is_said_with_its_reason(name: str) -> None:
+    one, reason = DEGENERATE[name]
+    comparison = compare_methods([Method(name, (one,))], {"o": OFFICIAL}, EVERY)
+    assert {found.estimate.value for found in comparison.found} == {None}
+    assert {found.estimate.reason for found in comparison.found} == {f"because {reason}"}
+    table = wide(comparison, "o")
+    assert set(table.marks.values()) == {"noted"}
+    assert f"undefined, because {reason}: M of {name}" in table.notes
+    for style in STYLES:
+        assert "nan" not in render(table, style).lower().replace("unan", "")
+        render(tidy(comparison), style)
+
+
+def test_official_ranks_all_tied() -> None:
+    tied = dict.fromkeys(SYSTEMS, 4.5)
+    found = compare_methods([Method("m", (scoring(noisy()),))], {"o": tied}, EVERY).found
+    assert {one.estimate.reason for one in found} == {
+        "because all systems have the same official rank"
+    }
+    top = {**OFFICIAL, "a": 1.5, "b": 1.5}
+    found = compare_methods([Method("m", (scoring(noisy()),))], {"o": top}, ["kendall@2"]).found
+    assert "tied on one side" in found[0].estimate.reason
+
+
+def test_a_value_without_an_interval() -> None:
+    methods = [
+        Method("one query", (scoring(noisy(1)),)),
+        Method("three systems", (scoring(noisy()[:3], "abc"),)),
+        listed_method("listed", {**OFFICIAL, "a": 2.0, "b": 1.0}),
+    ]
+    found = compare_methods(methods, {"o": OFFICIAL}, ["kendall"]).found
+    assert all(one.estimate.value is not None and one.estimate.low is None for one in found)
+    assert [one.estimate.no_interval for one in found] == [
+        "there are fewer than 2 queries (1)",
+        "there are fewer than 4 systems (3)",
+        "only the totals of its systems are known",
+    ]
+    # one of 28 pairs is swapped
+    assert found[2].estimate.value == pytest.approx(26 / 28)
+
+
+def test_marks_of_the_papers() -> None:
+    def listed(name: str, order: str) -> Method:
+        return listed_method(name, {system: rank for rank, system in enumerate(order, 1)})
+
+    methods = [
+        listed("best", "abcdefgh"),
+        listed("near", "abcdefhg"),
+        listed("fair", "bacdhgfe"),
+        listed("poor", "hgfedcba"),
+    ]
+    table = wide(compare_methods(methods, {"o": OFFICIAL}, ["spearman"]), "o")
+    assert [row[2] for row in table.rows] == pytest.approx(
+        [1, 1 - 12 / 504, 1 - 6 * (2 + 20) / 504, -1]
+    )
+    assert table.marks == {(0, 2): "best", (1, 2): "near", (3, 2): "weak"}
+    assert [row[:2] for row in table.rows] == [(method.name, "any") for method in methods]
+
+
+def test_layout_of_methods_thresholds_and_measures() -> None:
+    method = graded_method(dl19(), ["Cover@20", "nDCG@20"], [4, 5])
+    other = replace(method, name="again")
+    comparison = compare_methods([method, other], {"o": official_ranks()}, samples=50)
+    table = wide(comparison, "o")
+    assert [column.heading for column in table.columns] == [
+        "method",
+        "min rating",
+        "Cover@20 S",
+        "Cover@20 K",
+        "nDCG@20 S",
+        "nDCG@20 K",
+    ]
+    assert [row[1] for row in table.rows] == [4, 5, "any"] * 2
+    assert table.rows[0][4:] == table.rows[2][2:4] == ("", "")
+    assert str(table.rows[0][2]).startswith("0.72 [")
+    tidied = json.loads(render(tidy(comparison), "json"))["rows"]
+    assert len(tidied) == 2 * 3 * 2
+    assert tidied[0]["low"] < tidied[0]["high"] <= 1
+    assert (tidied[0]["systems"], tidied[0]["queries"]) == (36, 43)
+
+
+def test_the_same_seed_gives_the_same_intervals() -> None:
+    method = Method("m", (scoring(noisy()),))
+    runs = [
+        compare_methods([method], {"o": OFFICIAL}, EVERY, samples=100, seed=seed).found
+        for seed in (1, 1, 2)
+    ]
+    assert runs[0] == runs[1] != runs[2]
+
+
+def test_thresholds_off_a_scale() -> None:
+    method = graded_method(dl19(), ["P@20"], [4, 9])
+    assert [one.min_rating for one in method.scorings] == [4]
+    assert method.notes[0] == "the minimum rating 9 is off its scale (0 to 5)"
+    with pytest.raises(InputError, match="makes no sense"):
+        graded_method(dl19(), ["P@20"], [9])
+
+
+def test_qrels_made_elsewhere_are_evaluated_on_the_same_runs() -> None:
+    book = make_book(
+        make_query([[5], [0]], make_ranking("good", [0, 1]), make_ranking("bad", [1, 0])),
+        make_query([[1]], make_ranking("good", [0]), query_id="unjudged"),
+    )
+    judgments = [
+        Judgment("q", "p0", 2),
+        Judgment("q", "p1", -1),
+        Judgment("q", "elsewhere", 1),
+        Judgment("other", "p0", 2),
+    ]
+    method = qrels_method("nist", book, judgments, ["Cover@20", "RR", "AP", "nDCG@2"], [1])
+    scores = {one.measure: one.scores for one in method.scorings}
+    assert scores["RR"] == {"good": 1, "bad": 0.5}
+    # two relevant passages, one of which nobody returned
+    assert scores["AP"] == {"good": 0.5, "bad": 0.25}
+    ideal = 2 + 1 / math.log2(3)
+    assert scores["nDCG@2"]["good"] == pytest.approx(2 / ideal)
+    assert "Cover@20" not in scores
+    assert method.notes[0] == "1 queries without judgments are left out"
+    with pytest.raises(InputError, match="no query"):
+        qrels_method("nist", book, [Judgment("x", "p", 1)])
+    with pytest.raises(InputError, match="no measure"):
+        qrels_method("nist", book, judgments, ["Cover@20"])
+
+
+def test_qrels_of_our_own_labels_score_as_the_grades_do() -> None:
+    book = dl19()
+    judgments = [
+        Judgment(query.query_id, passage, int(label))
+        for query in book.queries
+        for passage, label in zip(query.passage_ids, query.ratings.max(axis=1), strict=True)
+    ]
+    ours = graded_method(book, ["P@20", "nDCG@20"])
+    theirs = qrels_method("labels", book, judgments, ["P@20", "nDCG@20"])
+    for one, other in zip(ours.scorings, theirs.scorings, strict=True):
+        assert (one.measure, one.min_rating) == (other.measure, other.min_rating)
+        assert one.scores == pytest.approx(other.scores, abs=1e-12)
+
+
+def test_two_methods_of_one_name() -> None:
+    method = Method("m", (scoring(noisy()),))
+    with pytest.raises(InputError, match="two methods are called m"):
+        compare_methods([method, method], {"o": OFFICIAL})
