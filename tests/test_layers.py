@@ -27,6 +27,7 @@ ROWS = {
     "demo": 3,
     "meta": 4,
     "review": 4,
+    "analyzing": 5,
     "graded": 5,
     "banking": 6,
     "reviewing": 6,
@@ -36,7 +37,12 @@ ROWS = {
     "web": 8,
     "cli": 9,
 }
-SAME_ROW = {("records", "errors"), ("collection", "banking"), ("collection", "reviewing")}
+SAME_ROW = {
+    ("records", "errors"),
+    ("graded", "analyzing"),
+    ("collection", "banking"),
+    ("collection", "reviewing"),
+}
 """Neighbours of one row that may import each other."""
 LIMIT = 500
 """Lines of a module at most."""

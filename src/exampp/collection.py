@@ -41,7 +41,7 @@ from exampp.store.connection import connect, transaction
 from exampp.store.dossier import read_dossiers
 from exampp.store.gradebook import read_gradebook
 from exampp.store.grades import StoredGrader, graders
-from exampp.store.inputs import counts
+from exampp.store.inputs import counts, highest_judgment
 from exampp.store.steps import put_step, read_step, state
 
 
@@ -232,6 +232,11 @@ class Collection(Banking, Reviewing, Graded):
 
     # ---- reading --------------------------------------------------------------------------------
 
+    @property
+    def highest_judgment(self) -> int | None:
+        """The highest human judgment of any passage; None where nobody judged."""
+        return highest_judgment(self._connection)
+
     def gradebook(
         self,
         *,
@@ -249,6 +254,17 @@ class Collection(Banking, Reviewing, Graded):
         chosen, name = self._chosen(grader, prompt, kind, bank)
         book = read_gradebook(self._connection, chosen, name, part)
         return with_run_files(book, runs)
+
+    def bank_origin(self, book: Gradebook) -> tuple[str, tuple[str, ...]]:
+        """(the version of the bank, who made its items)."""
+        if book.grader.kind == "query":
+            return super().bank_origin(book)
+        version = self.bank_version(bank=book.bank)
+        log = self.bank_log(bank=book.bank)
+        columns = [column.name for column in log.columns]
+        reason, operation = columns.index("reason"), columns.index("operation")
+        makers = dict.fromkeys(str(row[reason]) for row in log.rows if row[operation] == "add")
+        return f"{version.digest} (edit {version.number})", tuple(makers)
 
     def dossiers(
         self,

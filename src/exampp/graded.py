@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from exampp.analyzing import Analyzing
 from exampp.errors import InputError
 from exampp.evaluate.cover import Missing
 from exampp.evaluate.exams import FacetChoice
@@ -24,14 +25,15 @@ from exampp.records import BankEntry, GraderIdentity, Judgment
 from exampp.records.choosing import choose_grader
 from exampp.records.dossier import Dossier
 from exampp.records.gradebook import Gradebook
+from exampp.records.grading import DEFAULT_MIN_RATING as DEFAULT_MIN_RATING
+from exampp.records.topics import default_min_relevant
 from exampp.report.table import Table
 
 T = TypeVar("T")
 DEFAULT_MEASURES = ("Cover@20", "nCover@20", "nDCG@20")
-DEFAULT_MIN_RATING = 4
 
 
-class Graded(ABC):
+class Graded(Analyzing):
     """Something that holds grades, rankings and a bank, and can be evaluated.
 
     Use it as a context manager, or call `close`.
@@ -48,7 +50,7 @@ class Graded(ABC):
     ) -> None:
         self.close()
 
-    def close(self) -> None:  # noqa: B027
+    def close(self) -> None:
         """Close what is open; nothing where all has been read."""
 
     @property
@@ -140,7 +142,7 @@ class Graded(ABC):
         name: str,
         *,
         min_rating: int | None = None,
-        min_relevant: int = 1,
+        min_relevant: int | None = None,
         by: str = "auto",
         depth: int = 20,
         query_id: str | None = None,
@@ -156,20 +158,24 @@ class Graded(ABC):
         """A list of `review` part by part, so that never the texts of two queries are held.
 
         `min_rating` is the lowest rating that covers an item (by default 4, or the highest of a
-        shorter scale), `min_relevant` the lowest judgment of a relevant passage. `by` says whose
-        word makes a passage relevant: `judgments`, `systems` (in their first `depth` passages),
-        `graders`, `decisions`, or by default the first of them that a query has. `item` is an id
-        or the start of some; `answers_of` the grader whose replies are the extracted answers.
-        `limit` leaves so many cells of each item (verify), passages of each query (grid) or rows.
+        shorter scale), `min_relevant` the lowest judgment of a relevant passage (by default 2, or
+        1 where no judgment is higher). `by` says whose word makes a passage relevant: `judgments`,
+        `systems` (in their first `depth` passages), `graders`, `decisions`, or by default the first
+        of them that a query has. `item` is an id or the start of some; `answers_of` the grader
+        whose replies are the extracted answers. `limit` leaves so many cells of each item (verify),
+        passages of each query (grid) or rows.
         With a `width` the tables are for people, who see so many characters of each text.
         """
         from exampp.review.evidence import Criteria
         from exampp.review.listing import Asking, list_tables, other_exams, seen_queries
 
         chosen = choose_grader(self.graders, grader=grader, prompt=prompt, kind=kind)
-        least = min(DEFAULT_MIN_RATING, chosen.highest) if min_rating is None else min_rating
-        others = other_exams(self, chosen, bank, DEFAULT_MIN_RATING, min_relevant)
-        criteria = Criteria(least, min_relevant, by, depth, others)
+        least = chosen.default_min_rating if min_rating is None else min_rating
+        relevant = min_relevant
+        if relevant is None:
+            relevant = default_min_relevant(self.highest_judgment)
+        others = other_exams(self, chosen, bank, DEFAULT_MIN_RATING, relevant)
+        criteria = Criteria(least, relevant, by, depth, others)
         queries = None if query_id is None else [query_id]
         seen = seen_queries(self, chosen, bank, queries, answers_of)
         return list_tables(name, seen, Asking(chosen, criteria, item, limit, width))
@@ -223,6 +229,11 @@ class Workbench(Graded):
         """No choice: the bank is what was graded."""
         return [None]
 
+    @property
+    def highest_judgment(self) -> int | None:
+        """The highest human judgment of any passage; None where nobody judged."""
+        return self._grades.highest_judgment
+
     def dossiers(
         self,
         *,
@@ -260,7 +271,7 @@ def evaluate_gradebook(
     if compat not in POLICIES:
         raise InputError(f"no compatibility mode {compat!r}", mend=f"Known: {', '.join(POLICIES)}")
     if min_rating is None:
-        min_rating = min(DEFAULT_MIN_RATING, book.grader.highest)
+        min_rating = book.grader.default_min_rating
     thresholds = [min_rating] if isinstance(min_rating, int) else list(min_rating)
     if not all(isinstance(threshold, int) for threshold in thresholds):
         raise InputError(f"min_rating is {min_rating!r}", mend="Give whole numbers")
@@ -290,7 +301,7 @@ def write_qrels(
     """
     labelling = labelling or Labelling()
     if min_rating is None:
-        min_rating = min(DEFAULT_MIN_RATING, book.grader.highest)
+        min_rating = book.grader.default_min_rating
     rows = [
         Judgment(row.query_id, row.passage_id, row.label)
         for row in qrels(book, labelling, min_rating, by_subtopic=by_subtopic)

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from exampp.errors import InputError
-from exampp.graded import DEFAULT_MIN_RATING
 from exampp.records.choosing import choose_grader
-from exampp.records.decisions import Decision, disputed, standing
+from exampp.records.decisions import Decided, Decision, disputed, standing
 from exampp.store.bank import Edit
 from exampp.store.connection import transaction
 from exampp.store.decisions import (
-    Decided,
     JudgedCell,
     append_decision,
     cells_decided_by_several,
@@ -203,7 +201,7 @@ class Reviewing:
         from exampp.review.judging import judging
 
         chosen, name = self._chosen(grader, prompt, kind, bank)
-        usual = min(DEFAULT_MIN_RATING, chosen.identity.highest)
+        usual = chosen.identity.default_min_rating
         cells = judged_cells(self._connection, chosen, name, query_id)
         return judging(cells, chosen.identity, usual if min_rating is None else min_rating)
 

@@ -80,6 +80,9 @@ def test_a_graded_file_tells_the_same_as_its_collection(
         assert one.out == other.out
         assert one.err == other.err
     lacking = exampp_command("review", exam, "missing", "--format", "tsv").out.splitlines()
+    assert [line.split("\t")[:3:2] for line in lacking[1:]] == [["q2", "p3"]]
+    loosely = ("review", exam, "missing", "--min-relevant", 1, "--format", "tsv")
+    lacking = exampp_command(*loosely).out.splitlines()
     assert [line.split("\t")[:3:2] for line in lacking[1:]] == [["q1", "p2"], ["q2", "p3"]]
     wrong = exampp_command("review", exam, "spurious", "--format", "tsv").out.splitlines()
     assert [line.split("\t")[4] for line in wrong] == ["count", "1"]

@@ -130,7 +130,7 @@ def test_passages_without_a_grade_are_not_said_to_be_missing(tmp_path: Path) -> 
         judged = tmp_path / "more.qrels"
         judged.write_text("q1 0 p9 3\n")
         opened.import_files(more, judged)
-        table = opened.review("missing")
+        table = opened.review("missing", min_relevant=1)
         assert [row[2] for row in table.rows] == ["p1", "p2", "p3"]
         assert "relevant passages without a grade yet, left out: 1" in table.notes
 
@@ -185,9 +185,9 @@ def test_by_other_graders(tmp_path: Path) -> None:
         # a grader of the query itself has more weight, its grades stand for judgments
         texts = {(exams.QUERIES["q1"], exams.PASSAGES["p1"]): "1"}
         opened.grade(ScriptedGrader(texts, default="0"), prompt="thomas")
-        table = opened.review("spurious", grader=_first(opened))
+        table = opened.review("spurious", grader=_first(opened), min_relevant=1)
         assert {row[2]: row[4] for row in table.rows} == {SUNSET: 1, SCATTER: 1}
-        table = opened.review("spurious", grader=_first(opened), min_relevant=2)
+        table = opened.review("spurious", grader=_first(opened))
         assert {row[2]: row[4] for row in table.rows} == {SUNSET: 1, SCATTER: 2}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,8 +21,6 @@ from exampp.cli.output import show, show_several
 
 if TYPE_CHECKING:
     from exampp.meta.methods import Method
-    from exampp.records.gradebook import Gradebook
-    from exampp.records.grading import GraderIdentity
 
 
 def correlation(
@@ -98,60 +96,33 @@ def correlation(
     from exampp.formats import qrels as qrels_format
     from exampp.meta.correlation import compare_methods
     from exampp.meta.correlation_tables import tidy, wide
-    from exampp.meta.methods import DEFAULT_MEASURES, graded_method, listed_method, qrels_method
+    from exampp.meta.methods import listed_method
 
-    measures, thresholds = measure or DEFAULT_MEASURES, min_rating or ()
+    made_elsewhere = {path.name: list(qrels_format.read(path)) for path in qrels or ()}
     methods: list[Method] = []
-    first: Gradebook | None = None
-    kind_name = kind.value if kind else None
     for path in collection:
         with exampp.open_grades(path, on_error.value) as opened:
-            for identity in _fitting(opened.graders, grader, prompt, kind_name):
-                book = opened.gradebook(grader=identity.key, bank=bank, runs=run or ())
-                first = first or book
-                name = _name(identity, opened.graders, path if len(collection) > 1 else None)
-                methods.append(graded_method(book, measures, thresholds, name))
-    for path in qrels or ():
-        if first is not None:
-            judgments = qrels_format.read(path)
-            methods.append(qrels_method(path.name, first, judgments, measures, thresholds))
+            methods += opened.methods(
+                measure or (),
+                min_rating=min_rating or (),
+                graders=grader or (),
+                prompt=prompt,
+                kind=kind.value if kind else None,
+                bank=bank,
+                runs=run or (),
+                # on the runs of the first collection
+                qrels=None if methods else made_elsewhere,
+                of=f"{path.name}: " if len(collection) > 1 else "",
+            )
     methods += [listed_method(path.name, leaderboards.read(path)) for path in scores or ()]
     officials = {_stem(path, official): leaderboards.read(path) for path in official}
-    found = compare_methods(
+    compared = compare_methods(
         methods, officials, statistic or ("spearman", "kendall"), samples=samples
     )
     if style in (Style.tsv, Style.csv, Style.json):
-        show(tidy(found), style.value)
+        show(tidy(compared), style.value)
     else:
-        show_several({name: wide(found, name) for name in officials}, style.value)
-
-
-def _fitting(
-    graders: Sequence[GraderIdentity],
-    names: Sequence[str] | None,
-    prompt: str | None,
-    kind: str | None,
-) -> Iterator[GraderIdentity]:
-    """All graders that fit one of the names; raises InputError where a name fits none."""
-    from exampp.records.choosing import choose_grader, fitting_graders
-
-    seen: set[str] = set()
-    for name in names or (None,):
-        found = fitting_graders(graders, grader=name, prompt=prompt, kind=kind)
-        # none: the error that lists them
-        for one in found or [choose_grader(graders, grader=name, prompt=prompt, kind=kind)]:
-            if one.key not in seen:
-                seen.add(one.key)
-                yield one
-
-
-def _name(identity: GraderIdentity, others: Sequence[GraderIdentity], path: Path | None) -> str:
-    """The short name where no other grader shares it; with its file where there are several."""
-    from exampp.records.choosing import label
-
-    alone = sum(other.name == identity.name for other in others) == 1
-    name = identity.name if alone else label(identity)
-    return name if path is None else f"{path.name}: {name}"
+        show_several({name: wide(compared, name) for name in officials}, style.value)
 
 
 def _stem(path: Path, among: Sequence[Path]) -> str:

@@ -70,32 +70,27 @@ def compare(
     An item is gained where B covers it and A does not. tsv and csv have the items, of all queries;
     json has everything.
     """
-    from exampp.evaluate.measure import parse_measure
-    from exampp.graded import DEFAULT_MIN_RATING, evaluate_gradebook
     from exampp.meta import compare_tables as tables
-    from exampp.meta.compare import compare as explain
     from exampp.meta.compare import said
 
-    chosen = {"grader": grader, "prompt": prompt, "kind": kind.value if kind else None}
+    grades = {"grader": grader, "prompt": prompt, "kind": kind.value if kind else None}
     machine = style in (Style.tsv, Style.csv, Style.json)
     with exampp.open_grades(collection, on_error.value) as opened:
-        book = opened.gradebook(**chosen, bank=bank, runs=run or ())
-        asked = parse_measure(measure or "Cover")
-        asked = asked.cut(k) if asked.kind.cover else asked
-        board = evaluate_gradebook(book, [str(asked)], min_rating, facets=facets.value)
-        found = explain(
-            book,
-            board.columns[0],
+        found, board = opened.compare(
             first,
             second,
-            threshold=min_rating or min(DEFAULT_MIN_RATING, book.grader.highest),
-            k=asked.cutoff or k,
-            facets=board.facets,
+            measure or "Cover",
+            min_rating=min_rating,
+            k=k,
+            facets=facets.value,
             seed=seed,
+            **grades,
+            bank=bank,
+            runs=run or (),
         )
         shown = found.shortened(None if machine or not queries else queries)
         ids = list(dict.fromkeys(change.query_id for change in shown.changes))
-        texts = said(shown.changes, opened.dossiers(**chosen, bank=bank, query_ids=ids))
+        texts = said(shown.changes, opened.dossiers(**grades, bank=bank, query_ids=ids))
     width = None if machine else _WIDTH
     several = {
         "total": tables.total(found, board),

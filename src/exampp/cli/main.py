@@ -11,7 +11,22 @@ from typing import Annotated
 import typer
 
 import exampp
-from exampp.cli import bank, demo, evaluate, finetune, grade, inputs, pool, prompts, run
+from exampp.cli import (
+    analyze,
+    bank,
+    compare,
+    demo,
+    evaluate,
+    finetune,
+    grade,
+    inputs,
+    plot,
+    pool,
+    prompts,
+    report,
+    review,
+    run,
+)
 from exampp.errors import ExamError
 
 app = typer.Typer(
@@ -49,7 +64,12 @@ app.command("pool")(pool.pool)
 app.command("grade")(grade.grade)
 app.command("status")(grade.status)
 app.command("finetune")(finetune.finetune)
+app.command("review")(review.review)
 app.command("evaluate")(evaluate.evaluate)
+app.command("compare")(compare.compare)
+app.command("report")(report.report)
+app.command("plot")(plot.plot)
+app.add_typer(analyze.app, name="analyze")
 app.add_typer(bank.app, name="bank")
 app.add_typer(prompts.app, name="prompts")
 

@@ -86,7 +86,12 @@ def review(
             "scale]"
         ),
     ] = None,
-    min_relevant: Annotated[int, typer.Option(help="Lowest judgment of a relevant passage.")] = 1,
+    min_relevant: Annotated[
+        int | None,
+        typer.Option(
+            help="Lowest judgment of a relevant passage. [default: 2, or 1 where none is higher]"
+        ),
+    ] = None,
     by: Annotated[
         Basis, typer.Option(help="What tells relevant passages; auto: the first that is there.")
     ] = Basis.auto,

@@ -76,6 +76,8 @@ def perform(config: Config, work: Callable[[GradingRun], Any]) -> Iterator[Step]
                 return
         for number, wanted in enumerate(config.evaluations, 1):
             yield _evaluate(config, collection, number, wanted)
+        for number, wanted in enumerate(config.reports, 1):
+            yield _report(config, collection, number, wanted)
 
 
 def _import(config: Config, collection: Collection, name: str, wanted: Mapping[str, Any]) -> Step:
@@ -196,6 +198,26 @@ def _evaluate(
         threshold = wanted.get("min-rating")
         lowest = threshold[0] if isinstance(threshold, list) else threshold
         write_qrels(book, outputs["qrels"], None, lowest, by_subtopic=board.facets == "subtopic")
+    collection.mark_done(name, state)
+    return Step(name, listed)
+
+
+def _report(config: Config, collection: Collection, number: int, wanted: Mapping[str, Any]) -> Step:
+    from exampp.report.page import to_html, to_json
+
+    name = f"report {number}"
+    writers = {"output": to_html, "json": to_json}
+    outputs = {key: config.place(wanted[key]) for key in writers if key in wanted}
+    listed = ", ".join(wanted[key] for key in outputs)
+    official = [str(config.place(path)) for path in wanted.get("official", ())]
+    stamps = [_stamp(path) for path in official]
+    state = _fingerprint([wanted, stamps, collection.fingerprint(grades=True)])
+    if all(path.exists() for path in outputs.values()) and collection.is_done(name, state):
+        return Step(name, f"{listed}: as it was", skipped=True)
+    asked = {_python(key): value for key, value in wanted.items() if key not in writers}
+    document = collection.report(**{**asked, "official": official})
+    for key, path in outputs.items():
+        _write(path, writers[key](document))
     collection.mark_done(name, state)
     return Step(name, listed)
 

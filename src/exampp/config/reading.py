@@ -40,6 +40,14 @@ _GRADE_OPTIONS = {
 }
 BOOK_OPTIONS = {"grader": str, "prompt": str, "kind": str, "bank": str}
 _BOARD_OPTIONS = {"measures": list, "min-rating": (int, list), "facets": str, "missing": str}
+_REPORT_OPTIONS = {
+    "title": str,
+    "official": list,
+    "measures": list,
+    "min-rating": int,
+    "min-relevant": int,
+    "facets": str,
+}
 _SECTIONS: Mapping[str, Mapping[str, Any]] = {
     "collection": {"path": str},
     "inputs": {"files": list, **_INPUT_OPTIONS},
@@ -47,14 +55,16 @@ _SECTIONS: Mapping[str, Mapping[str, Any]] = {
     "generate": {"grader": str, **_GENERATE_OPTIONS},
     "grade": {"grader": str, **_GRADE_OPTIONS},
     "evaluate": {**BOOK_OPTIONS, **_BOARD_OPTIONS, "output": str, "per-query": str, "qrels": str},
+    "report": {**BOOK_OPTIONS, **_REPORT_OPTIONS, "output": str, "json": str},
 }
-_LISTS = frozenset({"bank", "generate", "grade", "evaluate"})
+_LISTS = frozenset({"bank", "generate", "grade", "evaluate", "report"})
 _REQUIRED = {
     "collection": ("path",),
     "inputs": ("files",),
     "bank": ("files",),
     "generate": ("grader", "prompt"),
     "grade": ("grader",),
+    "report": ("output",),
 }
 
 
@@ -71,6 +81,7 @@ class Config:
     generations: Sequence[Mapping[str, Any]] = ()
     grades: Sequence[Mapping[str, Any]] = ()
     evaluations: Sequence[Mapping[str, Any]] = ()
+    reports: Sequence[Mapping[str, Any]] = ()
     collection: str = ""
 
     def place(self, name: str) -> Path:
@@ -113,6 +124,7 @@ def read_config(path: str | Path) -> Config:
         data.get("generate", ()),
         data.get("grade", ()),
         data.get("evaluate", ()),
+        data.get("report", ()),
         data["collection"]["path"],
     )
 

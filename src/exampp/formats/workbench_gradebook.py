@@ -20,7 +20,13 @@ from exampp.formats.workbench import (
     marks,
     repeated,
 )
-from exampp.formats.workbench_json import DirectJson, MarkedLine, MarkedPassageJson, MarksJson
+from exampp.formats.workbench_json import (
+    DirectJson,
+    MarkedLine,
+    MarkedPassageJson,
+    MarksJson,
+    PassageJson,
+)
 from exampp.records import (
     BankEntry,
     GraderIdentity,
@@ -40,7 +46,7 @@ class GradedLine:
     """One line of the file: its passages, and by grader the ratings of each (row, ratings)."""
 
     query_id: str
-    passages: Sequence[MarkedPassageJson]
+    passages: Sequence[MarkedPassageJson | PassageJson]
     rated: dict[str, list[tuple[int, Rated]]] = field(default_factory=dict)
 
 
@@ -50,6 +56,19 @@ class WorkbenchGrades:
 
     graders: tuple[GraderIdentity, ...]
     _queries: tuple[GradedLine, ...]
+
+    @property
+    def highest_judgment(self) -> int | None:
+        """The highest judgment of any passage; None where nobody judged."""
+        return max(
+            (
+                judgment.relevance
+                for query in self._queries
+                for passage in query.passages
+                for judgment in passage.paragraph_data.judgments
+            ),
+            default=None,
+        )
 
     def gradebook(
         self, grader: GraderIdentity, bank: Iterable[BankEntry] | None = None, name: str = ""
@@ -114,7 +133,9 @@ def read_grades(path: str | Path, on_error: OnError = refuse) -> WorkbenchGrades
 
 
 def graded_line(
-    query_id: str, passages: Sequence[MarkedPassageJson], graders: dict[str, GraderIdentity]
+    query_id: str,
+    passages: Sequence[MarkedPassageJson | PassageJson],
+    graders: dict[str, GraderIdentity],
 ) -> GradedLine:
     """The ratings of one line of the file by grader; graders not yet known are added.
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.meta.agreement import Comparison, Rater, Scale, compare, rating_scale
-from exampp.meta.agreement_raters import DEFAULT_MIN_RATING
 from exampp.records.decisions import Decision, standing
 from exampp.records.gradebook import MISSING
 from exampp.records.grading import GraderIdentity
@@ -71,7 +70,7 @@ def _blind(decision: Decision) -> bool:
 
 
 def _scale(grader: GraderIdentity, min_rating: int | None) -> Scale:
-    strict = DEFAULT_MIN_RATING if min_rating is None else min_rating
+    strict = grader.default_min_rating if min_rating is None else min_rating
     return rating_scale(grader.lowest, grader.highest, strict, "ratings")
 
 

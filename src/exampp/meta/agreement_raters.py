@@ -14,10 +14,9 @@ from exampp.evaluate.qrels import Labelling, graded_passages, label_passages
 from exampp.meta.agreement import Comparison, Rater, compare, judgment_scale, rating_scale
 from exampp.records.choosing import label
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
+from exampp.records.topics import default_min_relevant
 
 DEFAULT_AT_LEAST = (1, 2, 5)
-DEFAULT_MIN_RATING = 4
-DEFAULT_MIN_RELEVANT = 2
 JUDGMENTS = "the judgments"
 
 Labels = NDArray[np.int32]
@@ -44,7 +43,7 @@ class Panel:
         found = []
         for book, labels in zip(self.books, self.labels[at_least], strict=True):
             grader = book.grader
-            strict = DEFAULT_MIN_RATING if min_rating is None else min_rating
+            strict = grader.default_min_rating if min_rating is None else min_rating
             scale = rating_scale(grader.lowest, grader.highest, strict)
             alike = sum(one.grader.name == grader.name for one in self.books) > 1
             found.append(Rater(label(grader) if alike else grader.name, labels, scale))
@@ -54,8 +53,7 @@ class Panel:
         """The judgments as a rater; by default they are relevant from 2 on, or their highest."""
         judged = self.judgments[self.judgments != MISSING]
         if min_relevant is None:
-            highest = int(judged.max()) if len(judged) else DEFAULT_MIN_RELEVANT
-            min_relevant = min(DEFAULT_MIN_RELEVANT, highest)
+            min_relevant = default_min_relevant(int(judged.max()) if len(judged) else None)
         return Rater(JUDGMENTS, self.judgments, judgment_scale(judged, min_relevant))
 
 

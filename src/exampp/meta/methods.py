@@ -73,7 +73,7 @@ def graded_method(
     title = name or book.grader.name
     if book.grader.is_draft:
         title = f"DRAFT GRADES: {title}"
-    return Method(title, tuple(_scorings(board)), tuple(notes))
+    return replace(board_method(board, title), notes=tuple(notes))
 
 
 def qrels_method(
@@ -120,6 +120,11 @@ def listed_method(name: str, ranks: Mapping[str, float]) -> Method:
     """A leaderboard made elsewhere as a method; `ranks` are 1 for the best, ties are kept."""
     scores = {system: -rank for system, rank in ranks.items()}
     return Method(name, (Scoring(GIVEN, None, scores),))
+
+
+def board_method(board: Leaderboard, name: str) -> Method:
+    """The columns of a leaderboard as a method, with its notes."""
+    return Method(name, tuple(_scorings(board)), board.notes)
 
 
 def _scorings(board: Leaderboard) -> Iterable[Scoring]:

@@ -49,6 +49,9 @@ class Grade:
     detail: Mapping[str, Any] | None = None
 
 
+DEFAULT_MIN_RATING = 4
+"""The lowest rating that counts as an answer unless people say otherwise."""
+
 ITEM_KINDS = ("question", "nugget", "query")
 
 
@@ -86,6 +89,11 @@ class GraderIdentity:
         repetition, read = self.settings.get("repetition", 1), self.settings.get("read")
         name = self.model if self.model == self.prompt else f"{self.model}:{self.prompt}"
         return name + (f"#{repetition}" if repetition != 1 else "") + (f"@{read}" if read else "")
+
+    @property
+    def default_min_rating(self) -> int:
+        """The lowest rating that counts as an answer: 4, or the highest of a shorter scale."""
+        return min(DEFAULT_MIN_RATING, self.highest)
 
     @property
     def is_draft(self) -> bool:

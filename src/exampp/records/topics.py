@@ -56,3 +56,12 @@ class Judgment:
     passage_id: str
     relevance: int
     facet_id: str | None = None
+
+
+DEFAULT_MIN_RELEVANT = 2
+"""The lowest judgment of a relevant passage unless people say otherwise (TREC DL's convention)."""
+
+
+def default_min_relevant(highest: int | None) -> int:
+    """The lowest judgment of a relevant passage: 2, or 1 where no judgment is higher."""
+    return max(1, min(DEFAULT_MIN_RELEVANT, DEFAULT_MIN_RELEVANT if highest is None else highest))

@@ -95,15 +95,15 @@ class Table:
     ) -> Table:
         """A table from plain lists; a column may be given by its heading alone."""
         named = tuple(c if isinstance(c, Column) else Column(c) for c in columns)
-        cleaned = tuple(_clean(note) for note in notes)
+        cleaned = tuple(readable(note) for note in notes)
         body = tuple(tuple(row) for row in rows)
-        return cls(named, body, _clean(caption), cleaned, marks or {}, legend or {}, grouped)
+        return cls(named, body, readable(caption), cleaned, marks or {}, legend or {}, grouped)
 
     def meanings(self) -> dict[str, str]:
         """What the marks that occur mean, in the order of `MARKS`."""
         used = set(self.marks.values())
         return {
-            name: _clean(self.legend.get(name, mark.meaning))
+            name: readable(self.legend.get(name, mark.meaning))
             for name, mark in MARKS.items()
             if name in used
         }
@@ -160,10 +160,10 @@ def _shown(value: Value, decimals: int) -> str:
         return UNDEFINED
     if isinstance(value, float):
         return f"{value:.{decimals}f}"
-    return _clean(str(value))
+    return readable(str(value))
 
 
-def _clean(text: str) -> str:
+def readable(text: str) -> str:
     """The text without control characters: untrusted text must not steer a terminal."""
     return "".join(c if unicodedata.category(c)[0] != "C" else "\ufffd" for c in text)
 

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from exampp.analyze.estimate import Estimate
-from exampp.records.decisions import Decision
+from exampp.records.decisions import Decided, Decision
 from exampp.report.table import Column, Table, Value
 from exampp.review.judging import EVERYBODY, Comparison, Judging
-from exampp.store.decisions import Decided
 
 
 class Dispute(Protocol):

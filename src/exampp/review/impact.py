@@ -30,9 +30,6 @@ from exampp.records.gradebook import Gradebook, QueryGrades
 from exampp.review.edits import missing_cells
 
 MEASURES = ("Cover@20", "nDCG@20")
-MIN_RATING = 4
-"""The lowest rating that counts as an answer; the highest of a shorter scale."""
-
 _DECIMALS = 10
 """Means that are equal in so many decimals are tied, as they are in a leaderboard."""
 
@@ -156,7 +153,7 @@ class Baseline:
             InputError: As `evaluate.leaderboard.evaluate`.
         """
         if min_rating is None:
-            min_rating = min(MIN_RATING, gradebook.grader.highest)
+            min_rating = gradebook.grader.default_min_rating
         asked, labelling = as_measures(measures), labelling or Labelling()
         mode = resolve_facets(gradebook, facets)
         columns = _columns(gradebook, asked, min_rating, labelling, mode)
@@ -181,6 +178,18 @@ class Baseline:
     def query(self, query_id: str) -> QueryGrades:
         """A query as it is. InputError where there is none of that id."""
         return self.gradebook.queries[self._place(query_id)]
+
+    def with_query(self, query: QueryGrades) -> Baseline:
+        """The baseline once the query of that id has become `query`, to compare what follows."""
+        book, columns = self._book_with(query), self.columns_with(query)
+        return replace(
+            self,
+            gradebook=book,
+            mode=resolve_facets(book, self.facets),
+            columns=columns,
+            means=tuple(_means(column.values) for column in columns),
+            _spans=tuple(_spans(book.queries, column.query_ids) for column in columns),
+        )
 
     def impact(self, query: QueryGrades) -> Impact:
         """What it does if the query of that id becomes `query` (see `edits.edited`).

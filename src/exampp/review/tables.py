@@ -236,7 +236,8 @@ def short_spurious(entries: Sequence[SpuriousEntry], width: int, notes: Sequence
         )
         for entry in entries
     ]
-    heads = ["count", "not relevant", Column("share", 2), "relevant", "overturned", "query", "item"]
+    share = Column("share", 2)
+    heads = ("count", "not relevant", share, "relevant", "overturned", "query", "item")
     return _filled(heads, rows, "", notes)
 
 

@@ -19,7 +19,7 @@ from exampp.store.grades import StoredGrader
 DEPTH = 20
 """How many passages of each ranking belong to the pool unless the user says otherwise."""
 
-_POOL = """
+_MEMBERS = """
 WITH ranked AS (
     SELECT r.passage, row_number() OVER (
         PARTITION BY r.facet, r.system ORDER BY r.rank, r.score DESC, p.passage_id) AS position
@@ -30,9 +30,23 @@ member AS (
     UNION SELECT passage FROM judgment WHERE query = :query
     UNION SELECT passage FROM ranked WHERE position <= :depth
 )
+"""
+_POOL = f"""{_MEMBERS}
 SELECT v.version, v.hash, v.title, v.text FROM member
 JOIN passage p USING (passage) JOIN passage_version v ON v.version = p.version
 ORDER BY p.passage
+"""
+_PROGRESS = f"""{_MEMBERS},
+inside AS MATERIALIZED (SELECT p.version FROM member JOIN passage p USING (passage)
+    WHERE p.version IS NOT NULL),
+asked AS MATERIALIZED (SELECT i.version FROM item i JOIN bank b USING (bank)
+    JOIN item_version v ON v.version = i.version
+    WHERE i.query = :query AND i.kind = :kind AND i.active AND b.name = :bank
+    AND v.text IS NOT NULL)
+SELECT (SELECT count(*) FROM inside) * (SELECT count(*) FROM asked) - (
+    SELECT count(*) FROM asked a CROSS JOIN grade g ON g.grader = :grader
+    AND g.item_version = a.version AND g.state = 0
+    WHERE g.passage_version IN (SELECT version FROM inside))
 """
 _ITEMS = """
 SELECT v.version, v.text, i.answers FROM item i JOIN bank b USING (bank)
@@ -101,6 +115,17 @@ def due(
     """Yield what is due for a grader, query by query, all items of a passage together."""
     for query in query_order(connection):
         yield from due_of_query(connection, query, grader, exam, select)
+
+
+def count_due(connection: sqlite3.Connection, grader: int, exam: Exam) -> int:
+    """How many cells are due for a grader: those of `due`, without reading a text."""
+    if exam.answers_of is not None or exam.by_query:
+        return sum(len(one.cells) for one in due(connection, grader, exam))
+    names = {"kind": exam.kind, "bank": exam.bank, "depth": exam.depth, "grader": grader}
+    return sum(
+        int(connection.execute(_PROGRESS, {**names, "query": query}).fetchone()[0])
+        for query in query_order(connection)
+    )
 
 
 def due_of_query(

@@ -356,3 +356,9 @@ def unanswered(connection: sqlite3.Connection, systems: Sequence[str]) -> dict[s
     ):
         found.setdefault(name, []).append(query_id)
     return found
+
+
+def highest_judgment(connection: sqlite3.Connection) -> int | None:
+    """The highest judgment of any passage; None where nobody judged."""
+    row = connection.execute("SELECT max(relevance) FROM judgment").fetchone()
+    return None if row[0] is None else int(row[0])

@@ -1,0 +1,301 @@
+"""The methods that ask how far a leaderboard can be trusted; each is a command, too."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from exampp.records import GraderIdentity, Judgment, content_hash
+from exampp.records.choosing import choose_grader, fitting_graders, label
+
+if TYPE_CHECKING:
+    from exampp.evaluate.exams import FacetChoice
+    from exampp.evaluate.leaderboard import Leaderboard
+    from exampp.evaluate.qrels import Labelling
+    from exampp.meta.agreement import Comparison as Agreement
+    from exampp.meta.agreement_findings import Against, Findings
+    from exampp.meta.compare import Comparison
+    from exampp.meta.correlation import MethodComparison
+    from exampp.meta.methods import Method
+    from exampp.meta.significance import Settings, Significance
+    from exampp.records.gradebook import Gradebook
+    from exampp.report.page import Document
+    from exampp.store.decisions import JudgedCell
+
+Ranks = Mapping[str, float]
+
+
+class Analyzing(ABC):
+    """The half of what holds grades that is about their trustworthiness.
+
+    What the methods return is data; `exampp.meta` has the tables of each (`correlation_tables`,
+    `significance_tables`, `compare_tables`), and `Findings` makes its own.
+    """
+
+    path: Path
+
+    @property
+    @abstractmethod
+    def graders(self) -> tuple[GraderIdentity, ...]:
+        """Everyone who graded."""
+
+    @property
+    @abstractmethod
+    def highest_judgment(self) -> int | None:
+        """The highest human judgment of any passage; None where nobody judged."""
+
+    @abstractmethod
+    def gradebook(
+        self,
+        *,
+        grader: str | None = None,
+        prompt: str | None = None,
+        kind: str | None = None,
+        bank: str | None = None,
+        runs: Sequence[str | Path] = (),
+    ) -> Gradebook:
+        """The grades of the one grader that fits, as arrays."""
+
+    @abstractmethod
+    def evaluate(self, *args: Any, **options: Any) -> Leaderboard:
+        """The leaderboard of all systems."""
+
+    def bank_origin(self, book: Gradebook) -> tuple[str, tuple[str, ...]]:
+        """(the version of the bank, who made its items); where only ids are known, their hash."""
+        ids = (item_id for query in book.queries for item_id in query.item_ids)
+        return content_hash(*ids)[:16], ()
+
+    def judged(self, *, grader: str, bank: str | None = None) -> Sequence[JudgedCell]:  # noqa: ARG002
+        """The cells about which people decided, beside what a grader said of them."""
+        return ()
+
+    def fitting(
+        self,
+        graders: Sequence[str] = (),
+        *,
+        prompt: str | None = None,
+        kind: str | None = None,
+    ) -> list[GraderIdentity]:
+        """All graders that fit one of the names, or all there are without names.
+
+        Raises InputError where a name fits none.
+        """
+        found: dict[str, GraderIdentity] = {}
+        for name in graders or (None,):
+            fitting = fitting_graders(self.graders, grader=name, prompt=prompt, kind=kind)
+            # none: the error that lists them
+            fitting = fitting or [
+                choose_grader(self.graders, grader=name, prompt=prompt, kind=kind)
+            ]
+            found |= {one.key: one for one in fitting}
+        return list(found.values())
+
+    def methods(
+        self,
+        measures: Sequence[str] = (),
+        *,
+        min_rating: Sequence[int] = (),
+        graders: Sequence[str] = (),
+        prompt: str | None = None,
+        kind: str | None = None,
+        bank: str | None = None,
+        runs: Sequence[str | Path] = (),
+        qrels: Mapping[str, Sequence[Judgment]] | None = None,
+        of: str = "",
+    ) -> Iterator[Method]:
+        """The ways to score systems that there are: each fitting grader, and qrels made elsewhere.
+
+        Thresholds are by default all of a grader's scale. `qrels` are judgments by name; the
+        systems are scored on them by the measures of qrels among `measures`. `of` goes before the
+        names of graders, to tell those of several collections apart.
+        """
+        from exampp.meta.methods import DEFAULT_MEASURES, graded_method, qrels_method
+
+        measures = measures or DEFAULT_MEASURES
+        book = None
+        for one in self.fitting(graders, prompt=prompt, kind=kind):
+            book = self.gradebook(grader=one.key, bank=bank, runs=runs)
+            yield graded_method(book, measures, min_rating, of + _shortest(one, self.graders))
+        for name, judgments in (qrels or {}).items():
+            if book is not None:
+                yield qrels_method(name, book, judgments, measures, min_rating)
+
+    def correlation(
+        self,
+        official: Mapping[str, Ranks],
+        measures: Sequence[str] = (),
+        *,
+        statistics: Sequence[str] = ("spearman", "kendall"),
+        samples: int = 2000,
+        seed: int = 0,
+        **options: Any,
+    ) -> MethodComparison:
+        """Rank correlation of every grader, threshold and measure with official leaderboards.
+
+        `official` has, by name, the rank of every system (1 is best). `statistics` are those of
+        `analyze.rank_statistics`; 0 `samples` make no intervals. Takes the options of `methods`.
+        """
+        from exampp.meta.correlation import compare_methods
+
+        methods = list(self.methods(measures, **options))
+        return compare_methods(methods, official, statistics, samples=samples, seed=seed)
+
+    def agreement(
+        self,
+        *,
+        graders: Sequence[str] = (),
+        prompt: str | None = None,
+        kind: str | None = None,
+        bank: str | None = None,
+        at_least: Sequence[int] = (),
+        min_rating: int | None = None,
+        min_relevant: Sequence[int] = (),
+        layouts: Sequence[str] = (),
+        against: Against | None = None,
+    ) -> Findings:
+        """Agreement of graders with judgments, with each other, and with people's decisions.
+
+        The label of a passage is its m-th best rating for every m of `at_least` (by default 1, 2
+        and 5); `layouts` are those of the papers' tables, by default all. The other options are
+        those of `meta.agreement_findings.find`.
+        """
+        from exampp.meta.agreement import LAYOUTS
+        from exampp.meta.agreement_findings import find
+        from exampp.meta.agreement_raters import DEFAULT_AT_LEAST
+
+        chosen = self.fitting(graders, prompt=prompt, kind=kind)
+        people = against in (None, "people")
+        return find(
+            [self.gradebook(grader=one.key, bank=bank) for one in chosen],
+            people=self._with_people(chosen, bank, min_rating) if people else [],
+            at_least=at_least or DEFAULT_AT_LEAST,
+            min_rating=min_rating,
+            min_relevant=min_relevant,
+            layouts=layouts or LAYOUTS,
+            against=against,
+        )
+
+    def _with_people(
+        self, graders: Sequence[GraderIdentity], bank: str | None, min_rating: int | None
+    ) -> list[Agreement]:
+        """People against each grader, and against each other, once for every sort of scale."""
+        from exampp.meta.agreement_people import among_people, with_people
+
+        found: list[Agreement] = []
+        between: dict[tuple[str, int], Sequence[Agreement]] = {}
+        for grader in graders:
+            cells = self.judged(grader=grader.key, bank=bank)
+            found += with_people(cells, grader, min_rating)
+            between[grader.kind, grader.highest] = among_people(cells, grader, min_rating)
+        return [*found, *(one for pairs in between.values() for one in pairs)]
+
+    def significance(
+        self,
+        measures: Sequence[str] = ("Cover@20",),
+        *,
+        settings: Settings | None = None,
+        **options: Any,
+    ) -> list[Significance]:
+        """All pairs of systems tested, for every measure and threshold.
+
+        Takes the options of `evaluate`.
+        """
+        from exampp.meta.significance import Settings, significance
+
+        board = self.evaluate(measures, **options)
+        settings = settings or Settings()
+        return [significance(column, board.column_systems, settings) for column in board.columns]
+
+    def compare(
+        self,
+        first: str,
+        second: str,
+        measure: str = "Cover@20",
+        *,
+        min_rating: int | None = None,
+        k: int = 20,
+        facets: FacetChoice = "auto",
+        seed: int = 0,
+        **grades: Any,
+    ) -> tuple[Comparison, Leaderboard]:
+        """The difference of two systems explained, and the leaderboard that it is taken from.
+
+        Items are those that the first `k` passages of one system cover and those of the other do
+        not. Takes the options of `gradebook`. InputError for a system that is not known.
+        """
+        from exampp.evaluate.leaderboard import evaluate
+        from exampp.evaluate.measure import parse_measure
+        from exampp.meta.compare import compare
+
+        book = self.gradebook(**grades)
+        asked = parse_measure(measure)
+        asked = asked.cut(k) if asked.kind.cover else asked
+        threshold = book.grader.default_min_rating if min_rating is None else min_rating
+        board = evaluate(book, [asked], [threshold], facets=facets)
+        found = compare(
+            book,
+            board.columns[0],
+            first,
+            second,
+            threshold=threshold,
+            k=asked.cutoff or k,
+            facets=board.facets,
+            seed=seed,
+        )
+        return found, board
+
+    def report(
+        self,
+        *,
+        title: str = "",
+        official: Sequence[str | Path] = (),
+        measures: Sequence[str] = (),
+        min_rating: int | None = None,
+        min_relevant: int | None = None,
+        facets: FacetChoice = "auto",
+        labelling: Labelling | None = None,
+        runs: Sequence[str | Path] = (),
+        **grades: str | None,
+    ) -> Document:
+        """Everything known about a leaderboard; `exampp.report.page` writes it as HTML or JSON.
+
+        The plots show the first of the `measures`; `official` are files of official leaderboards.
+        Takes the options of `gradebook`.
+        """
+        from exampp import __version__
+        from exampp.evaluate.qrels import Labelling
+        from exampp.formats import leaderboards
+        from exampp.meta.findings import MEASURES, Settings, Source
+        from exampp.meta.report import report
+        from exampp.meta.report_commands import Given, commands
+
+        book = self.gradebook(**grades, runs=runs)
+        settings = Settings(
+            min_rating=book.grader.default_min_rating if min_rating is None else min_rating,
+            measures=tuple(measures or MEASURES),
+            facets=facets,
+            labelling=labelling or Labelling(),
+            official={Path(path).stem: leaderboards.read(path) for path in official},
+            min_relevant=min_relevant,
+        )
+        given = Given(str(self.path), grades, [str(p) for p in runs], [str(p) for p in official])
+        version, makers = self.bank_origin(book)
+        source = Source(
+            name=self.path.name,
+            title=title,
+            bank_version=version,
+            makers=makers,
+            graders=tuple(one.name for one in self.graders),
+            commands=commands(given, settings, judged=self.highest_judgment is not None),
+            made=f"exampp {__version__}, {datetime.now(UTC):%Y-%m-%d}",
+        )
+        return report(book, settings, source)
+
+
+def _shortest(identity: GraderIdentity, among: Sequence[GraderIdentity]) -> str:
+    """The grader's name, or, where others share it, what lists call it."""
+    alone = sum(other.name == identity.name for other in among) == 1
+    return identity.name if alone else label(identity)

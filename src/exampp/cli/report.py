@@ -1,0 +1,109 @@
+"""`exampp report`: everything known about a leaderboard, as one page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import exampp
+from exampp.cli.evaluate import FacetMode, Gains, Label
+from exampp.cli.options import (
+    BankName,
+    CollectionOrWorkbench,
+    GraderName,
+    ItemKind,
+    OnBadLine,
+    PromptName,
+)
+from exampp.cli.output import remark
+
+
+def report(
+    collection: CollectionOrWorkbench,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The page to write, such as report.html.")
+    ],
+    official: Annotated[
+        list[Path] | None,
+        typer.Option(help="Compare with this official leaderboard; repeat for several."),
+    ] = None,
+    title: Annotated[
+        str, typer.Option(help="What the page is called. [default: the name of the file]")
+    ] = "",
+    json: Annotated[Path | None, typer.Option(help="Write the report as JSON, too.")] = None,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measure",
+            "-m",
+            help="Cover@20, nCover@20, or any measure of ir_measures; repeat for several. The "
+            "figures show the first. [default: Cover@20, nCover@20, nDCG@20, P@20, AP]",
+        ),
+    ] = None,
+    min_rating: Annotated[
+        int | None,
+        typer.Option(
+            help="Lowest rating that counts as an answer. "
+            "[default: 4, or the highest of a shorter scale]"
+        ),
+    ] = None,
+    min_relevant: Annotated[
+        int | None,
+        typer.Option(
+            help="Lowest judgment that counts as relevant. [default: 2, or 1 where none is higher]"
+        ),
+    ] = None,
+    grader: GraderName = None,
+    prompt: PromptName = None,
+    kind: ItemKind = None,
+    bank: BankName = None,
+    run: Annotated[
+        list[Path] | None, typer.Option(help="Evaluate this run file instead; repeat for several.")
+    ] = None,
+    facets: Annotated[
+        FacetMode, typer.Option(help="Bank and rankings per query, per subtopic, or pooled.")
+    ] = FacetMode.auto,
+    label: Annotated[
+        Label, typer.Option(help="Relevance label: best rating, or number of covered items.")
+    ] = Label.BEST,
+    at_least: Annotated[
+        int, typer.Option(help="Items that must reach the threshold: the label is the m-th best.")
+    ] = 1,
+    gains: Annotated[
+        Gains, typer.Option(help="Labels as they are, 0 below the threshold, or 1 and 0.")
+    ] = Gains.graded,
+    on_error: Annotated[
+        OnBadLine, typer.Option(help="A bad line of a graded file: refuse the file, or skip.")
+    ] = OnBadLine.refuse,
+) -> None:
+    """Write one self-contained page: tables, plots, warnings, methods and references.
+
+    COLLECTION may be a file of graded passages; --bank then names a bank file.
+    """
+    from exampp.formats.lines import writing
+    from exampp.report.page import to_html, to_json
+
+    with exampp.open_grades(collection, on_error.value) as opened:
+        document = opened.report(
+            title=title,
+            official=official or (),
+            measures=measure or (),
+            min_rating=min_rating,
+            min_relevant=min_relevant,
+            facets=facets.value,
+            labelling=exampp.Labelling(label.value, at_least, gains.value),
+            runs=run or (),
+            grader=grader,
+            prompt=prompt,
+            kind=kind.value if kind else None,
+            bank=bank,
+        )
+    written = {output: to_html(document)}
+    if json:
+        written[json] = to_json(document)
+    for path, text in written.items():
+        with writing(path) as stream:
+            stream.write(text.encode())
+        remark(f"{path}: {len(text.encode()) / 1000:,.0f} kB")

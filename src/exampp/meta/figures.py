@@ -1,0 +1,153 @@
+"""The figures of a leaderboard and of the grades behind it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from exampp.evaluate.cover import cover
+from exampp.evaluate.exams import FacetChoice
+from exampp.evaluate.leaderboard import Column, Leaderboard
+from exampp.evaluate.qrels import Labelling, graded_passages, label_passages
+from exampp.evaluate.tables import heading
+from exampp.formats.leaderboards import ranks_of
+from exampp.meta.significance import Significance
+from exampp.records.gradebook import MISSING, Gradebook
+from exampp.report.plots import curves, distributions, heatmap, methods, scatter
+from exampp.report.plots import leaderboard as dots
+from exampp.report.plots.figure import Figure
+from exampp.report.plots.leaderboard import DRAFT, Spread
+
+DEPTH = 20
+
+
+def name_of(column: Column) -> str:
+    """What a column is called: `Cover@20` and its threshold."""
+    return heading(str(column.measure), column.min_rating)
+
+
+def spreads(column: Column, systems: Sequence[str]) -> list[Spread]:
+    """Mean and one standard error of every system; `systems` name the rows of the column."""
+    means = zip(systems, column.values.means(), strict=True)
+    return [
+        Spread(system, mean)
+        if mean is None or stderr is None
+        else Spread(system, mean, mean - stderr, mean + stderr)
+        for system, (mean, stderr, _) in means
+    ]
+
+
+def leaderboard_figure(
+    board: Leaderboard, column: Column, tested: Significance | None = None
+) -> Figure:
+    """The leaderboard of a column: standard errors or, where pairs were tested, intervals."""
+    draft = board.grader.is_draft
+    if tested is None:
+        return dots.leaderboard(spreads(column, board.column_systems), name_of(column), draft=draft)
+    return dots.leaderboard(
+        [Spread(row.system, row.mean.mean, row.low, row.high) for row in tested.systems],
+        name_of(column),
+        spread=f"{1 - tested.settings.alpha:.0%} interval (bootstrap over queries)",
+        letters={row.system: row.letters for row in tested.systems if row.letters},
+        draft=draft,
+    )
+
+
+def methods_figure(
+    board: Leaderboard,
+    columns: Sequence[Column],
+    official: Mapping[str, float] | None = None,
+) -> Figure:
+    """Re-normalised scores of several columns, in the order of an official leaderboard.
+
+    Without one the systems stand in the order of the board.
+    """
+    found = {name_of(column): spreads(column, board.column_systems) for column in columns}
+    if official is None:
+        by = f"their {name_of(board.columns[0])}"
+        return methods.methods(found, board.systems, ordered_by=by)
+    both = [system for system in official if system in set(board.systems)]
+    return methods.methods(found, sorted(both, key=lambda system: (official[system], system)))
+
+
+def scatter_figure(
+    board: Leaderboard,
+    column: Column,
+    official: Mapping[str, float],
+    *,
+    named: str = "official",
+    subtitle: str = "",
+) -> Figure:
+    """Ranks in an official leaderboard against those by a column, among the systems of both."""
+    scores = board.scores(column.measure, column.min_rating)
+    both = [system for system in official if system in scores]
+    # ranked as printed to ten digits: the last digit of a sum breaks no tie
+    ours = ranks_of({system: round(scores[system], 10) for system in both})
+    theirs = ranks_of({system: -official[system] for system in both})
+    points = [scatter.Ranked(system, theirs[system], ours[system]) for system in both]
+    return scatter.rank_scatter(points, name_of(column), official=named, subtitle=subtitle)
+
+
+def grades_figure(books: Sequence[Gradebook]) -> Figure:
+    """How the ratings of each gradebook are spread."""
+    return distributions.grades({book.grader.name: _ratings(book) for book in books})
+
+
+def _ratings(book: Gradebook) -> dict[int, int]:
+    counts: Counter[int] = Counter()
+    for query in book.queries:
+        values, times = np.unique(query.ratings[query.ratings != MISSING], return_counts=True)
+        counts.update(dict(zip(values.tolist(), times.tolist(), strict=True)))
+    # a rating that nobody gave is worth seeing, on a short scale
+    scale = range(book.grader.lowest, book.grader.highest + 1)
+    return {rating: counts[rating] for rating in (*scale, *sorted(set(counts) - set(scale)))}
+
+
+def labels_figure(book: Gradebook, labelling: Labelling, min_rating: int) -> Figure:
+    """Which labels the passages of each judgment got, over all queries."""
+    counts: dict[int, Counter[int]] = {}
+    for query in book.queries:
+        judged = query.judgments[0] != MISSING
+        both = np.flatnonzero(judged & graded_passages(query.ratings))
+        labels = label_passages(query.ratings[both], labelling, min_rating, book.grader.lowest)
+        judgments = query.judgments[0][both]
+        for judgment in np.unique(judgments).tolist():
+            of_it = labels[judgments == judgment].tolist()
+            counts.setdefault(judgment, Counter()).update(of_it)
+    return distributions.labels(counts)
+
+
+def has_judgments(book: Gradebook) -> bool:
+    """Whether any passage with a grade has a judgment for its query as a whole."""
+    return any(
+        bool((query.judgments[0] != MISSING)[graded_passages(query.ratings)].any())
+        for query in book.queries
+    )
+
+
+def curves_figure(
+    book: Gradebook, min_rating: int, *, depth: int = DEPTH, facets: FacetChoice = "auto"
+) -> Figure:
+    """Cover@k of every system for k from 1 to `depth`, and that of all graded passages."""
+    found: dict[str, list[float]] = {system: [] for system in book.systems}
+    ceiling = None
+    for k in range(1, depth + 1):
+        result = cover(book, [min_rating], k=k, facets=facets)
+        for system, mean in zip(result.systems, result.cover[0].values.means(), strict=True):
+            found[system].append(mean.mean or 0.0)
+        ceiling = result.cover[0].overall.means()[0].mean
+    subtitle = "Mean over all queries"
+    if book.grader.is_draft:
+        subtitle = f"{DRAFT}; {subtitle.lower()}"
+    name = heading("Cover@k", min_rating)
+    return curves.curves(found, name, ceiling=ceiling, subtitle=subtitle)
+
+
+def heatmap_figure(board: Leaderboard, column: Column) -> Figure:
+    """Every system on every query under a column."""
+    values = column.values
+    return heatmap.heatmap(
+        values.values, values.counts, board.column_systems, column.query_ids, name_of(column)
+    )

@@ -1,0 +1,234 @@
+"""The one figure type: what is drawn, what it shows in words, and the values behind it.
+
+A figure holds a Vega-Lite specification that leaves ink and ground to the theme: `light` and `dark`
+for files, `page` for a page, where the ground is transparent, the ink is the colour of the text
+around it, and the title stands in the page. Series take colours that keep a
+contrast of 3 on white and on near-black, and are told apart by those who cannot see some of them
+(after Okabe and Ito 2008, the light ones darkened).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from exampp.errors import InputError
+from exampp.report.table import Table, readable, render
+
+Theme = Literal["light", "dark", "page"]
+Spec = Mapping[str, Any]
+
+ACCENT = "#0072b2"
+SERIES = (ACCENT, "#d55e00", "#009e73", "#c46f9f", "#b97f00", "#8a6bd1")
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+GREY = "#8a929c"
+
+_SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+_VERSION = "6.4"
+_FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
+_INKS: Mapping[Theme, str] = {"light": "#1f2328", "dark": "#e6e8eb", "page": "currentColor"}
+# a transparent picture cannot be read on the wrong ground, and nobody knows where it is opened
+_GROUNDS: Mapping[Theme, str] = {"light": "#ffffff", "dark": "#14171a", "page": "transparent"}
+_PNG_SCALE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A plot: `name` for files, `title` and `subtitle` above it, `alt` says what is seen.
+
+    `spec` is Vega-Lite without title and theme, empty where there is nothing to draw; `data` are
+    the values that are drawn.
+    """
+
+    name: str
+    title: str
+    alt: str
+    spec: Spec
+    data: Table
+    subtitle: str = ""
+
+    def themed(self, theme: Theme = "light") -> dict[str, Any]:
+        """The whole Vega-Lite specification, ready to be drawn."""
+        if theme not in get_args(Theme):
+            raise InputError(f"there is no theme {theme!r}", mend="Themes: light, dark, page")
+        spec = {"$schema": _SCHEMA, "background": _GROUNDS[theme], **(self.spec or _NOTHING)}
+        spec["padding"] = 6 if theme == "page" else 16
+        if theme != "page":
+            spec["title"] = {"text": self.title, "subtitle": self.subtitle}
+            spec["description"] = self.alt
+        cleaned: dict[str, Any] = _cleaned(spec)
+        return {**cleaned, "config": _config(_INKS[theme])}
+
+    def svg(self, theme: Theme = "light") -> str:
+        """The figure as SVG; raises InputError where the extra `plots` is not installed."""
+        drawn: str = _converter().vegalite_to_svg(self.themed(theme), vl_version=_VERSION)
+        return _labelled(_slim(drawn), _cleaned(self.alt))
+
+    def png(self, theme: Theme = "light") -> bytes:
+        """The figure as PNG, two pixels for one; InputError as for `svg`."""
+        if theme == "page":
+            raise InputError("the theme page has no ink of its own", mend="Choose light or dark")
+        drawn: bytes = _converter().vegalite_to_png(
+            self.themed(theme), vl_version=_VERSION, scale=_PNG_SCALE
+        )
+        return drawn
+
+    def json(self, theme: Theme = "light") -> str:
+        """The Vega-Lite specification, with its data, as JSON."""
+        return json.dumps(self.themed(theme), ensure_ascii=False, allow_nan=False) + "\n"
+
+    def save(self, path: str | Path, theme: Theme = "light") -> None:
+        """Write the figure in the format that the file's name ends with.
+
+        Raises:
+            InputError: No such format, or the extra `plots` is not installed.
+        """
+        path = Path(path)
+        write = FORMATS.get(path.suffix.lower())
+        if write is None:
+            raise InputError(
+                f"cannot draw a {path.suffix or 'nameless'} file",
+                file=path,
+                mend=f"Formats: {', '.join(FORMATS)}",
+            )
+        path.write_bytes(write(self, theme))
+
+
+FORMATS: Mapping[str, Callable[[Figure, Theme], bytes]] = {
+    ".svg": lambda figure, theme: figure.svg(theme).encode(),
+    ".png": lambda figure, theme: figure.png(theme),
+    ".json": lambda figure, theme: figure.json(theme).encode(),
+    ".csv": lambda figure, _: render(figure.data, "csv").encode(),
+    ".tsv": lambda figure, _: render(figure.data, "tsv").encode(),
+}
+"""What a figure can be written as, by the ending of the file: pictures, specification, data."""
+
+
+_NOTHING: Spec = {
+    "width": 320,
+    "height": 40,
+    "data": {"values": [{"text": "There is nothing to draw."}]},
+    "mark": {"type": "text", "align": "left"},
+    "encoding": {"text": {"field": "text"}, "x": {"value": 0}},
+}
+
+
+def rows(names: Sequence[str], values: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    """Rows of values as inline data of a specification."""
+    return {"values": [dict(zip(names, row, strict=True)) for row in values]}
+
+
+def by_name(names: Sequence[str], *, title: str | None = None, **axis: Any) -> dict[str, Any]:
+    """An encoding of names on the field `name`, in the order given, one band each.
+
+    They have room in a reader's wider font than the one they are measured in.
+    """
+    longest = max(map(len, names), default=0)
+    room = min(NAME_WIDTH * 1.2, longest * axis.get("labelFontSize", 11) * _LETTER)
+    return {
+        "field": "name",
+        "type": "nominal",
+        "sort": None,
+        "scale": {"domain": list(names)},
+        "title": title,
+        "axis": {
+            "ticks": False,
+            "domain": False,
+            "labelLimit": NAME_WIDTH,
+            "minExtent": room,
+            **axis,
+        },
+    }
+
+
+_LETTER = 0.62
+"""Width of a letter in a wide font, of its size."""
+NAME_WIDTH = 190
+"""Pixels of a system's name; longer ones are cut with an ellipsis."""
+
+
+def row_height(count: int) -> tuple[float, float]:
+    """(height of a row, size of its label) in pixels: many rows get thinner, never overlapping."""
+    if count <= 40:
+        return 18, 11
+    return (14, 10) if count <= 60 else (11.5, 9)
+
+
+def _converter() -> Any:
+    try:
+        import vl_convert
+    except ImportError:
+        raise InputError(
+            "drawing needs packages that are not installed",
+            mend="Install them: pip install 'exampp[plots]'",
+        ) from None
+    return vl_convert
+
+
+def _cleaned(value: Any) -> Any:
+    """The value with no control characters in its texts: they are no XML, and end the drawing."""
+    if isinstance(value, str):
+        return readable(value)
+    if isinstance(value, Mapping):
+        return {_cleaned(key): _cleaned(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_cleaned(inner) for inner in value]
+    return value
+
+
+def _config(ink: str) -> dict[str, Any]:
+    faint = {"domainOpacity": 0.4, "tickOpacity": 0.4, "gridOpacity": 0.13, "labelOpacity": 0.88}
+    colours = ("domainColor", "tickColor", "gridColor", "labelColor", "titleColor")
+    text = {"labelFontSize": 11, "titleFontSize": 11.5, "titleFontWeight": "normal"}
+    return {
+        "aria": False,
+        "font": _FONT,
+        "view": {"stroke": None},
+        "axis": {
+            **dict.fromkeys(colours, ink),
+            **faint,
+            **text,
+            "titlePadding": 10,
+            "labelFlush": False,
+        },
+        "legend": {"labelColor": ink, "titleColor": ink, **text, "symbolStrokeWidth": 2},
+        "title": {
+            "anchor": "start",
+            "frame": "bounds",
+            "color": ink,
+            "subtitleColor": ink,
+            "fontSize": 15,
+            "fontWeight": 600,
+            "subtitleFontSize": 12,
+            "subtitlePadding": 5,
+            "offset": 14,
+        },
+        "text": {"color": ink, "fontSize": 11},
+        "rule": {"color": ink},
+        "range": {"category": list(SERIES), "symbol": list(SHAPES)},
+    }
+
+
+_NOISE = re.compile(
+    r' (?:pointer-events|role|aria-[a-z]+|class|opacity)="(?:none|true|1|graphics-[a-z]+|[a-z ]*)"'
+    r'| class="[^"]*"| (?:stroke-width="0"|xmlns:xlink="[^"]*")(?=[ />])'
+)
+_EMPTY = re.compile(
+    r'<path(?: class="[^"]*")?(?: display="none")? d="(?:M0,0h0v0h0Z)?"(?: display="none")?/>'
+)
+_LONG = re.compile(r"(\d+\.\d{2})\d+")
+
+
+def _slim(svg: str) -> str:
+    """The SVG without what nobody sees: roles of its parts, empty paths, decimals."""
+    svg = _NOISE.sub("", svg).replace("xlink:href", "href")
+    return _LONG.sub(r"\1", _EMPTY.sub("", svg))
+
+
+def _labelled(svg: str, alt: str) -> str:
+    label = alt.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)

@@ -1,0 +1,129 @@
+"""Several evaluation methods over the same systems, to see whether they agree on the order.
+
+Figure 2 of EXAM++: every method's scores are re-normalised so that its best system is at 1 and its
+worst at 0, standard errors with them, and the systems stand in the order of the official
+leaderboard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from exampp.report.plots.figure import SERIES, SHAPES, Figure, by_name, row_height, rows
+from exampp.report.plots.leaderboard import Spread
+from exampp.report.table import Table
+
+_WIDTH = 620
+_MANY = 60
+
+
+def methods(
+    scores: Mapping[str, Sequence[Spread]],
+    order: Sequence[str],
+    *,
+    ordered_by: str = "the official leaderboard",
+    spread: str = "standard error",
+    name: str = "methods",
+) -> Figure:
+    """Re-normalised scores of up to six methods over the systems of `order`.
+
+    Systems that are not in `order` are left out before re-normalising. A method whose scores are
+    all equal has none that could be drawn, and is not.
+    """
+    places = set(order)
+    drawn = {
+        method: renormalised([one for one in found if one.system in places])
+        for method, found in list(scores.items())[: len(SERIES)]
+    }
+    drawn = {method: found for method, found in drawn.items() if found}
+    labels = list(drawn)
+    many = len(order) > _MANY
+    between, around, size = (2.6, 4, 16) if many else (4.5, 8, 34)
+    height = around + between * max(1, len(labels))
+    values = [[m, *one, order.index(one.system)] for m, found in drawn.items() for one in found]
+    colour = {
+        "field": "method",
+        "type": "nominal",
+        "scale": {"domain": labels, "range": list(SERIES[: len(labels)])},
+        "legend": {"title": None, "orient": "top", "columns": 4, "labelLimit": 220},
+    }
+    across = {"type": "quantitative", "scale": {"domain": [-0.2, 1.2]}}
+    title = "re-normalised score (best system 1, worst 0)"
+    axis = {"values": [0, 0.25, 0.5, 0.75, 1], "format": ".2f", "grid": True, "domain": False}
+    across = {**across, "title": title, "axis": axis}
+    apart = {
+        "field": "method",
+        "type": "nominal",
+        "scale": {"domain": labels, "paddingOuter": 0.6},
+    }
+    return Figure(
+        name=name,
+        title="The same systems under several methods",
+        subtitle=f"Systems in the order of {ordered_by}; bars: {spread}, re-normalised",
+        alt=_alt(drawn, order, ordered_by),
+        spec={}
+        if not drawn
+        else {
+            "width": _WIDTH,
+            "height": height * max(1, len(order)),
+            "data": rows(("method", "name", "value", "low", "high", "place"), values),
+            "encoding": {
+                "y": by_name(order, labelFontSize=row_height(len(order))[1]),
+                "yOffset": apart,
+                "color": colour,
+            },
+            "layer": [
+                {
+                    "mark": {"type": "rule", "strokeWidth": 1.4, "opacity": 0.6, "clip": True},
+                    "encoding": {"x": {**across, "field": "low"}, "x2": {"field": "high"}},
+                },
+                {
+                    "mark": {"type": "point", "filled": True, "opacity": 1, "size": size},
+                    "encoding": {
+                        "x": {**across, "field": "value"},
+                        "shape": {
+                            "field": "method",
+                            "type": "nominal",
+                            "scale": {"domain": labels, "range": list(SHAPES[: len(labels)])},
+                            "legend": colour["legend"],
+                        },
+                    },
+                },
+            ],
+        },
+        data=Table.of(
+            ["method", "system", "value", "low", "high"],
+            [[m, *one] for m, found in drawn.items() for one in found],
+            f"Scores re-normalised per method, with {spread}",
+        ),
+    )
+
+
+def renormalised(scores: Sequence[Spread]) -> list[Spread]:
+    """The scores moved and stretched to 0..1, bounds alike; empty where all are equal."""
+    values = [one.value for one in scores if one.value is not None]
+    if not values or max(values) == min(values):
+        return []
+    low, size = min(values), max(values) - min(values)
+
+    def scaled(value: float | None) -> float | None:
+        return None if value is None else (value - low) / size
+
+    return [
+        Spread(one.system, scaled(one.value), scaled(one.low), scaled(one.high))
+        for one in scores
+        if one.value is not None
+    ]
+
+
+def _alt(drawn: Mapping[str, Sequence[Spread]], order: Sequence[str], ordered_by: str) -> str:
+    if not drawn:
+        return "An empty plot: no method tells the systems apart, so that nothing is drawn."
+    best = [
+        f"{max(found, key=lambda one: one.value or 0.0).system} under {method}"
+        for method, found in drawn.items()
+    ]
+    return (
+        f"Scores of {len(order)} systems under {len(drawn)} methods, re-normalised to 0 to 1, in "
+        f"the order of {ordered_by}. Best: {', '.join(best)}."
+    )

@@ -1,0 +1,147 @@
+"""`exampp report` and `exampp plot`: files come out, and the commands that a report names work."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import exams
+import pytest
+from commands import Commands
+
+import exampp
+
+pytest.importorskip("vl_convert")
+pytest.importorskip("jinja2")
+
+KINDS = ("leaderboard", "methods", "scatter", "grades", "labels", "curve", "heatmap")
+
+
+@pytest.fixture
+def graded(tmp_path: Path) -> Path:
+    """The small exam, graded by the draft grader, with an official leaderboard beside it."""
+    with exams.make(tmp_path) as collection:
+        collection.grade("draft")
+    (tmp_path / "official.json").write_text(json.dumps({"alpha": 1, "beta": 2, "gamma": 3}))
+    return tmp_path / "my.exam"
+
+
+def test_a_report_is_a_page_and_the_same_as_json(exampp_command: Commands, graded: Path) -> None:
+    folder = graded.parent
+    page, data = folder / "report.html", folder / "report.json"
+    official = folder / "official.json"
+    ran = exampp_command(
+        "report", graded, "-o", page, "--json", data, "--official", official, "--title", "Mine"
+    )
+    assert ran.code == 0, ran.err
+    assert ran.out == ""
+    assert f"{page}: " in ran.err
+    text = page.read_text(encoding="utf-8")
+    read = json.loads(data.read_text(encoding="utf-8"))
+    assert read["title"] == "DRAFT GRADES: Mine"
+    for section in read["sections"]:
+        assert f'id="{section["key"]}"' in text
+    assert not list(folder.glob("*.tmp*"))
+
+
+def test_the_version_of_the_bank_is_that_of_its_export(
+    exampp_command: Commands, graded: Path
+) -> None:
+    """The remark in an exported bank names the same edit and hash."""
+    folder = graded.parent
+    assert (
+        exampp_command("report", graded, "-o", folder / "a.html", "--json", folder / "a.json").code
+        == 0
+    )
+    assert exampp_command("bank", "export", graded, folder / "bank.tsv").code == 0
+    facts = json.loads((folder / "a.json").read_text())["sections"][1]["blocks"][0]["rows"]
+    number, digest = (folder / "bank.tsv").read_text().split("bank version: ")[1].split()[:2]
+    assert facts["Bank"] == f"main, version {digest} (edit {number})"
+
+
+def test_the_commands_that_a_report_names_work(
+    exampp_command: Commands, graded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = graded.parent
+    monkeypatch.chdir(folder)
+    exampp_command(
+        "report", graded, "-o", "r.html", "--json", "r.json", "--official", "official.json",
+        "--bank", "main", "--min-relevant", 1,
+    )  # fmt: skip
+    methods = json.loads((folder / "r.json").read_text())["sections"][-1]["blocks"]
+    (commands,) = (b["text"] for b in methods if b.get("label") == "The commands")
+    lines = [shlex.split(line) for line in commands.splitlines()]
+    assert [line[1:3] for line in lines] == [
+        ["report", str(graded)],
+        ["evaluate", str(graded)],
+        ["analyze", "significance"],
+        ["analyze", "correlation"],
+        ["analyze", "agreement"],
+    ]
+    for line in lines:
+        assert line[0] == "exampp"
+        ran = exampp_command(*line[1:])
+        assert ran.code == 0, (line, ran.err)
+    assert (folder / "exam.qrels").stat().st_size
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("ending", [".svg", ".png", ".json", ".csv"])
+def test_every_plot_in_every_format(
+    exampp_command: Commands, graded: Path, kind: str, ending: str
+) -> None:
+    to = graded.parent / f"{kind}{ending}"
+    official = graded.parent / "official.json"
+    ran = exampp_command("plot", kind, graded, "-o", to, "--official", official)
+    assert ran.code == 0, ran.err
+    head = {".svg": b"<svg", ".png": b"\x89PNG", ".json": b"{", ".csv": b""}[ending]
+    assert to.read_bytes().startswith(head)
+    assert to.stat().st_size > 20
+
+
+def test_plots_say_what_is_wrong(exampp_command: Commands, graded: Path) -> None:
+    to = graded.parent / "x.svg"
+    ran = exampp_command("plot", "scatter", graded, "-o", to)
+    assert (ran.code, ran.out) == (2, "")
+    assert "--official" in ran.err
+    ran = exampp_command("plot", "leaderboard", graded, "-o", graded.parent / "x.gif")
+    assert ran.code == 2
+    assert ".svg" in ran.err
+    ran = exampp_command("plot", "leaderboard", graded, "-o", graded.parent / "no" / "x.svg")
+    assert ran.code != 0
+    assert "Traceback" not in ran.err
+    assert not to.exists()
+
+
+def test_without_the_extra_nothing_is_written(
+    exampp_command: Commands, graded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = graded.parent / "report.html"
+    for module in ("vl_convert", "jinja2"):
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, module, None)
+            ran = exampp_command("report", graded, "-o", page)
+        assert ran.code == 2
+        assert "pip install 'exampp[plots]'" in ran.err
+        assert not page.exists()
+
+
+def test_a_report_of_dl19(exampp_command: Commands, shared_data: Path, tmp_path: Path) -> None:
+    folder = shared_data / "dl19"
+    ran = exampp_command(
+        "report",
+        folder / "graded.jsonl.gz",
+        "-o",
+        tmp_path / "r.html",
+        "--official",
+        folder / "official-leaderboard.json",
+    )
+    assert ran.code == 0, ran.err
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert len(text.encode()) < 1_000_000
+    assert "No bank is at hand" in text
+    for figure in ("leaderboard", "scatter", "methods", "labels", "grades", "curve", "heatmap"):
+        assert f'id="figure-{figure}"' in text
+    assert exampp.__version__ in text

@@ -1,0 +1,324 @@
+"""The figures: what they draw, say and hold, read back from the specification and the SVG."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import struct
+import sys
+import zlib
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from exampp.errors import InputError
+from exampp.report.plots import curves, distributions, heatmap, methods, scatter
+from exampp.report.plots.figure import GREY, SERIES, Figure
+from exampp.report.plots.leaderboard import Spread, groups, leaderboard
+from exampp.report.plots.pixels import VIRIDIS, picture, shade
+
+LONG = "a-system-with-a-name-that-is-much-longer-than-any-axis-can-hold-" * 3
+HUNDRED = [f"team-{n % 9}-run-{n:03d}" for n in range(100)]
+
+
+def many(names: list[str]) -> list[Spread]:
+    return [
+        Spread(name, 0.9 - n / 200, 0.88 - n / 200, 0.92 - n / 200) for n, name in enumerate(names)
+    ]
+
+
+def leaderboards(names: list[str]) -> Figure:
+    return leaderboard(many(names), "Cover@20", letters=dict.fromkeys(names, "a"))
+
+
+def several_methods(names: list[str]) -> Figure:
+    return methods.methods({"Cover@20": many(names), "AP": many(names[::-1])}, names)
+
+
+def ranks(names: list[str]) -> Figure:
+    points = [scatter.Ranked(n, i + 1.0, (7 * i) % len(names) + 1.0) for i, n in enumerate(names)]
+    return scatter.rank_scatter(points, "Cover@20", subtitle="tau 0.5")
+
+
+def grades(names: list[str]) -> Figure:
+    return distributions.grades({name: {0: 80, 3: 0, 5: 20} for name in names[:3]})
+
+
+def labels(_: list[str]) -> Figure:
+    return distributions.labels({0: {0: 60, 5: 40}, 2: {0: 10, 4: 30}})
+
+
+def covers(names: list[str]) -> Figure:
+    values = {n: [(k + 1) / (k + 2 + i / 10) for k in range(20)] for i, n in enumerate(names)}
+    return curves.curves(values, ceiling=0.97)
+
+
+def heat(names: list[str]) -> Figure:
+    values = np.linspace(0, 1, len(names) * 30).reshape(len(names), 30)
+    ids = [f"q{n}" for n in range(30)]
+    return heatmap.heatmap(values, np.ones(values.shape, np.bool_), names, ids, "Cover@20")
+
+
+FAMILIES = [leaderboards, several_methods, ranks, grades, labels, covers, heat]
+Make = Callable[[list[str]], Figure]
+
+
+def texts(svg: str) -> list[str]:
+    return [node.text or "" for node in ElementTree.fromstring(svg).iter() if "text" in node.tag]
+
+
+def drawn(figure: Figure) -> str:
+    pytest.importorskip("vl_convert")
+    return figure.svg()
+
+
+@pytest.mark.parametrize("make", FAMILIES)
+@pytest.mark.parametrize(
+    "names", [["one"], ["one", "two", "three"], HUNDRED, [LONG, "<b>&\"'", "\x1b[31m"]]
+)
+def test_every_figure_draws_whatever_the_names(make: Make, names: list[str]) -> None:
+    figure = make(names)
+    svg = drawn(figure)
+    ElementTree.fromstring(svg)
+    for word in ("NaN", "undefined", "Infinity", "<script"):
+        assert word not in svg
+    assert figure.title in texts(svg)
+    assert figure.alt.endswith(".")
+    assert figure.data.rows or not figure.spec
+
+
+@pytest.mark.parametrize("make", FAMILIES)
+def test_the_specification_is_vega_lite(make: Make) -> None:
+    altair = pytest.importorskip("altair")
+    for names in (["one", "two"], HUNDRED):
+        altair.Chart.from_dict(json.loads(make(names).json()))
+
+
+@pytest.mark.parametrize("make", FAMILIES)
+def test_a_page_gives_ink_and_ground(make: Make) -> None:
+    pytest.importorskip("vl_convert")
+    figure = make(["one", "two", "three"])
+    svg = figure.svg("page")
+    assert "currentColor" in svg
+    assert "#1f2328" not in svg
+    assert figure.title not in texts(svg)
+    assert ElementTree.fromstring(svg).get("aria-label") == figure.alt
+
+
+@pytest.mark.parametrize("make", [leaderboards, heat, several_methods])
+def test_labels_of_a_hundred_systems_do_not_overlap(make: Make) -> None:
+    """Every system has its label, and the lines of text are further apart than they are high."""
+    svg = drawn(make(HUNDRED))
+    found = re.findall(
+        r'<text text-anchor="end" transform="translate\(-?[\d.]+,([\d.]+)\)[^>]*'
+        r'font-size="([\d.]+)px"[^>]*>(team-[^<]*)<',
+        svg,
+    )
+    assert {name for _, _, name in found} == set(HUNDRED)
+    heights = sorted(float(height) for height, _, _ in found)
+    size = max(float(size) for _, size, _ in found)
+    gaps = np.diff(heights)
+    assert gaps.min() > size
+
+
+def test_long_names_are_cut_in_the_picture_and_whole_in_the_data() -> None:
+    figure = leaderboard([Spread(LONG, 0.5, 0.4, 0.6)], "AP")
+    assert LONG not in texts(drawn(figure))
+    assert any(text.endswith("\N{HORIZONTAL ELLIPSIS}") for text in texts(drawn(figure)))
+    assert figure.data.rows[0][0] == LONG
+    assert LONG in figure.alt
+
+
+def test_a_leaderboard_is_sorted_and_leaves_out_what_is_undefined() -> None:
+    figure = leaderboard([Spread("b", 0.2), Spread("a", 0.7, 0.6, 0.8), Spread("c", None)], "AP")
+    assert [row["name"] for row in figure.spec["data"]["values"]] == ["a", "b"]
+    assert [row[0] for row in figure.data.rows] == ["b", "a", "c"]
+    assert "from a at 0.700 down to b at 0.200" in figure.alt
+
+
+def test_draft_grades_are_called_so_in_the_picture() -> None:
+    figure = leaderboard([Spread("a", 0.7, 0.6, 0.8)], "AP", draft=True)
+    assert any("DRAFT GRADES" in text for text in texts(drawn(figure)))
+    assert "draft" in figure.alt
+
+
+def test_systems_not_told_apart_from_the_best_are_filled() -> None:
+    """Letters go on as a1 after z and Z: a1 is not a."""
+    letters = {"one": "ab", "two": "b", "three": "a1c", "four": "cd"}
+    scores = [Spread(name, 0.9 - n / 10) for n, name in enumerate(letters)]
+    figure = leaderboard(scores, "AP", letters=letters)
+    fills = {row["name"]: row["fill"] for row in figure.spec["data"]["values"]}
+    assert fills == {"one": SERIES[0], "two": SERIES[0], "three": "none", "four": "none"}
+    assert groups("aZa1B12") == {"a", "Z", "a1", "B12"}
+
+
+def test_renormalising_maps_best_to_one_and_worst_to_zero_with_their_errors() -> None:
+    """By hand: (x - 0.2) / 0.4."""
+    found = methods.renormalised([Spread("a", 0.6, 0.5, 0.7), Spread("b", 0.2), Spread("c", None)])
+    assert [one.system for one in found] == ["a", "b"]
+    assert found[0] == pytest.approx(("a", 1.0, 0.75, 1.25))
+    assert found[1] == ("b", 0.0, None, None)
+    assert methods.renormalised([Spread("a", 0.5), Spread("b", 0.5)]) == []
+
+
+def test_methods_renormalise_over_the_systems_of_the_order_only() -> None:
+    scores = {"AP": [Spread("a", 0.9), Spread("b", 0.6), Spread("c", 0.1)]}
+    figure = methods.methods(scores, ["b", "a"])
+    assert [(row[1], row[2]) for row in figure.data.rows] == [("a", 1.0), ("b", 0.0)]
+
+
+def test_outliers_are_named_where_nothing_is_covered() -> None:
+    names = [f"system-number-{n}" for n in range(36)]
+    shift = {3: 30, 4: 29, 30: 2, 31: 1}
+    points = [scatter.Ranked(n, i + 1.0, shift.get(i, i) + 1.0) for i, n in enumerate(names)]
+    figure = scatter.rank_scatter(points, "AP")
+    shown = set(texts(drawn(figure)))
+    assert {names[i] for i in shift} <= shown
+    assert names[10] not in shown
+
+
+def test_of_many_systems_the_best_have_colours_and_the_others_a_band() -> None:
+    figure = covers(HUNDRED)
+    lines = [layer for layer in figure.spec["layer"] if _mark(layer) == "line"]
+    drawn_names = {row["name"] for layer in lines for row in layer["data"]["values"]}
+    assert drawn_names == set(HUNDRED[:5])
+    bands = [layer for layer in figure.spec["layer"] if _mark(layer) == "area"]
+    last = bands[0]["data"]["values"][-1]
+    assert last["lowest"] == pytest.approx(20 / (21 + 9.9))
+    assert last["highest"] == pytest.approx(20 / (21 + 0.5))
+    assert len(figure.data.rows) == 100 * 20
+
+
+def _mark(layer: dict[str, Any]) -> str:
+    return str(layer["mark"]["type"])
+
+
+def test_few_systems_all_have_lines_and_no_band() -> None:
+    figure = covers(["a", "b"])
+    assert not [layer for layer in figure.spec["layer"] if _mark(layer) == "area"]
+    assert {"a", "b"} <= set(texts(drawn(figure)))
+
+
+def test_grades_are_shares_of_the_graders_cells() -> None:
+    figure = distributions.grades({"x": {0: 3, 5: 1}, "y": {0: 0, 5: 0}})
+    assert figure.data.rows == (("x", "0", 3, 0.75), ("x", "5", 1, 0.25))
+    assert "x (4 cells): 75.0% 0, 25.0% 5" in figure.alt
+
+
+def test_labels_go_by_judgment_highest_first() -> None:
+    figure = labels([])
+    assert figure.data.rows == (
+        (2, 0, 10, 0.25), (2, 4, 30, 0.75), (2, 5, 0, 0.0),
+        (0, 0, 60, 0.6), (0, 4, 0, 0.0), (0, 5, 40, 0.4),
+    )  # fmt: skip
+
+
+def test_a_heat_map_is_sorted_both_ways_and_keeps_gaps() -> None:
+    values = np.array([[0.0, 0.2, 0.0], [0.5, 1.0, 0.3]])
+    counts = np.array([[True, True, False], [True, True, True]])
+    figure = heatmap.heatmap(values, counts, ["worse", "better"], ["mid", "easy", "hard"], "AP")
+    assert figure.data.rows == (
+        ("better", "easy", 1.0), ("better", "hard", 0.3), ("better", "mid", 0.5),
+        ("worse", "easy", 0.2), ("worse", "hard", None), ("worse", "mid", 0.0),
+    )  # fmt: skip
+    image = next(layer["mark"] for layer in figure.spec["layer"] if _mark(layer) == "image")
+    pixels = decoded(image["url"])
+    assert pixels.shape == (2, 3, 4)
+    assert pixels[0, 0].tolist() == [*bytes.fromhex(VIRIDIS[-1][1:]), 255]
+    assert pixels[1, :, 3].tolist() == [255, 0, 255]
+
+
+def decoded(address: str) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """A PNG as we write it, read by its standard: 8 bits, colour and alpha, no filter."""
+    png = base64.b64decode(address.removeprefix("data:image/png;base64,"))
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    place, chunks = 8, {}
+    while place < len(png):
+        (size,) = struct.unpack(">I", png[place : place + 4])
+        kind, content = png[place + 4 : place + 8], png[place + 8 : place + 8 + size]
+        (check,) = struct.unpack(">I", png[place + 8 + size : place + 12 + size])
+        assert check == zlib.crc32(kind + content)
+        chunks[kind] = content
+        place += 12 + size
+    width, height, depth, colour = struct.unpack(">IIBB", chunks[b"IHDR"][:10])
+    assert (depth, colour) == (8, 6)
+    lines = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, -1)
+    assert not lines[:, 0].any()
+    return lines[:, 1:].reshape(height, width, 4)
+
+
+def test_shades_grow_lighter_evenly() -> None:
+    lightness = [luminance(shade(value)) for value in np.linspace(0, 1, 101)]
+    assert all(a < b for a, b in pairwise(lightness))
+    assert shade(0) == VIRIDIS[0]
+    assert shade(1) == VIRIDIS[-1]
+    assert decoded(picture(np.zeros((1, 1)), np.ones((1, 1), np.bool_))).shape == (1, 1, 4)
+
+
+@pytest.mark.parametrize("ground", ["#ffffff", "#14171a"])
+def test_series_stand_out_from_both_grounds(ground: str) -> None:
+    """WCAG 2.2, 1.4.11: 3 to 1 for graphics."""
+    for colour in (*SERIES, GREY):
+        light, dark = sorted((luminance(colour), luminance(ground)), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 3
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance as WCAG 2.2 defines it."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_every_format_is_written(tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    figure = leaderboards(["one", "two"])
+    for theme in ("light", "dark"):
+        figure.save(tmp_path / f"{theme}.png", theme)
+        assert (tmp_path / f"{theme}.png").read_bytes()[:4] == b"\x89PNG"
+    assert (tmp_path / "light.png").read_bytes() != (tmp_path / "dark.png").read_bytes()
+    for ending, head in (
+        (".svg", "<svg"),
+        (".json", "{"),
+        (".csv", "system,"),
+        (".tsv", "system\t"),
+    ):
+        figure.save(tmp_path / f"x{ending}")
+        assert (tmp_path / f"x{ending}").read_text(encoding="utf-8").startswith(head)
+    with pytest.raises(InputError, match=r"\.svg, \.png"):
+        figure.save(tmp_path / "x.gif")
+
+
+NOTHING = [
+    leaderboard([], "AP"),
+    leaderboard([Spread("a", None)], "AP"),
+    methods.methods({"AP": [Spread("a", 0.5)]}, ["a"]),
+    methods.methods({}, []),
+    scatter.rank_scatter([], "AP"),
+    distributions.grades({}),
+    distributions.grades({"a": {0: 0, 1: 0}}),
+    distributions.labels({}),
+    curves.curves({}),
+    heatmap.heatmap(np.zeros((0, 0)), np.zeros((0, 0), np.bool_), [], [], "AP"),
+    heatmap.heatmap(np.zeros((1, 0)), np.zeros((1, 0), np.bool_), ["a"], [], "AP"),
+]
+
+
+@pytest.mark.parametrize("figure", NOTHING)
+def test_where_there_is_nothing_the_figure_says_so(figure: Figure) -> None:
+    svg = drawn(figure)
+    assert "There is nothing to draw." in texts(svg)
+    assert "Infinity" not in svg
+    assert figure.alt.endswith(".")
+
+
+def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(InputError, match=r"pip install 'exampp\[plots\]'"):
+        leaderboards(["one"]).svg()
