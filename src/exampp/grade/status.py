@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from exampp.records import GraderIdentity
 from exampp.store.bank import bank_names
-from exampp.store.cells import DEPTH, Exam, due
+from exampp.store.cells import DEPTH, Exam, count_due
 from exampp.store.grades import failure_reasons, graders, state_counts
 
 
@@ -40,10 +40,7 @@ def grading_status(connection: sqlite3.Connection, depth: int = DEPTH) -> list[G
             identity,
             bank,
             dict(state_counts(connection, key, bank)),
-            sum(
-                len(one.cells)
-                for one in due(connection, key, exam_of(connection, identity, bank, depth))
-            ),
+            count_due(connection, key, exam_of(connection, identity, bank, depth)),
             failure_reasons(connection, key),
         )
         for key, identity in graders(connection)

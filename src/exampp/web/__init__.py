@@ -1,0 +1,5 @@
+"""The review as pages: `serve` opens a collection to the browsers of its assessors."""
+
+from exampp.web.serving import serve
+
+__all__ = ["serve"]

@@ -1,0 +1,115 @@
+"""Who may come in, and by which requests: tokens, sessions, the Host and Origin headers.
+
+A token in a printed address is exchanged for a session cookie. What names the server (Host) must
+be an address or a name of this machine, so that no foreign name can be pointed at it; a request
+that changes anything must come from one of its own pages.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+import socket
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from exampp.errors import InputError
+
+SAFE_METHODS = frozenset({"GET", "HEAD"})
+"""Methods that change nothing."""
+_BYTES = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The people who may come in: assessor by token, and by session.
+
+    `names` are the host names that the server answers to; any literal address will do, too.
+    `cookie` names the session cookie: browsers share cookies between the ports of a host.
+    """
+
+    tokens: Mapping[str, str]
+    sessions: Mapping[str, str]
+    names: frozenset[str]
+    cookie: str = "exampp"
+
+    @classmethod
+    def of(cls, assessors: Sequence[str], names: Iterable[str], cookie: str = "exampp") -> Access:
+        """A token and a session for each assessor, both random.
+
+        Raises InputError where a name is blank or occurs twice.
+        """
+        if not all(name.strip() for name in assessors):
+            raise InputError("an assessor's name is blank", field="--assessor")
+        if len(set(assessors)) < len(assessors):
+            raise InputError("two assessors have the same name", field="--assessor")
+        return cls(
+            {secrets.token_urlsafe(_BYTES): name for name in assessors},
+            {secrets.token_urlsafe(_BYTES): name for name in assessors},
+            frozenset(name.lower() for name in names),
+            cookie,
+        )
+
+    def enter(self, token: str) -> str | None:
+        """The session of whoever holds this token; None where nobody does."""
+        name = _lookup(self.tokens, token)
+        return next((one for one, owner in self.sessions.items() if owner == name), None)
+
+    def assessor(self, session: str) -> str | None:
+        """Whose session this is; None where it is nobody's."""
+        return _lookup(self.sessions, session)
+
+    def answers_to(self, host: str) -> bool:
+        """Whether a Host header names this server: a literal address, or one of its names."""
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return False
+        return is_address(name) or name in self.names
+
+
+def _lookup(known: Mapping[str, str], secret: str) -> str | None:
+    """The value of a secret, found in a time that says nothing about the secrets."""
+    given = secret.encode("utf-8", "replace")
+    found = None
+    for one, name in known.items():
+        if secrets.compare_digest(one.encode(), given):
+            found = name
+    return found
+
+
+def is_address(name: str) -> bool:
+    """Whether a host is a literal IP address."""
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a server bound to the host."""
+    return host == "localhost" or (is_address(host) and ipaddress.ip_address(host).is_loopback)
+
+
+def names_of(host: str) -> frozenset[str]:
+    """The names by which a server bound to `host` may be called."""
+    if is_loopback(host):
+        return frozenset({"localhost"})
+    return frozenset({"localhost", host.lower(), socket.gethostname().lower()})
+
+
+def is_own_request(method: str, host: str, headers: Mapping[str, str]) -> bool:
+    """Whether a request may do what it wants, by where it comes from.
+
+    One that changes something must come from a page of this server: its Origin is the Host, or
+    the browser says same-origin. Another site may only lead people here, not load anything.
+    """
+    site = headers.get("sec-fetch-site", "")
+    if method in SAFE_METHODS:
+        return site != "cross-site" or headers.get("sec-fetch-mode") == "navigate"
+    origin = headers.get("origin", "")
+    if origin and origin != "null":
+        return urlsplit(origin).netloc.lower() == host.lower()
+    return site == "same-origin"

@@ -1,0 +1,100 @@
+"""The application: the pages of the review behind their gate."""
+
+from __future__ import annotations
+
+import logging
+from importlib import import_module
+from importlib.util import find_spec
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp
+
+from exampp.errors import CollectionBusy, ExamError, InputError
+from exampp.web.access import Access
+from exampp.web.gate import Gate
+from exampp.web.rendering import failure, render, static_files
+from exampp.web.room import Room
+from exampp.web.visit import visit_of
+
+PAGES = (
+    "overview",
+    "queries",
+    "query",
+    "cell",
+    "judge",
+    "queue",
+    "disputes",
+    "agreement",
+    "bank",
+    "lists",
+    "history",
+    "exports",
+    "plots",
+)
+"""The modules of `web.pages`, each with a `router`."""
+YEAR = 31_536_000
+_LOG = logging.getLogger("exampp.web")
+
+
+def create_app(room: Room, access: Access) -> ASGIApp:
+    """The pages of a room, for whom the gate lets in."""
+    app = FastAPI(title="exampp", docs_url=None, redoc_url=None, openapi_url=None)
+    app.state.room = room
+    for name in PAGES:
+        if find_spec(f"exampp.web.pages.{name}"):
+            app.include_router(import_module(f"exampp.web.pages.{name}").router)
+    app.add_api_route("/static/{name}", _static, methods=["GET", "HEAD"])
+    app.add_exception_handler(ExamError, _exam_error)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(RequestValidationError, _malformed)
+    app.add_exception_handler(Exception, _defect)
+    return Gate(app, access)
+
+
+async def _static(name: str) -> Response:
+    found = static_files().get(name)
+    if found is None:
+        raise HTTPException(404)
+    headers = {"cache-control": f"public, max-age={YEAR}, immutable"}
+    return Response(found.content, media_type=found.kind, headers=headers)
+
+
+def _exam_error(request: Request, error: Exception) -> HTMLResponse:
+    """What people can mend, in their words; pages that know better answer themselves."""
+    status = 400 if isinstance(error, InputError) else 503
+    if isinstance(error, CollectionBusy):
+        text = "The collection is being written by another process. Try again in a moment."
+    else:
+        text = str(error)
+    return _failed(request, status, text)
+
+
+def _http_error(request: Request, error: Exception) -> HTMLResponse:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    text = "There is no such page." if status == 404 else f"{failure(status)}."
+    if isinstance(error, HTTPException) and error.detail != failure(status):
+        text = str(error.detail)
+    return _failed(request, status, text)
+
+
+def _malformed(request: Request, error: Exception) -> HTMLResponse:
+    faults = error.errors() if isinstance(error, RequestValidationError) else []
+    named = ", ".join(str(fault["loc"][-1]) for fault in faults)
+    return _failed(request, 400, f"The address or the form is not complete: {named}.")
+
+
+def _defect(request: Request, _error: Exception) -> HTMLResponse:
+    text = "This is a defect of exampp; the terminal in which it runs says more."
+    return _failed(request, 500, text)
+
+
+def _failed(request: Request, status: int, text: str) -> HTMLResponse:
+    """The page of an error; a part of a page gets the sentence alone."""
+    visit = None if request.scope.get("assessor") is None else visit_of(request)
+    part = "hx-request" in request.headers or visit is None
+    template = "failed_part.html" if part else "failed.html"
+    page = render(template, visit=visit, title=failure(status), text=text)
+    return HTMLResponse(page, status)

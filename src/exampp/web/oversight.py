@@ -1,0 +1,57 @@
+"""What a bank lacks and what it holds in vain, over all queries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from exampp.collection import Collection
+from exampp.review.evidence import Criteria
+from exampp.review.lists import (
+    MissingEntry,
+    Sight,
+    SpuriousEntry,
+    missing,
+    spurious,
+    ungraded_relevant,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Oversight:
+    """Missing and spurious entries under some criteria.
+
+    `bases` counts queries by what tells relevance there; `ungraded` relevant passages have no
+    grade at all, so that nobody knows what they cover.
+    """
+
+    criteria: Criteria
+    missing: tuple[MissingEntry, ...]
+    spurious: tuple[SpuriousEntry, ...]
+    bases: Mapping[str, int]
+    ungraded: int
+
+    @classmethod
+    def of(
+        cls,
+        collection: Collection,
+        selection: Mapping[str, str],
+        criteria: Criteria,
+        query_ids: Sequence[str] | None = None,
+    ) -> Oversight:
+        """Look through all queries, or those named, one at a time."""
+        lacking: list[MissingEntry] = []
+        vain: list[SpuriousEntry] = []
+        bases = Counter[str]()
+        ungraded = 0
+        for dossier in collection.dossiers(
+            grader=selection["grader"], bank=selection["bank"], query_ids=query_ids
+        ):
+            sight = Sight(dossier, criteria)
+            lacking += missing(sight)
+            vain += spurious(sight)
+            bases[sight.evidence.by] += 1
+            ungraded += ungraded_relevant(sight)
+        vain.sort(key=lambda entry: (-entry.count, -entry.overturned))
+        return cls(criteria, tuple(lacking), tuple(vain), bases, ungraded)

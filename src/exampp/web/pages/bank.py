@@ -1,0 +1,262 @@
+"""`/bank`: the bank of one query is edited in place, and what that does is seen before it is saved.
+
+The whole bank of a query is one form. `/impact` says what saving it would do; `/bank/edit` saves
+it, all of it or, where someone else edited one of the same items meanwhile, nothing: then the page
+comes back with both texts, and what was typed is still there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from http import HTTPStatus
+from typing import Annotated
+
+import numpy as np
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse, Response
+
+from exampp.bank.lint import WHY, Finding, lint
+from exampp.collection import Collection
+from exampp.errors import EditConflict, InputError
+from exampp.records import ITEM_KINDS, BankEntry, Item
+from exampp.records.dossier import Dossier
+from exampp.records.gradebook import QueryGrades
+from exampp.review.impact import Impact
+from exampp.review.preview import Preview
+from exampp.store.bank_history import ItemState, log_of_item, states
+from exampp.store.connection import connect
+from exampp.web.looking import dossier
+from exampp.web.pages.bank_form import (
+    Fields,
+    Line,
+    conflicts,
+    edits,
+    facets_of,
+    typed,
+    untyped,
+)
+from exampp.web.pages.heat import columns
+from exampp.web.visit import Visit, Visiting
+
+router = APIRouter()
+MOVES = 8
+"""Systems whose moves are shown at once; the others are a click away."""
+LABELS = 200
+"""Passages that change label which are listed at most."""
+
+
+async def _form(request: Request) -> Fields:
+    form = await request.form()
+    return {name: [one for one in form.getlist(name) if isinstance(one, str)] for name in form}
+
+
+Form = Annotated[Fields, Depends(_form)]
+
+
+@router.get("/bank")
+def bank(visit: Visiting, query: str, saved: int = 0) -> HTMLResponse:
+    """The bank of a query, to be edited."""
+    with visit.open() as collection:
+        found = dossier(visit, collection, query)
+        lines = untyped(_states(visit, query))
+    return _page(visit, found, lines, saved=saved)
+
+
+@router.post("/impact")
+def impact(visit: Visiting, query: str, form: Form) -> HTMLResponse:
+    """What saving the form would do, as a part of the page."""
+    baseline, refused = visit.snapshot.baseline, ""
+    result: Impact | None = None
+    tried: Preview | None = None
+    with visit.open() as collection:
+        found = dossier(visit, collection, query)
+        lines = _typed(visit, query, form)
+        try:
+            tried = _try(visit, collection, found, lines)
+        except InputError as error:
+            refused = str(error)
+    if tried is not None:
+        if not _same(baseline.query(query), found.grades):
+            # a decision or an edit that the snapshot does not know of yet
+            baseline = baseline.with_query(found.grades)
+        result = baseline.impact(tried.query)
+    return visit.page(
+        "_impact.html",
+        impact=result,
+        to_grade=tried.to_grade if tried else 0,
+        refused=refused,
+        lines=lines,
+        findings=_findings(found, lines),
+        why=WHY,
+        changes=_count(lines),
+        moves=MOVES,
+        labels=LABELS,
+    )
+
+
+def _same(one: QueryGrades, other: QueryGrades) -> bool:
+    """Whether nobody decided or edited anything between two readings of a query."""
+    return (
+        one.item_ids == other.item_ids
+        and np.array_equal(one.weights, other.weights)
+        and np.array_equal(one.ratings, other.ratings)
+    )
+
+
+def _try(
+    visit: Visit, collection: Collection, found: Dossier, lines: Sequence[Line]
+) -> Preview | None:
+    """The query as it would be; None where nothing is changed. InputError for what is refused."""
+    wanted = [one for _, one in edits(lines, found.query_id, found.grader.kind)]
+    if not wanted:
+        return None
+    return collection.bank_preview(found.grades, wanted, **visit.choice.selection)
+
+
+@router.post("/bank/edit")
+def edit(visit: Visiting, query: str, form: Form) -> Response:
+    """Save the form: all of it, or nothing where an edit is refused or clashes with another."""
+    with visit.open() as collection:
+        found = dossier(visit, collection, query)
+        lines = _typed(visit, query, form)
+        trouble = next((line.fault for line in lines if line.fault), "")
+        saved = 0
+        if not trouble and not conflicts(lines):
+            try:
+                _try(visit, collection, found, lines)
+                saved = _save(visit, collection, query, lines, form)
+            except EditConflict:
+                # someone was faster by a moment: the lines say where
+                pass
+            except InputError as error:
+                trouble = str(error)
+        lines = _typed(visit, query, form)
+        if not saved and (clash := conflicts(lines)):
+            return _page(visit, found, lines, HTTPStatus.CONFLICT, clash=clash)
+        if trouble:
+            return _page(visit, found, lines, HTTPStatus.BAD_REQUEST, trouble=trouble)
+    visit.room.changed()
+    return visit.go("/bank", query=query, saved=saved)
+
+
+def _save(
+    visit: Visit, collection: Collection, query_id: str, lines: Sequence[Line], form: Fields
+) -> int:
+    """Make the edits of the form; returns how many. EditConflict where someone was faster."""
+    bank, author = visit.choice.bank, visit.assessor
+    reason = "".join(form.get("reason", ())).strip()
+    done: list[Line] = []
+    for line, one in list(edits(lines, query_id, visit.choice.grader.kind)):
+        if isinstance(one, ItemState):
+            collection.bank_add(
+                query_id,
+                one.text or "",
+                kind=one.kind,
+                facet_id=one.facet_id,
+                weight=one.weight,
+                bank=bank,
+                author=author,
+                reason=reason,
+            )
+        else:
+            collection.bank_edit(
+                one.operation,
+                one.item,
+                *one.values,
+                query_id=query_id,
+                bank=bank,
+                author=author,
+                reason=reason,
+                # the second edit of an item follows the first, which nobody else has seen
+                seen=line.seen if line not in done else None,
+            )
+        done.append(line)
+    return len(done)
+
+
+def _states(visit: Visit, query_id: str) -> list[ItemState]:
+    """The items of the query, retired ones too, as they are now.
+
+    InputError where the grader has no items but the query itself.
+    """
+    kind = visit.choice.grader.kind
+    if kind == ITEM_KINDS[-1]:
+        raise InputError(
+            "this grader rates passages for the query itself, which has no bank",
+            mend="Choose a grader of questions or nuggets above",
+        )
+    with closing(connect(visit.room.path)) as connection:
+        found = states(connection, visit.choice.bank, query_id=query_id)
+    return [one for one in found if one.kind == kind]
+
+
+def _typed(visit: Visit, query_id: str, form: Fields) -> list[Line]:
+    """The form as it was typed, on the bank as it is now."""
+
+    def seen_as(state: ItemState, number: int) -> ItemState | None:
+        with closing(connect(visit.room.path)) as connection:
+            history = log_of_item(connection, visit.choice.bank, state.edit)
+        return next((one.after for one in reversed(history) if one.number <= number), None)
+
+    return typed(_states(visit, query_id), form, seen_as)
+
+
+def _page(
+    visit: Visit,
+    found: Dossier,
+    lines: Sequence[Line],
+    status: int = HTTPStatus.OK,
+    *,
+    saved: int = 0,
+    trouble: str = "",
+    clash: Sequence[Line] = (),
+) -> HTMLResponse:
+    covered = {one.item_id: one for one in columns(found, visit.min_rating)}
+    page = visit.page(
+        "bank.html",
+        dossier=found,
+        lines=[line for line in lines if line.state is not None],
+        added=[line for line in lines if line.state is None],
+        facets=facets_of([line.state for line in lines if line.state]),
+        covered=covered,
+        findings=_findings(found, lines),
+        why=WHY,
+        saved=saved,
+        trouble=trouble,
+        clash={line.key for line in clash},
+        changes=_count(lines),
+    )
+    page.status_code = status
+    return page
+
+
+def _count(lines: Sequence[Line]) -> int:
+    """How many lines change something."""
+    return sum(line.state is None or line.after is not None for line in lines if not line.fault)
+
+
+def _findings(found: Dossier, lines: Sequence[Line]) -> Mapping[int, list[Finding]]:
+    """What is likely wrong with the bank of the query as it was typed, by line."""
+    kept = {
+        f"item {number}": line
+        for number, line in enumerate(lines, 1)
+        if not line.retired and line.text.strip()
+    }
+    items = tuple(
+        Item(
+            name,
+            found.query_id,
+            line.text,
+            line.state.kind if line.state else found.grader.kind,
+            line.facet_id,
+            line.state.answers if line.state else (),
+        )
+        for name, line in kept.items()
+    )
+    entry = BankEntry(found.query_id, items, found.query_text)
+    by_line: dict[int, list[Finding]] = {}
+    for one in lint([entry], {found.query_id: found.query_text}):
+        if one.item_id:
+            by_line.setdefault(kept[one.item_id].key, []).append(one)
+    return by_line

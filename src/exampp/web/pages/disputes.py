@@ -1,0 +1,45 @@
+"""`/disputes`: cells on which assessors differ, to be settled by whoever adjudicates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse
+
+from exampp.collection import Collection
+from exampp.web.pages.cells import Panel, panel
+from exampp.web.visit import Visit, Visiting
+
+router = APIRouter()
+SHOWN = 20
+"""Disputes of one page."""
+
+
+@router.get("/disputes")
+def disputes(visit: Visiting, query: str | None = None, page: int = 1) -> HTMLResponse:
+    """One page of the disputes: the passage, what each assessor said, and why."""
+    with visit.open() as collection:
+        found = collection.disputes(query_id=query, **visit.choice.selection)
+        pages = max(1, -(-len(found) // SHOWN))
+        page = min(max(1, page), pages)
+        chosen = found[(page - 1) * SHOWN : page * SHOWN]
+        wanted = [(one.query_id, one.item_id, one.passage_id) for one in chosen]
+        panels = list(_panels(visit, collection, wanted))
+    return visit.page(
+        "disputes.html", panels=panels, total=len(found), page=page, pages=pages, query=query
+    )
+
+
+def _panels(
+    visit: Visit, collection: Collection, wanted: list[tuple[str, str, str]]
+) -> Iterator[Panel]:
+    ids = list(dict.fromkeys(query_id for query_id, _, _ in wanted))
+    dossiers = collection.dossiers(**visit.choice.selection, query_ids=ids)
+    known = {one.query_id: one for one in dossiers}
+    for query_id, item_id, passage_id in wanted:
+        found = known[query_id]
+        items, passages = found.grades.item_ids, found.grades.passage_ids
+        if item_id in items and passage_id in passages:
+            cell = passages.index(passage_id), items.index(item_id)
+            yield panel(found, cell, visit.assessor)

@@ -1,0 +1,157 @@
+"""`/history`: every decision and every edit, newest first, with undo."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Literal, NamedTuple
+
+from fastapi import APIRouter, Response
+
+from exampp.collection import Collection
+from exampp.errors import InputError
+from exampp.records.decisions import Decision
+from exampp.report.table import Table
+from exampp.web.rendering import link
+from exampp.web.visit import Visit, Visiting
+
+router = APIRouter()
+PAGE = 100
+"""Entries on one page."""
+_SHOWN = 4
+"""More edits than this that were made at once are shown as one."""
+What = Literal["decisions", "edits"]
+
+
+class Edited(NamedTuple):
+    """One edit of the bank."""
+
+    number: int
+    query_id: str
+    item_id: str
+    what: str
+
+
+class Edits(NamedTuple):
+    """Edits of one kind that one person made at once, newest first."""
+
+    at: str
+    author: str
+    operation: str
+    reason: str
+    edits: Sequence[Edited]
+
+    @property
+    def is_one(self) -> bool:
+        """Whether they are few enough to be shown one by one."""
+        return len(self.edits) <= _SHOWN
+
+
+class Said(NamedTuple):
+    """One decision with what it is about; `undoes` tells that this person can take it back."""
+
+    decision: Decision
+    query_id: str
+    item_id: str
+    passage_id: str
+    item: str
+    can_undo: bool
+
+
+@router.get("/history")
+def history(
+    visit: Visiting,
+    what: What = "decisions",
+    query: str | None = None,
+    author: str | None = None,
+    page: int = 1,
+    failed: str = "",
+) -> Response:
+    """Decisions or edits, newest first: all, of one query, of one person."""
+    query, author = query or None, author or None
+    with visit.open() as collection:
+        if what == "decisions":
+            entries: Sequence[object] = _decisions(visit, collection, query, author)
+        else:
+            entries = edits(collection.bank_log(query, bank=visit.choice.bank), author)
+    pages = max(1, -(-len(entries) // PAGE))
+    page = min(max(1, page), pages)
+    return visit.page(
+        "history.html",
+        what=what,
+        query=query,
+        author=author,
+        entries=entries[(page - 1) * PAGE : page * PAGE],
+        total=len(entries),
+        page=page,
+        pages=pages,
+        failed=failed,
+        here=lambda **changed: link(
+            "/history", **{"what": what, "query": query, "author": author, **changed}
+        ),
+    )
+
+
+@router.post("/history/undo")
+def undo(visit: Visiting, what: What, number: int) -> Response:
+    """Take a decision or an edit back, by appending what was before it."""
+    with visit.open() as collection:
+        try:
+            if what == "decisions":
+                collection.undo_decision(number, author=visit.assessor)
+            else:
+                collection.bank_undo(
+                    number,
+                    bank=visit.choice.bank,
+                    author=visit.assessor,
+                    reason=f"undo of edit {number}",
+                )
+        except InputError as error:
+            answer = visit.page("undo_failed.html", what=what, text=str(error))
+            answer.status_code = 409
+            return answer
+    visit.room.changed()
+    return visit.go("/history", what=what)
+
+
+def _decisions(
+    visit: Visit, collection: Collection, query: str | None, author: str | None
+) -> list[Said]:
+    made = collection.decisions(query_id=query, author=author)
+    newest: dict[object, int] = {}
+    for one in made:
+        newest[_place(one.decision, one.versions, one.verdict)] = one.decision.number
+    return [
+        Said(
+            one.decision,
+            one.query_id,
+            one.item_id,
+            one.passage_id,
+            one.item,
+            (one.decision.adjudicates or one.decision.author == visit.assessor)
+            and one.decision.rating is not None
+            and newest[_place(one.decision, one.versions, one.verdict)] == one.decision.number,
+        )
+        for one in reversed(made)
+    ]
+
+
+def _place(decision: Decision, versions: tuple[int, int], verdict: bool) -> object:
+    """Where a decision replaces an earlier one: in a cell, of one person or of all adjudicators."""
+    return versions, verdict, None if decision.adjudicates else decision.author
+
+
+def edits(log: Table, author: str | None = None) -> list[Edits]:
+    """The table of `Collection.bank_log`, newest first, what was done at once together."""
+    rows = [row for row in reversed(log.rows) if author in (None, row[2])]
+    together = groupby(rows, key=lambda row: (row[1], row[2], row[3], row[7]))
+    return [
+        Edits(
+            str(at),
+            str(who),
+            str(operation),
+            str(reason),
+            [Edited(int(row[0] or 0), str(row[4]), str(row[5]), str(row[6])) for row in group],
+        )
+        for (at, who, operation, reason), group in together
+    ]

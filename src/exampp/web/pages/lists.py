@@ -1,0 +1,287 @@
+"""`/lists`: the four analyses of the workbench paper as pages, each also as a file."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Literal, NamedTuple, TypeVar
+
+from fastapi import APIRouter, Response
+from starlette.exceptions import HTTPException
+
+from exampp.errors import InputError
+from exampp.records.dossier import Dossier
+from exampp.report.table import render
+from exampp.review.evidence import BASES, Criteria
+from exampp.review.lists import (
+    CellRecord,
+    Sight,
+    chosen_items,
+    grid,
+    verify,
+)
+from exampp.web.looking import is_blind
+from exampp.web.oversight import Oversight
+from exampp.web.rendering import link
+from exampp.web.visit import Visit, Visiting
+
+router = APIRouter()
+T = TypeVar("T")
+
+NAMES = {
+    "verify": ("Verify grading", "every reply and grade of an item, the best and the worst first"),
+    "grid": ("Grid", "the passages of a query by its items"),
+    "missing": ("Missing", "relevant passages that no item covers: what the bank lacks"),
+    "spurious": ("Spurious", "items that passages cover which are not relevant"),
+}
+"""The lists: what they are called, and what they hold."""
+KINDS = {"tsv": "text/tab-separated-values", "json": "application/json", "md": "text/markdown"}
+_STYLES = {"md": "markdown"}
+PAGE = 50
+"""Passages or items on one page."""
+FEW = 6
+"""Cells of each item where several items are shown."""
+By = Literal["auto", "judgments", "systems", "graders", "decisions"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a list was asked for.
+
+    `min_rating` is the lowest rating that covers an item, `min_relevant` the lowest judgment of a
+    relevant passage, `by` the basis of relevance; `at` is the place of a query in the gradebook,
+    which a form can name without changing an id.
+    """
+
+    min_rating: int
+    min_relevant: int = 1
+    by: By = "auto"
+    query: str | None = None
+    item: str | None = None
+
+    def address(self, path: str, **changed: object) -> str:
+        """The address of this list, or of another, asked for the same."""
+        given = {
+            "min_rating": self.min_rating,
+            "min_relevant": self.min_relevant,
+            "by": None if self.by == "auto" else self.by,
+            "query": self.query,
+            "item": self.item,
+        }
+        return link(path, **{**given, **changed})
+
+
+class Sheet(NamedTuple):
+    """One page of something long."""
+
+    entries: Sequence[Any]
+    total: int
+    page: int
+    pages: int
+
+
+def sheet(entries: Sequence[T], page: int, size: int = PAGE) -> Sheet:
+    """A page of entries; the nearest where there is none such."""
+    pages = max(1, -(-len(entries) // size))
+    page = min(max(1, page), pages)
+    return Sheet(entries[(page - 1) * size : page * size], len(entries), page, pages)
+
+
+@router.get("/lists")
+def lists(visit: Visiting) -> Response:
+    """The first list."""
+    return visit.go("/lists/verify")
+
+
+@router.get("/lists/{name}.{kind}")
+def list_file(
+    visit: Visiting,
+    name: str,
+    kind: str,
+    min_rating: int | None = None,
+    min_relevant: int = 1,
+    by: By = "auto",
+    query: str | None = None,
+    item: str | None = None,
+) -> Response:
+    """A list as a file, whole."""
+    if name not in NAMES or kind not in KINDS:
+        raise HTTPException(404)
+    with visit.open() as collection:
+        table = collection.review(
+            name,
+            min_rating=visit.min_rating if min_rating is None else min_rating,
+            min_relevant=min_relevant,
+            by=by,
+            query_id=query or None,
+            item=item or None,
+            **visit.choice.selection,
+        )
+    file = f"{visit.room.name}-{name}.{kind}"
+    return Response(
+        render(table, _STYLES.get(kind, kind)),
+        media_type=f"{KINDS[kind]}; charset=utf-8",
+        headers={"content-disposition": f'attachment; filename="{_plain(file)}"'},
+    )
+
+
+def _plain(name: str) -> str:
+    return "".join(c if c.isascii() and (c.isalnum() or c in "-._") else "_" for c in name)
+
+
+@router.get("/lists/{name}")
+def one_list(
+    visit: Visiting,
+    name: str,
+    min_rating: int | None = None,
+    min_relevant: int = 1,
+    by: By = "auto",
+    query: str | None = None,
+    item: str | None = None,
+    at: int | None = None,
+    page: int = 1,
+) -> Response:
+    """A list as a page."""
+    if name not in NAMES:
+        raise HTTPException(404)
+    queries = visit.snapshot.gradebook.queries
+    if at is not None and 0 <= at < len(queries):
+        query, item = queries[at].query_id, None
+    threshold = visit.min_rating if min_rating is None else min_rating
+    asked = Asked(threshold, min_relevant, by, query or None, item or None)
+    return visit.page(
+        f"list_{name}.html",
+        name=name,
+        names=NAMES,
+        bases=("auto", *BASES),
+        kinds=KINDS,
+        asked=asked,
+        highest=visit.choice.grader.highest,
+        blind=is_blind(visit),
+        **_CONTENTS[name](visit, asked, page),
+    )
+
+
+# ---- the lists of all queries --------------------------------------------------------------------
+
+
+_KEPT = 4
+_looked: dict[tuple[object, ...], Oversight] = {}
+"""The last few, under other criteria than the overview's: paging must not look anew."""
+_looking = threading.Lock()
+
+
+def _oversight(visit: Visit, asked: Asked) -> Oversight:
+    """What is missing and spurious: counted already where it is what the overview counts."""
+    facts = visit.facts
+    by = asked.by
+    criteria = Criteria(asked.min_rating, asked.min_relevant, by)
+    if facts is not None and facts.oversight.criteria == criteria and asked.query is None:
+        return facts.oversight
+    if asked.query is not None:
+        with visit.open() as collection:
+            return Oversight.of(collection, visit.choice.selection, criteria, [asked.query])
+    wanted = (visit.choice.code, visit.snapshot.made_at, asked.min_rating, asked.min_relevant, by)
+    with _looking:
+        if wanted not in _looked:
+            while len(_looked) >= _KEPT:
+                del _looked[next(iter(_looked))]
+            with visit.open() as collection:
+                _looked[wanted] = Oversight.of(collection, visit.choice.selection, criteria)
+        return _looked[wanted]
+
+
+def _missing(visit: Visit, asked: Asked, page: int) -> dict[str, object]:
+    found = _oversight(visit, asked)
+    shown = sheet(found.missing, page)
+    groups = [
+        (query_id, text, list(entries))
+        for (query_id, text), entries in groupby(
+            shown.entries, key=lambda entry: (entry.query_id, entry.query_text)
+        )
+    ]
+    return {"found": found, "sheet": shown, "groups": groups}
+
+
+def _spurious(visit: Visit, asked: Asked, page: int) -> dict[str, object]:
+    found = _oversight(visit, asked)
+    entries = [e for e in found.spurious if asked.item in (None, e.item.item_id)]
+    return {"found": found, "sheet": sheet(entries, page)}
+
+
+# ---- the lists of one query ----------------------------------------------------------------------
+
+
+def _one(visit: Visit, asked: Asked) -> tuple[Dossier, Sight, dict[str, object]]:
+    """The query asked for, or the first; with its neighbours."""
+    queries = visit.snapshot.gradebook.queries
+    if not queries:
+        raise InputError("there are no queries yet", mend="Import some: exampp import")
+    query_id = queries[0].query_id if asked.query is None else asked.query
+    with visit.open() as collection:
+        dossier = next(
+            iter(collection.dossiers(**visit.choice.selection, query_ids=[query_id])), None
+        )
+    if dossier is None:
+        raise HTTPException(404, "There is no query of that id.")
+    at = visit.snapshot.query_index.get(query_id)
+    texts = visit.snapshot.texts
+    return (
+        dossier,
+        Sight(dossier, Criteria(asked.min_rating, asked.min_relevant, asked.by)),
+        {
+            "dossier": dossier,
+            "at": at,
+            "choices": [texts.get(q.query_id) or q.query_id for q in queries],
+            "before": queries[at - 1].query_id if at else None,
+            "after": queries[at + 1].query_id if at is not None and at + 1 < len(queries) else None,
+        },
+    )
+
+
+class ItemCells(NamedTuple):
+    """An item with its cells, and how many of them there are."""
+
+    item_id: str
+    text: str
+    cells: Sequence[CellRecord]
+    total: int
+    spread: Sequence[tuple[int, int]]
+
+
+def _verify(visit: Visit, asked: Asked, page: int) -> dict[str, object]:
+    dossier, sight, around = _one(visit, asked)
+    grouped = {
+        item_id: list(cells)
+        for item_id, cells in groupby(
+            verify(sight, item_id=asked.item), key=lambda cell: cell.item.item_id
+        )
+    }
+    shown = None
+    items = []
+    for column in chosen_items(dossier, asked.item):
+        item = dossier.items[column]
+        cells = grouped.get(item.item_id, [])
+        spread = sorted(Counter(c.rating for c in cells if c.rating is not None).items())
+        if asked.item is not None:
+            shown = sheet(cells, page)
+        part = cells[:FEW] if shown is None else shown.entries
+        items.append(ItemCells(item.item_id, item.text, part, len(cells), spread))
+    return {**around, "items": items, "sheet": shown}
+
+
+def _grid(visit: Visit, asked: Asked, page: int) -> dict[str, object]:
+    _, sight, around = _one(visit, asked)
+    whole = grid(sight)
+    return {**around, "grid": whole, "sheet": sheet(whole.rows, page)}
+
+
+_CONTENTS: Mapping[str, Callable[[Visit, Asked, int], dict[str, object]]] = {
+    "verify": _verify,
+    "grid": _grid,
+    "missing": _missing,
+    "spurious": _spurious,
+}

@@ -1,0 +1,159 @@
+"""The overview: how far grading is, the leaderboard, and what to look at next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple
+
+from fastapi import APIRouter, Form, Response
+from fastapi.responses import HTMLResponse
+
+from exampp.report.table import Table, Value
+from exampp.web.facts import Facts
+from exampp.web.pages.standings import standings
+from exampp.web.rendering import link, plural, render
+from exampp.web.visit import CHOICE_COOKIE, Visit, Visiting
+
+router = APIRouter()
+MOST = 500
+"""So many cells the queue holds at most."""
+
+
+PATIENCE = 5.0
+"""So many seconds the first page waits for a large collection before it says that it does."""
+
+
+class Progress(NamedTuple):
+    """How far one grader is on one bank, in cells; `failed` were tried without a grade."""
+
+    grader: str
+    bank: str
+    graded: int
+    due: int
+    failed: int
+
+
+class Task(NamedTuple):
+    """Something that waits for people: how much of it, where it is, and why it matters."""
+
+    name: str
+    figure: str
+    address: str
+    why: str
+
+
+@router.get("/")
+def overview(visit: Visiting, by: int = 0) -> Response:
+    """The first page that people see; `by` is the measure that orders the systems."""
+    if not visit.choices:
+        return visit.page("ungraded.html")
+    if not visit.room.is_ready(visit.choice, PATIENCE):
+        return HTMLResponse(render("opening.html", name=visit.room.name, by=by))
+    return _shown(visit, "overview.html", by)
+
+
+@router.get("/overview/live")
+def live(visit: Visiting, seen: str = "", by: int = 0) -> Response:
+    """The overview as it is now; nothing where that is what the page shows already."""
+    if _state(visit) == seen:
+        return Response(status_code=204)
+    return _shown(visit, "_overview.html", by)
+
+
+@router.post("/choose")
+def choose(visit: Visiting, code: Annotated[str, Form()]) -> Response:
+    """Look at another grader's grades from now on."""
+    answer = visit.go("/")
+    if any(one.code == code for one in visit.choices):
+        answer.set_cookie(CHOICE_COOKIE, code, path="/", httponly=True, samesite="strict")
+    return answer
+
+
+def _state(visit: Visit) -> str:
+    """Changes when the overview does."""
+    facts = visit.facts
+    return f"{visit.snapshot.made_at:.3f}-{facts.made_at if facts else 0:.3f}"
+
+
+def _shown(visit: Visit, template: str, by: int) -> Response:
+    # the state is taken first: what changes meanwhile is shown by the next call
+    state = _state(visit)
+    facts = visit.facts
+    return visit.page(
+        template,
+        state=state,
+        board=visit.snapshot.board,
+        standings=standings(visit.snapshot.board, by),
+        progress=None if facts is None else progress(facts.grading),
+        tasks=tasks(visit, facts),
+        notes=() if facts is None else facts.grading.notes,
+    )
+
+
+def progress(status: Table) -> Sequence[Progress]:
+    """The table of `Collection.status` as numbers, graders that still have work first."""
+    found = [
+        Progress(
+            str(row[0]), str(row[1]), _whole(row[3]), _whole(row[2]), sum(map(_whole, row[4:]))
+        )
+        for row in status.rows
+    ]
+    return sorted(found, key=lambda one: -one.due)
+
+
+def _whole(value: Value) -> int:
+    return int(value or 0)
+
+
+def _swapping(swaps: int, queued: int) -> str:
+    if not swaps:
+        return "no single decision would swap systems"
+    if swaps == queued:
+        return "each could swap systems on the leaderboard"
+    return f"{swaps} of them could swap systems on the leaderboard"
+
+
+def tasks(visit: Visit, facts: Facts | None) -> Sequence[Task]:
+    """What waits for people, what matters most to the leaderboard first."""
+    queue = visit.snapshot.queue
+    swaps = sum(1 for one in queue if one.swaps)
+    found = [
+        Task(
+            "Decide on grades",
+            plural(len(queue), "cell") if len(queue) < MOST else f"{MOST}+ cells",
+            "/queue",
+            _swapping(swaps, len(queue)),
+        )
+    ]
+    if facts is None:
+        return found
+    listed = [
+        (facts.disputes, "Settle disputes", "cell", "/disputes", "assessors differ"),
+        (
+            sum(facts.findings.values()),
+            "Mend the bank",
+            "finding",
+            link("/queries", order="findings"),
+            "items that are likely to be wrong",
+        ),
+        (
+            len(facts.oversight.missing),
+            "Fill gaps",
+            "passage",
+            "/lists/missing",
+            "good passages that no item covers",
+        ),
+        (
+            len(facts.oversight.spurious),
+            "Look at spurious items",
+            "item",
+            "/lists/spurious",
+            "often covered by passages that are not relevant",
+        ),
+    ]
+    found += [
+        Task(name, plural(number, noun), address, why)
+        for number, name, noun, address, why in listed
+        if number
+    ]
+    return found

@@ -1,0 +1,160 @@
+"""`/plots`: pictures of the exam, each also as a file: SVG, PNG, its specification, its data."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Literal, NamedTuple, TypeVar
+
+import numpy as np
+from fastapi import APIRouter, Response
+from starlette.exceptions import HTTPException
+
+from exampp.evaluate.tables import heading
+from exampp.records.gradebook import MISSING
+from exampp.report.plots.distributions import grades, labels
+from exampp.report.plots.figure import FORMATS, Figure
+from exampp.report.plots.heatmap import heatmap
+from exampp.report.plots.leaderboard import leaderboard
+from exampp.web.pages.standings import spreads
+from exampp.web.rendering import link
+from exampp.web.room import Snapshot
+from exampp.web.visit import Visiting
+
+router = APIRouter()
+T = TypeVar("T")
+Theme = Literal["light", "dark"]
+_TYPES = {
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "json": "application/json",
+    "csv": "text/csv; charset=utf-8",
+    "tsv": "text/tab-separated-values; charset=utf-8",
+}
+_KEPT = 64
+"""How many drawings are kept."""
+
+
+class Picture(NamedTuple):
+    """One plot on the page: its name, what it is for, and which measure it shows, if any."""
+
+    name: str
+    figure: Figure
+    by: int | None
+
+    def address(self, kind: str, theme: Theme | None = None) -> str:
+        """Where the plot is as a file of this kind."""
+        return link(f"/plots/{self.name}.{kind}", by=self.by, theme=theme)
+
+
+def _leaderboard(snapshot: Snapshot, by: int) -> Figure:
+    column = snapshot.board.columns[by]
+    name = heading(str(column.measure), column.min_rating)
+    return leaderboard(spreads(snapshot.board, by), name, draft=snapshot.choice.grader.is_draft)
+
+
+def _heatmap(snapshot: Snapshot, by: int) -> Figure:
+    column, board = snapshot.board.columns[by], snapshot.board
+    return heatmap(
+        column.values.values,
+        column.values.counts,
+        board.column_systems,
+        column.query_ids,
+        heading(str(column.measure), column.min_rating),
+    )
+
+
+def _grades(snapshot: Snapshot, _by: int) -> Figure:
+    counts: Counter[int] = Counter()
+    for query in snapshot.gradebook.queries:
+        found, times = np.unique(query.ratings, return_counts=True)
+        counts.update(dict(zip(found.tolist(), times.tolist(), strict=True)))
+    counts.pop(MISSING, None)
+    return grades({snapshot.choice.grader.name: counts})
+
+
+def _labels(snapshot: Snapshot, _by: int) -> Figure:
+    """The best rating of each judged passage, by its judgment."""
+    counts: dict[int, Counter[int]] = {}
+    for query in snapshot.gradebook.queries:
+        best = query.ratings.max(axis=1, initial=MISSING)
+        judged = query.judgments[0] if len(query.judgments) else np.full(len(best), MISSING)
+        known = (best != MISSING) & (judged != MISSING)
+        for judgment, label in zip(judged[known].tolist(), best[known].tolist(), strict=True):
+            counts.setdefault(judgment, Counter())[label] += 1
+    return labels(counts)
+
+
+_BY_MEASURE: Mapping[str, Callable[[Snapshot, int], Figure]] = {
+    "leaderboard": _leaderboard,
+    "heatmap": _heatmap,
+}
+_OTHERS: Mapping[str, Callable[[Snapshot, int], Figure]] = {"grades": _grades, "labels": _labels}
+
+
+PLOTS = {**_BY_MEASURE, **_OTHERS}
+
+
+@router.get("/plots")
+def plots(visit: Visiting, by: int = 0) -> Response:
+    """All plots, by one measure."""
+    snapshot = visit.snapshot
+    columns = snapshot.board.columns
+    by = by if 0 <= by < len(columns) else 0
+    pictures = [
+        Picture(name, _drawings.figure(snapshot, name, by), by if name in _BY_MEASURE else None)
+        for name in PLOTS
+        if name != "labels"
+        or any((q.judgments != MISSING).any() for q in snapshot.gradebook.queries)
+    ]
+    headings = [heading(str(c.measure), c.min_rating) for c in columns]
+    return visit.page("plots.html", pictures=pictures, headings=headings, by=by)
+
+
+@router.get("/plots/{name}.{kind}")
+def plot(visit: Visiting, name: str, kind: str, by: int = 0, theme: Theme = "light") -> Response:
+    """One plot as a file."""
+    snapshot = visit.snapshot
+    if name not in PLOTS or kind not in _TYPES or not 0 <= by < len(snapshot.board.columns):
+        raise HTTPException(404)
+    content = _drawings.file(snapshot, name, kind, by, theme)
+    file = f"{name}-{by}" if name in _BY_MEASURE else name
+    headers = {"content-disposition": f'inline; filename="{file}.{kind}"'}
+    return Response(content, media_type=_TYPES[kind], headers=headers)
+
+
+class _Drawings:
+    """The last drawings: a plot is drawn once, whoever looks at it, and one at a time."""
+
+    def __init__(self) -> None:
+        self._figures: OrderedDict[tuple[object, ...], Figure] = OrderedDict()
+        self._files: OrderedDict[tuple[object, ...], bytes] = OrderedDict()
+        self._lock = threading.RLock()
+
+    def figure(self, snapshot: Snapshot, name: str, by: int) -> Figure:
+        """A plot of a snapshot."""
+        key = (snapshot.choice.code, snapshot.made_at, name, by)
+        with self._lock:
+            return _kept(self._figures, key, lambda: PLOTS[name](snapshot, by))
+
+    def file(self, snapshot: Snapshot, name: str, kind: str, by: int, theme: Theme) -> bytes:
+        """A plot of a snapshot, drawn."""
+        key = (snapshot.choice.code, snapshot.made_at, name, kind, by, theme)
+        with self._lock:
+            figure = self.figure(snapshot, name, by)
+            return _kept(self._files, key, lambda: FORMATS[f".{kind}"](figure, theme))
+
+
+def _kept(
+    known: OrderedDict[tuple[object, ...], T], key: tuple[object, ...], make: Callable[[], T]
+) -> T:
+    if key not in known:
+        known[key] = make()
+        while len(known) > _KEPT:
+            known.popitem(last=False)
+    known.move_to_end(key)
+    return known[key]
+
+
+_drawings = _Drawings()

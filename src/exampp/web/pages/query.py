@@ -1,0 +1,56 @@
+"""`/query`: the bank of a query beside the heat map of its passages."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi.responses import HTMLResponse
+
+from exampp.web.looking import dossier, is_blind, seen
+from exampp.web.pages.cells import cell_of, marks
+from exampp.web.pages.heat import ORDERS, heat_map, square
+from exampp.web.visit import Visiting
+
+router = APIRouter()
+
+
+@router.get("/query")
+def query(
+    visit: Visiting,
+    query_id: Annotated[str, Query(alias="id")],
+    order: str = "agreement",
+    page: int = 1,
+) -> HTMLResponse:
+    """One page of the passages of a query."""
+    blind = is_blind(visit)
+    with visit.open() as collection:
+        found = dossier(visit, collection, query_id)
+    if blind and order == "rating":
+        order = "agreement"
+    shown = heat_map(
+        found,
+        min_rating=visit.min_rating,
+        order=order,
+        page=page,
+        seen=seen(found, visit, blind=blind),
+    )
+    return visit.page(
+        "query.html",
+        dossier=found,
+        map=shown,
+        orders={name: said for name, said in ORDERS.items() if not (blind and name == "rating")},
+        marks=marks(found.grader),
+        min_rating=visit.min_rating,
+        blind=blind,
+    )
+
+
+@router.get("/query/square")
+def one_square(visit: Visiting, query: str, item: str, passage: str) -> HTMLResponse:
+    """One cell of the heat map, to be put in place after a decision."""
+    with visit.open() as collection:
+        found = dossier(visit, collection, query)
+    cell = cell_of(found, item, passage)
+    said = square(found, cell, seen(found, visit, blind=is_blind(visit)))
+    return visit.page("_square.html", s=said)

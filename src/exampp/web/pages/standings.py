@@ -1,0 +1,128 @@
+"""A leaderboard as the page shows it: a row a system, with its error bar drawn to one scale."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from exampp.evaluate.leaderboard import Leaderboard
+from exampp.evaluate.tables import heading
+from exampp.evaluate.values import Mean
+from exampp.report.plots.leaderboard import Spread
+
+_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+_TICKS = 6
+_FAR = 3.0
+"""A mean further from the middle half than this many times its width is left off the axis."""
+
+
+class Bar(NamedTuple):
+    """A mean and the ends of its error bar, in percent of the width of the axis.
+
+    `beyond` is an arrow where the mean is not on the axis, but somewhere to the left or right.
+    """
+
+    at: float
+    low: float
+    high: float
+    beyond: str = ""
+
+
+class Standing(NamedTuple):
+    """A system: its place by the chosen measure, its means, its error bar (None: undefined)."""
+
+    place: int
+    system: str
+    means: tuple[Mean, ...]
+    bar: Bar | None
+
+
+@dataclass(frozen=True, slots=True)
+class Standings:
+    """The systems by one measure, best first.
+
+    `headings` name the measures, `chosen` is the one that orders; `ticks` are the labels of the
+    axis with their places in percent.
+    """
+
+    headings: tuple[str, ...]
+    chosen: int
+    ticks: tuple[tuple[float, float], ...]
+    rows: tuple[Standing, ...]
+
+
+def spreads(board: Leaderboard, chosen: int) -> list[Spread]:
+    """Every system's mean by one column, with one standard error to both sides; best first."""
+    means = board.columns[chosen].values.means()
+    found = [
+        Spread(system, mean.mean, *_ends(mean))
+        for system, mean in zip(board.column_systems, means, strict=True)
+    ]
+    return sorted(found, key=lambda one: (one.value is None, -(one.value or 0.0), one.system))
+
+
+def _ends(mean: Mean) -> tuple[float | None, float | None]:
+    if mean.mean is None or mean.stderr is None:
+        return None, None
+    return mean.mean - mean.stderr, mean.mean + mean.stderr
+
+
+def standings(board: Leaderboard, chosen: int = 0) -> Standings:
+    """The systems of a leaderboard by its column `chosen`; the first where there is none such."""
+    if not 0 <= chosen < len(board.columns):
+        chosen = 0
+    found = spreads(board, chosen)
+    columns = [column.values.means() for column in board.columns]
+    by_system = dict(zip(board.column_systems, zip(*columns, strict=True), strict=True))
+    start, end, ticks = _axis(found)
+    rows = tuple(
+        Standing(place, one.system, by_system[one.system], _bar(one, start, end))
+        for place, one in enumerate(found, 1)
+    )
+    headings = tuple(heading(str(c.measure), c.min_rating) for c in board.columns)
+    return Standings(
+        headings, chosen, tuple((tick, _share(tick, start, end)) for tick in ticks), rows
+    )
+
+
+def _axis(found: Sequence[Spread]) -> tuple[float, float, list[float]]:
+    """Where the axis starts and ends, and its ticks: round numbers that hold nearly all bars.
+
+    A system far from all others must not press them together; it stands at the edge.
+    """
+    means = sorted(one.value for one in found if one.value is not None)
+    if not means:
+        return 0.0, 1.0, [0.0, 1.0]
+    lower, upper = means[len(means) // 4], means[(3 * len(means)) // 4]
+    reach = _FAR * (upper - lower)
+    ends = [
+        end
+        for one in found
+        if one.value is not None and lower - reach <= one.value <= upper + reach
+        for end in (one.value, one.low, one.high)
+        if end is not None
+    ]
+    low, high = min(ends), max(ends)
+    step = next((s for s in _STEPS if (high - low) / s <= _TICKS - 1), (high - low) / _TICKS)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    last = max(last, first + 1)
+    return first * step, last * step, [round(i * step, 6) for i in range(first, last + 1)]
+
+
+def _bar(one: Spread, start: float, end: float) -> Bar | None:
+    if one.value is None:
+        return None
+    if not start <= one.value <= end:
+        edge = 0.0 if one.value < start else 100.0
+        return Bar(edge, edge, edge, beyond="\u2039" if edge == 0 else "\u203a")
+    low = one.value if one.low is None else one.low
+    high = one.value if one.high is None else one.high
+    low, high = max(low, start), min(high, end)
+    at, left, right = (_share(place, start, end) for place in (one.value, low, high))
+    return Bar(at, left, right)
+
+
+def _share(value: float, start: float, end: float) -> float:
+    return round(100 * (value - start) / (end - start), 2)

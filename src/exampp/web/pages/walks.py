@@ -1,0 +1,80 @@
+"""In which order a person goes through cells: by the queue, a query, an item, the disputes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exampp.collection import Collection
+from exampp.records.decisions import standing
+from exampp.records.dossier import Dossier
+from exampp.web.looking import dossier
+from exampp.web.pages.cells import Place, cell_of
+from exampp.web.pages.heat import ordered
+from exampp.web.visit import Visit
+
+LENGTH = 100
+"""Cells of a walk; when they are done, the next ones are asked for."""
+ORDERS = {
+    "queue": "what a decision could change",
+    "query": "one query, passage by passage",
+    "item": "one item, on all passages",
+    "disputes": "what assessors differ on",
+    "cell": "one cell, then its passage",
+}
+"""The orders of a walk, and what people read of them."""
+
+
+def walk(
+    visit: Visit,
+    collection: Collection,
+    order: str,
+    query_id: str | None,
+    item_id: str | None,
+    passage_id: str | None,
+) -> list[Place]:
+    """The next cells that this person has not decided yet, at most `LENGTH`.
+
+    A cell that is asked for comes first, decided or not.
+    """
+    if order == "queue" or (query_id is None and order != "disputes"):
+        return _by_queue(visit, collection, query_id)
+    if order == "disputes":
+        return _disputed(visit, collection, query_id)
+    found = dossier(visit, collection, query_id or "")
+    if order == "cell" and passage_id is not None:
+        cell = cell_of(found, item_id, passage_id)
+        first = Place(found.query_id, found.items[cell[1]].item_id, passage_id)
+        rest = (one for one in _open(found, visit, None, passage_id) if one != first)
+        return [first, *rest][:LENGTH]
+    return list(_open(found, visit, item_id if order == "item" else None, None))[:LENGTH]
+
+
+def _by_queue(visit: Visit, collection: Collection, query_id: str | None) -> list[Place]:
+    mine = {
+        (one.query_id, one.item_id, one.passage_id)
+        for one in collection.decisions(author=visit.assessor)
+    }
+    places = (Place(one.query_id, one.item_id, one.passage_id) for one in visit.snapshot.queue)
+    wanted = (p for p in places if p not in mine and query_id in (None, p.query_id))
+    return [place for place, _ in zip(wanted, range(LENGTH), strict=False)]
+
+
+def _disputed(visit: Visit, collection: Collection, query_id: str | None) -> list[Place]:
+    found = collection.disputes(query_id=query_id, **visit.choice.selection)
+    return [Place(one.query_id, one.item_id, one.passage_id) for one in found][:LENGTH]
+
+
+def _open(
+    found: Dossier, visit: Visit, item_id: str | None, passage_id: str | None
+) -> Iterator[Place]:
+    """Cells that this person has not decided: passage by passage, the most returned first."""
+    columns = [
+        (n, one.item_id) for n, one in enumerate(found.items) if item_id in (None, one.item_id)
+    ]
+    for passage in ordered(found.grades, "agreement", visit.min_rating).tolist():
+        name = found.grades.passage_ids[passage]
+        if found.texts[passage] is None or passage_id not in (None, name):
+            continue
+        for column, item in columns:
+            if visit.assessor not in standing(found.decisions.get((passage, column), ())):
+                yield Place(found.query_id, item, name)

@@ -1,0 +1,89 @@
+"""Passages as a page shows them: with the part that matters marked, and cut around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from exampp.prompts.spans import best_span
+from exampp.records.dossier import PassageText
+from exampp.records.grading import Grade
+
+SHOWN = 6_000
+"""Characters of a passage that a page shows at first."""
+SEARCHED = 60_000
+"""Characters of a passage that are searched for the closest sentence."""
+_BEFORE = 800
+"""Characters that are shown before a marked span that begins late."""
+
+
+def brief(text: str, length: int = 120) -> str:
+    """The start of a text in one line, at most `length` characters."""
+    line = " ".join(text[: 4 * length].split())
+    return line if len(line) <= length else line[: length - 1].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A passage in pieces: what comes before the marked span, the span, what comes after it.
+
+    `hidden` is how many characters are left out; `why` says what the span is ("" where none is).
+    """
+
+    title: str
+    before: str
+    marked: str
+    after: str
+    hidden: int = 0
+    why: str = ""
+
+
+def show(
+    passage: PassageText | None,
+    grade: Grade | None = None,
+    item_text: str = "",
+    *,
+    extracts: bool = False,
+    whole: bool = False,
+) -> Shown | None:
+    """A passage with the part that matters marked; None for a passage without a text.
+
+    Marked is the answer that the grader took from it or, without one, the sentence closest to the
+    item. With `extracts` the grader's reply is such an answer where nothing else is known. Long
+    passages are cut around it, unless the `whole` is asked for.
+    """
+    if passage is None:
+        return None
+    (start, end), why = _span(passage, grade, item_text, extracts)
+    text = passage.text
+    first = 0 if whole or end <= SHOWN else max(0, start - _BEFORE)
+    last = len(text) if whole else first + SHOWN
+    return Shown(
+        passage.title,
+        ("\N{HORIZONTAL ELLIPSIS} " if first else "") + text[first:start],
+        text[start : min(end, max(last, start))],
+        text[max(end, first) : last],
+        hidden=first + max(0, len(text) - last),
+        why=why,
+    )
+
+
+def _span(
+    passage: PassageText, grade: Grade | None, item_text: str, extracts: bool
+) -> tuple[tuple[int, int], str]:
+    text = passage.text
+    detail = (grade.detail or {}) if grade else {}
+    graded = f"{passage.title}\n{text}" if passage.title else text
+    shift = len(graded) - len(text)
+    found = detail.get("span")
+    if isinstance(found, list | tuple) and len(found) == 2:
+        start, end = (int(offset) - shift for offset in found)
+        if 0 <= start < end <= len(text):
+            return (start, end), "the extracted answer"
+    answer = detail.get("answer") or (grade.reply if grade and extracts else None)
+    head = text[:SEARCHED]
+    if isinstance(answer, str) and answer.strip():
+        span = best_span(head, answer[:SHOWN])
+        if span != (0, 0):
+            return span, "closest to the extracted answer"
+    span = best_span(head, item_text[:SHOWN]) if item_text else (0, 0)
+    return span, "closest to the item" if span != (0, 0) else ""

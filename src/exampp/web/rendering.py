@@ -1,0 +1,150 @@
+"""Templates: everything that stands in them is text, and is shown as text.
+
+Markup is escaped; control characters and those that turn the direction of writing are shown by
+their names, so that no passage can hide or reorder anything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from functools import cache
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from exampp.report.table import UNDEFINED
+
+HERE = Path(__file__).parent
+_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+}
+_DIRECTIONS = {
+    "\u061c": "ALM",
+    "\u200e": "LRM",
+    "\u200f": "RLM",
+    "\u202a": "LRE",
+    "\u202b": "RLE",
+    "\u202c": "PDF",
+    "\u202d": "LRO",
+    "\u202e": "RLO",
+    "\u2066": "LRI",
+    "\u2067": "RLI",
+    "\u2068": "FSI",
+    "\u2069": "PDI",
+}
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff"
+    + "".join(_DIRECTIONS)
+    + "]"
+)
+
+
+def visible(text: str) -> str:
+    """The text with control characters and marks of direction written out."""
+    return _INVISIBLE.sub(_name, text)
+
+
+def _name(found: re.Match[str]) -> str:
+    character = found[0]
+    if character in _DIRECTIONS:
+        return f"\u27e8{_DIRECTIONS[character]}\u27e9"
+    if character < "\x20":
+        return chr(0x2400 + ord(character))
+    return "\u2421" if character == "\x7f" else "\ufffd"
+
+
+def _finalize(value: Any) -> Any:
+    if isinstance(value, Markup):
+        return value
+    if value is None:
+        return UNDEFINED
+    return visible(value) if isinstance(value, str) else value
+
+
+def link(path: str, **parameters: object) -> str:
+    """The address of a page; ids travel in its query string, whatever they hold.
+
+    Parameters that are None are left out.
+    """
+    given = {name: value for name, value in parameters.items() if value is not None}
+    return f"{path}?{urlencode(given, quote_via=quote, safe='')}" if given else path
+
+
+def fixed(value: float | None, decimals: int = 3) -> str:
+    """A number with so many decimals."""
+    return UNDEFINED if value is None else f"{value:.{decimals}f}"
+
+
+def count(value: int | None) -> str:
+    """A whole number with its thousands apart."""
+    return UNDEFINED if value is None else f"{value:,}".replace(",", "\u202f")
+
+
+def percent(part: float, whole: float) -> str:
+    """A share in percent: 100 only where nothing is left."""
+    if not whole:
+        return UNDEFINED
+    share = 100 * part / whole
+    return f"{int(share * 10) / 10:.1f}\u202f%" if 99 <= share < 100 else f"{share:.0f}\u202f%"
+
+
+def plural(number: int, one: str, several: str = "") -> str:
+    """`1 query`, `2 queries`: the number with its noun."""
+    return f"{count(number)} {one if number == 1 else several or one + 's'}"
+
+
+class StaticFile:
+    """One file that pages load: its bytes, its type, and a digest that names its content."""
+
+    def __init__(self, path: Path) -> None:
+        self.content = path.read_bytes()
+        self.kind = _TYPES[path.suffix]
+        self.digest = hashlib.sha256(self.content).hexdigest()[:12]
+
+
+@cache
+def static_files() -> Mapping[str, StaticFile]:
+    """The files that pages load, by name; nothing else can be asked for."""
+    folder = HERE / "static"
+    return {path.name: StaticFile(path) for path in folder.iterdir() if path.suffix in _TYPES}
+
+
+def static(name: str) -> str:
+    """The address of a file that pages load; it changes with its content."""
+    return f"/static/{name}?v={static_files()[name].digest}"
+
+
+@cache
+def templates() -> Environment:
+    """The templates with what all of them may use."""
+    environment = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.globals.update(link=link, static=static, plural=plural)
+    environment.filters.update(fixed=fixed, count=count, percent=percent, visible=visible)
+    return environment
+
+
+def render(template: str, **context: object) -> str:
+    """A page or a part of one."""
+    return templates().get_template(template).render(context)
+
+
+def failure(status: int) -> str:
+    """The name of an HTTP status."""
+    return HTTPStatus(status).phrase

@@ -1,0 +1,187 @@
+"""Serves a collection until somebody stops it."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from exampp.errors import InputError
+from exampp.web.access import Access, is_address, is_loopback, names_of
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from exampp.web.room import Room
+
+PORT = 8765
+NEEDED = ("uvicorn", "fastapi", "jinja2", "python_multipart", "vl_convert")
+"""The modules of the extra `web`."""
+HEADER_BYTES = 1 << 16
+"""The longest head of a request: ids travel in addresses."""
+GRACE_SECONDS = 2
+"""How long requests in flight may take when the server is stopped."""
+
+
+def say(line: str) -> None:
+    """Print a line at once, also where it goes into a pipe."""
+    print(line, flush=True)
+
+
+def serve(
+    path: str | Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int = PORT,
+    assessors: Sequence[str] = (),
+    blind: bool = False,
+    grader: str | None = None,
+    prompt: str | None = None,
+    kind: str | None = None,
+    bank: str | None = None,
+    min_rating: int | None = None,
+    announce: Callable[[str], None] = say,
+) -> None:
+    """Serve a collection to browsers until interrupted (Ctrl-C), and return then.
+
+    Only this machine can reach it unless `host` says otherwise; then `assessors` must be named.
+    Each gets an address of their own, with a token in it, which `announce` is told. Without names
+    the one assessor is the user. Port 0 takes a free one. Raises InputError where the extra `web`
+    is not installed, the port is taken, or an option is wrong.
+    """
+    _check_installed()
+    from exampp.web.room import Room
+
+    if not is_loopback(host) and not assessors:
+        raise InputError(
+            f"{host} can be reached from other machines, and nobody is named who may come in",
+            mend="Name each person: --assessor NAME",
+        )
+    listener = listen(host, port)
+    with listener:
+        room = Room(
+            path,
+            grader=grader,
+            prompt=prompt,
+            kind=kind,
+            bank=bank,
+            min_rating=min_rating,
+            blind=blind,
+        )
+        try:
+            served = prepare(room, listener, host, assessors or [_user()])
+            for line in _welcome(room, served, host):
+                announce(line)
+            served.run()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            room.close()
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server that is ready to run: where it listens, and who may come in."""
+
+    server: uvicorn.Server
+    listener: socket.socket
+    access: Access
+    address: str
+
+    def entrances(self) -> dict[str, str]:
+        """The address of each assessor, with the token."""
+        return {
+            name: f"{self.address}/?token={token}" for token, name in self.access.tokens.items()
+        }
+
+    def run(self) -> None:
+        """Serve until stopped."""
+        self.server.run(sockets=[self.listener])
+
+
+def prepare(room: Room, listener: socket.socket, host: str, assessors: Sequence[str]) -> Served:
+    """A server for a room on a socket that listens."""
+    import uvicorn
+
+    from exampp.web.app import create_app
+
+    port = listener.getsockname()[1]
+    access = Access.of(assessors, names_of(host), cookie=f"exampp-{port}")
+    config = uvicorn.Config(
+        create_app(room, access),
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_level="warning",
+        # addresses hold tokens, ids and texts: none of them belongs into a log
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        h11_max_incomplete_event_size=HEADER_BYTES,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    return Served(uvicorn.Server(config), listener, access, f"http://{_shown(host)}:{port}")
+
+
+def _check_installed() -> None:
+    for name in NEEDED:
+        try:
+            import_module(name)
+        except ModuleNotFoundError:
+            raise InputError(
+                f"the page needs {name}, which is not installed",
+                mend="Install it: pip install 'exampp[web]'",
+            ) from None
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens. Raises InputError where it cannot."""
+    if not 0 <= port <= 65535:
+        raise InputError(f"there is no port {port}", field="--port", mend="Give 1 to 65535, or 0")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # asyncio sends small answers at once only where the protocol is named
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    # without it a restart would have to wait until the last connections are forgotten
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        raise InputError(
+            f"cannot listen on {host} port {port} ({error.strerror})",
+            mend="Choose another with --port, or --port 0 for any that is free",
+        ) from None
+    return listener
+
+
+def _shown(host: str) -> str:
+    if host in ("0.0.0.0", "::"):
+        return socket.gethostname()
+    return f"[{host}]" if is_address(host) and ":" in host else host
+
+
+def _welcome(room: Room, served: Served, host: str) -> list[str]:
+    entrances = served.entrances()
+    if len(entrances) == 1:
+        lines = [f"{room.path} is open at {next(iter(entrances.values()))}"]
+    else:
+        width = max(map(len, entrances))
+        lines = [f"{room.path} is open to {len(entrances)} people, each at an own address:"]
+        lines += [f"  {name:{width}}  {address}" for name, address in entrances.items()]
+    if not is_loopback(host):
+        lines.append(
+            "The connection is not encrypted: use it in a network you trust, or through a tunnel."
+        )
+    return [*lines, "Stop with Ctrl-C."]
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "assessor"

@@ -1,0 +1,110 @@
+"""One request: who makes it, what they look at, and the page that answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import Depends, Request
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from exampp.collection import Collection
+from exampp.web.rendering import link, render
+from exampp.web.room import Choice, Room, Snapshot
+
+if TYPE_CHECKING:
+    from exampp.web.facts import Facts
+
+CHOICE_COOKIE = "exampp-choice"
+"""Keeps which grader's grades, on which bank, a person looks at."""
+
+PLACES = (
+    ("o", "/", "Overview"),
+    ("q", "/queries", "Queries"),
+    ("j", "/queue", "Queue"),
+    ("d", "/disputes", "Disputes"),
+    ("a", "/agreement", "Agreement"),
+    ("l", "/lists", "Lists"),
+    ("h", "/history", "History"),
+    ("e", "/export", "Export"),
+)
+"""The navigation: key, address, name."""
+PLACE_OF = {"/query": "/queries", "/cell": "/queries", "/bank": "/queries", "/judge": "/queue"}
+"""To which place the pages belong that the navigation does not name."""
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One request of one assessor."""
+
+    request: Request
+    room: Room
+    assessor: str
+
+    def open(self) -> Collection:
+        """The collection; to be closed, and to be used in the thread that opened it."""
+        return self.room.open()
+
+    @cached_property
+    def choice(self) -> Choice:
+        """The grader and the bank that this person looks at.
+
+        Raises InputError where nothing has been graded yet.
+        """
+        return self.room.choice(self.request.cookies.get(CHOICE_COOKIE, ""))
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """What all queries come to, as of a few seconds ago at most.
+
+        Raises InputError where nothing has been graded yet.
+        """
+        return self.room.snapshot(self.choice)
+
+    @cached_property
+    def facts(self) -> Facts | None:
+        """Counts over the collection; None until they have been made."""
+        return self.room.facts(self.choice)
+
+    @property
+    def min_rating(self) -> int:
+        """The lowest rating that counts as an answer."""
+        return self.room.min_rating(self.choice)
+
+    @cached_property
+    def choices(self) -> list[Choice]:
+        """Everything this person could look at."""
+        return self.room.choices()
+
+    @property
+    def places(self) -> tuple[tuple[str, str, str], ...]:
+        """What the navigation leads to."""
+        return PLACES
+
+    def is_at(self, path: str) -> bool:
+        """Whether this page belongs to that place of the navigation."""
+        here = self.request.url.path
+        return path in (here, PLACE_OF.get(here)) or (path != "/" and here.startswith(f"{path}/"))
+
+    @property
+    def wants_part(self) -> bool:
+        """Whether the page asks for a part to put into itself, not for a page."""
+        return "hx-request" in self.request.headers
+
+    def page(self, template: str, **context: object) -> HTMLResponse:
+        """A template as the answer; it finds this visit as `visit`."""
+        return HTMLResponse(render(template, visit=self, **context))
+
+    def go(self, path: str, **parameters: object) -> RedirectResponse:
+        """Lead to another page, after something was done."""
+        return RedirectResponse(link(path, **parameters), 303)
+
+
+def visit_of(request: Request) -> Visit:
+    """The visit that a request is; the gate has seen who makes it."""
+    return Visit(request, request.app.state.room, request.scope["assessor"])
+
+
+Visiting = Annotated[Visit, Depends(visit_of)]
+"""What every page takes: `def page(visit: Visiting) -> Response`."""

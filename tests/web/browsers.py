@@ -1,0 +1,67 @@
+"""A browser for tests: headless Chromium where there is one; without it they are skipped."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from rooms import Client
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """A browser; the test is skipped where there is none."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    executable = shutil.which("chromium") or shutil.which("chromium-browser")
+    if executable is None:
+        pytest.skip("there is no chromium on this machine")
+    with api.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Trouble(list[str]):
+    """What went wrong in a page: errors of scripts, refused loads, dialogs, foreign requests."""
+
+
+@contextmanager
+def page_of(
+    browser: Browser, client: Client, *, width: int = 1440, dark: bool = False
+) -> Iterator[tuple[Page, Trouble]]:
+    """A page in which the client's assessor has come in."""
+    context = browser.new_context(
+        base_url=f"http://{client.host}",
+        viewport={"width": width, "height": 900},
+        color_scheme="dark" if dark else "light",
+    )
+    trouble = Trouble()
+    try:
+        for name, value in client.cookies.items():
+            context.add_cookies([{"name": name, "value": value, "url": f"http://{client.host}"}])
+        page = context.new_page()
+        page.on("pageerror", lambda error: trouble.append(f"script: {error}"))
+        page.on("dialog", lambda dialog: trouble.append(f"dialog: {dialog.message}"))
+        page.on(
+            "console",
+            lambda said: trouble.append(said.text) if said.type in ("error", "warning") else None,
+        )
+        page.on(
+            "request",
+            lambda asked: (
+                None
+                if asked.url.startswith((f"http://{client.host}/", "data:"))
+                else trouble.append(f"asked for {asked.url}")
+            ),
+        )
+        yield page, trouble
+    finally:
+        context.close()

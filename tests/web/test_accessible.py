@@ -1,0 +1,126 @@
+"""Pages in a real browser: no serious fault of accessibility, nothing refused by the policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import rooms
+from browsers import Trouble, chromium, page_of
+from rooms import Client
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+PAGES = (
+    "/",
+    "/queries",
+    "/queries?order=spread&find=a",
+    "/lists/verify",
+    "/lists/grid",
+    "/lists/missing",
+    "/lists/spurious",
+    "/history",
+    "/history?what=edits",
+    "/export",
+    "/plots",
+    "/nowhere",
+)
+SERIOUS = ("serious", "critical")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[rooms.Served]:
+    path = rooms.graded(tmp_path_factory.mktemp("exam"))
+    rooms.decide_some(path)
+    with rooms.serving(path) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as one:
+        yield one
+
+
+@pytest.fixture(params=["light", "dark"])
+def opened(
+    browser: Browser, served: rooms.Served, request: pytest.FixtureRequest
+) -> Iterator[tuple[Page, Trouble]]:
+    client = Client(served).enter()
+    with page_of(browser, client, width=1280, dark=request.param == "dark") as both:
+        yield both
+
+
+@pytest.fixture
+def page(browser: Browser, served: rooms.Served) -> Iterator[Page]:
+    with page_of(browser, Client(served).enter()) as (one, _):
+        yield one
+
+
+@pytest.mark.parametrize("address", PAGES)
+def test_no_serious_fault(opened: tuple[Page, Trouble], address: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    page, trouble = opened
+    page.goto(address)
+    found: list[dict[str, Any]] = Axe().run(page).response["violations"]
+    serious = [
+        (fault["id"], [node["html"] for node in fault["nodes"]][:3])
+        for fault in found
+        if fault["impact"] in SERIOUS
+    ]
+    assert serious == []
+    assert [said for said in trouble if "404" not in said] == []
+
+
+def test_the_list_of_keys_opens_and_leads_on(page: Page) -> None:
+    from playwright.sync_api import expect
+
+    page.goto("/")
+    page.keyboard.press("?")
+    assert page.locator("dialog#keys").is_visible()
+    page.keyboard.press("Escape")
+    assert not page.locator("dialog#keys").is_visible()
+    page.keyboard.press("g")
+    page.keyboard.press("q")
+    page.wait_for_url("**/queries")
+    page.keyboard.press("/")
+    page.keyboard.type("magnets g h ?")
+    expect(page.locator("#list .title")).to_have_count(0)
+    assert page.locator("#find").input_value() == "magnets g h ?"
+    page.locator("#find").fill("magnets")
+    expect(page.locator("#list .title")).to_have_count(1)
+
+
+def test_keys_can_be_turned_off(page: Page) -> None:
+    page.goto("/")
+    page.keyboard.press("?")
+    page.locator("[data-setting=keys]").uncheck()
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    assert not page.locator("dialog#keys").is_visible()
+    page.get_by_role("button", name="Keyboard shortcuts").click()
+    page.locator("[data-setting=keys]").check()
+
+
+@pytest.mark.parametrize("width", [900, 1440])
+def test_nothing_is_wider_than_the_window(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    for address in PAGES:
+        page.goto(address)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
+
+
+def test_all_of_the_overview_can_be_reached_by_keys(page: Page) -> None:
+    page.goto("/")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    reached = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.getAttribute('href')"))
+        outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert outline != "none" or page.evaluate("document.activeElement === document.body")
+    assert {"/queue", "/lists", "/?by=1", "/plots"} <= reached

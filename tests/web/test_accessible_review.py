@@ -1,0 +1,115 @@
+"""The pages on which people decide and edit: no serious fault, nothing loaded or run from texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import hostile
+import pytest
+from browsers import Trouble, chromium, page_of
+from rooms import Client, visiting
+
+import exampp
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+QUERY = next(iter(hostile.QUERIES))
+ITEM = f"{next(iter(hostile.QUESTIONS))} of 0"
+ADDRESSES = {
+    "heat map": "/query?" + urlencode({"id": QUERY}),
+    "cell": "/cell?" + urlencode({"query": QUERY, "item": ITEM, "passage": "plain"}),
+    "long cell": "/cell?" + urlencode({"query": QUERY, "item": ITEM, "passage": "{{ 7*7 }}"}),
+    "judge": "/judge",
+    "judge a query": "/judge?" + urlencode({"order": "query", "query": QUERY}),
+    "adjudicate": "/judge?order=disputes",
+    "queue": "/queue",
+    "disputes": "/disputes",
+    "agreement": "/agreement",
+    "bank": "/bank?" + urlencode({"query": QUERY}),
+}
+SERIOUS = ("serious", "critical")
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    folder = tmp_path_factory.mktemp("hostile")
+    path = hostile.make(folder / "my.exam", folder / "files")
+    with exampp.Collection(path) as collection:
+        for n, passage in enumerate(hostile.IDS[:6]):
+            for author, rating in (("ada", n % 6), ("<b>bob</b>\u202e", 5 - n % 3)):
+                collection.decide(
+                    QUERY, ITEM, passage, rating, author=author, reason="<i>so</i>", blind=n > 2
+                )
+    with visiting(path) as entered:
+        yield entered
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="module", params=["light", "dark"])
+def opened(
+    request: pytest.FixtureRequest, browser: Browser, client: Client
+) -> Iterator[tuple[Page, Trouble]]:
+    with page_of(browser, client, dark=request.param == "dark") as found:
+        yield found
+
+
+def faults(page: Page) -> list[tuple[str, list[str]]]:
+    from axe_playwright_python.sync_playwright import Axe
+
+    found: list[dict[str, Any]] = Axe().run(page).response["violations"]
+    return [
+        (one["id"], [node["html"][:200] for node in one["nodes"]][:3])
+        for one in found
+        if one["impact"] in SERIOUS
+    ]
+
+
+@pytest.mark.parametrize("address", ADDRESSES.values(), ids=ADDRESSES.keys())
+@pytest.mark.parametrize("width", [1440, 900])
+def test_hostile_texts_on_every_page(
+    opened: tuple[Page, Trouble], address: str, width: int
+) -> None:
+    page, trouble = opened
+    trouble.clear()
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(address)
+    page.wait_for_timeout(100)
+    assert trouble == []
+    assert page.evaluate(f"() => window.{hostile.PROOF}") is None
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    assert faults(page) == []
+
+
+def test_the_panel_of_a_cell(opened: tuple[Page, Trouble]) -> None:
+    page, trouble = opened
+    trouble.clear()
+    page.goto(ADDRESSES["heat map"])
+    for row in range(len(hostile.IDS)):
+        page.locator("#heat tbody tr").nth(row).locator("td[data-at]").first.click()
+        page.wait_for_function(
+            "() => !document.querySelector('#panel').hasAttribute('aria-busy') "
+            "&& document.querySelector('#panel h2')"
+        )
+    assert trouble == []
+    assert page.evaluate(f"() => window.{hostile.PROOF}") is None
+    assert faults(page) == []
+
+
+def test_the_impact_of_an_edit(opened: tuple[Page, Trouble]) -> None:
+    page, trouble = opened
+    trouble.clear()
+    page.goto(ADDRESSES["bank"])
+    page.locator("textarea").first.fill(hostile.ATTACKS["close"])
+    page.locator("input[type=checkbox]").nth(1).check()
+    page.wait_for_selector("#impact [data-changes='2']")
+    assert trouble == []
+    assert page.evaluate(f"() => window.{hostile.PROOF}") is None
+    assert faults(page) == []

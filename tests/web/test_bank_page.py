@@ -1,0 +1,266 @@
+"""Editing a bank through its page: what is saved, what is refused, what it says beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import exams
+import pages
+import pytest
+import rooms
+from rooms import Client
+
+import exampp
+from exampp.graded import evaluate_gradebook
+from exampp.records.bank import Item
+from exampp.store.bank_history import ItemState
+from exampp.web.pages.bank_form import Line, conflicts, edits, same_text, typed, untyped
+
+Q1 = next(iter(exams.QUERIES))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return rooms.graded(tmp_path)
+
+
+@pytest.fixture
+def client(path: Path) -> Iterator[Client]:
+    with rooms.visiting(path) as entered:
+        yield entered
+
+
+def form(client: Client) -> dict[str, str]:
+    return pages.read(client.get("/bank", query=Q1).text).by_id("bank").fields()
+
+
+def keys(fields: dict[str, str]) -> list[str]:
+    return [name.removeprefix("seen-") for name in fields if name.startswith("seen-")]
+
+
+def items(path: Path) -> list[tuple[str, float]]:
+    with exampp.Collection(path) as collection:
+        found: tuple[Item, ...] = next(collection.dossiers(query_ids=[Q1])).items
+    return [(one.text, one.weight) for one in found]
+
+
+def test_a_form_saves_exactly_what_was_typed(client: Client, path: Path) -> None:
+    fields = form(client)
+    first, second = keys(fields)
+    changed = {
+        **fields,
+        f"text-{first}": "What is scattered by air?",
+        f"weight-{second}": "2.5",
+        "new-text": "How far\r\ndoes light go?",
+        "new-weight": "0.5",
+        "reason": "clearer",
+    }
+    answer = client.post("/bank/edit", changed, query=Q1)
+    assert (answer.status, answer.headers["location"]) == (303, "/bank?query=q1&saved=3")
+    assert items(path) == [
+        ("What is scattered by air?", 1.0),
+        (exams.QUESTIONS[Q1][1], 2.5),
+        ("How far\r\ndoes light go?", 0.5),
+    ]
+    with exampp.Collection(path) as collection:
+        log = collection.bank_log(Q1, last=3)
+    names = [column.name for column in log.columns]
+    assert {row[names.index("author")] for row in log.rows} == {"ada"}
+    assert {row[names.index("reason")] for row in log.rows} == {"clearer"}
+    assert "Saved 3 edits" in client.get("/bank", query=Q1, saved="3").text
+
+
+def test_retired_items_stay_on_the_page_and_come_back(client: Client, path: Path) -> None:
+    first, _ = keys(form(client))
+    client.post("/bank/edit", {**form(client), f"retired-{first}": "1"}, query=Q1)
+    assert [text for text, _ in items(path)] == exams.QUESTIONS[Q1][1:]
+    retired = form(client)
+    assert retired[f"retired-{first}"] == "1"
+    del retired[f"retired-{first}"]
+    client.post("/bank/edit", retired, query=Q1)
+    assert [text for text, _ in items(path)] == exams.QUESTIONS[Q1]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("weight", "-1", "from 0 on"),
+        ("weight", "nan", "from 0 on"),
+        ("weight", "inf", "from 0 on"),
+        ("weight", "heavy", "no weight"),
+        ("text", "  ", "retire the item"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_and_kept_on_the_page(
+    client: Client, path: Path, field: str, value: str, said: str
+) -> None:
+    before = items(path)
+    fields = form(client)
+    first, second = keys(fields)
+    changed = {**fields, f"{field}-{first}": value, f"text-{second}": "kept as typed?"}
+    answer = client.post("/bank/edit", changed, query=Q1)
+    assert answer.status == 400
+    again = pages.read(answer.text).by_id("bank").fields()
+    assert (again[f"{field}-{first}"], again[f"text-{second}"]) == (value, "kept as typed?")
+    assert said in answer.text
+    assert items(path) == before
+
+
+def test_a_duplicate_is_refused_with_nothing_saved(client: Client, path: Path) -> None:
+    before = items(path)
+    fields = form(client)
+    first, _ = keys(fields)
+    changed = {**fields, f"weight-{first}": "3", "new-text": exams.QUESTIONS[Q1][1]}
+    answer = client.post("/bank/edit", changed, query=Q1)
+    assert answer.status == 400
+    assert "has that question already" in answer.text
+    assert pages.read(answer.text).text.count(exams.QUESTIONS[Q1][1]) >= 2
+    assert items(path) == before
+
+
+def test_the_second_of_two_people_sees_both_texts(path: Path) -> None:
+    with rooms.serving(path, ("ann", "bob")) as served:
+        ann, bob = (Client(served).enter(name) for name in ("ann", "bob"))
+        mine, other = form(ann), form(bob)
+        first, second = keys(mine)
+        ann.post("/bank/edit", {**mine, f"text-{first}": "By Ann?"}, query=Q1)
+        changed = {**other, f"text-{first}": "By Bob?", f"weight-{second}": "7"}
+        clash = bob.post("/bank/edit", changed, query=Q1)
+        assert clash.status == 409
+        page = pages.read(clash.text)
+        kept = page.by_id("bank").fields()
+        assert (kept[f"text-{first}"], kept[f"weight-{second}"]) == ("By Bob?", "7")
+        (theirs,) = page.all("div", class_="theirs")
+        assert "By Ann?" in theirs.text
+        assert items(path)[0][0] == "By Ann?"
+        # an edit of the other item alone does not clash
+        assert bob.post("/bank/edit", {**other, f"weight-{second}": "7"}, query=Q1).status == 303
+        # saving again lets his text stand, knowing hers
+        assert bob.post("/bank/edit", kept, query=Q1).status == 303
+        assert items(path)[0][0] == "By Bob?"
+
+
+Moves = dict[str, tuple[float, float]]
+"""Mean Cover@20 of each system, before and after."""
+
+
+def announced(client: Client, fields: dict[str, str]) -> Moves:
+    """What the page says that saving would do."""
+    part = pages.read(client.post("/impact", fields, query=Q1).text)
+    regions = [one for one in part.walk() if "moves in Cover@20" in str(one.attributes)]
+    return {
+        row.all("th")[0].text: (float(row.all("td")[0].text), float(row.all("td")[1].text))
+        for region in regions
+        for row in region.all("tr")[1:]
+    }
+
+
+def leaderboard(path: Path) -> dict[str, float | None]:
+    with exampp.Collection(path) as collection:
+        board = evaluate_gradebook(collection.gradebook(), ["Cover@20"])
+    means = [mean.mean for mean in board.columns[0].values.means()]
+    return dict(zip(board.systems, means, strict=True))
+
+
+def test_the_impact_is_what_saving_does(client: Client, path: Path) -> None:
+    """Twice in a row: the second time from what the first edit left, whatever was cached."""
+    for retired, weight in ((True, "3"), (False, "0.5")):
+        fields = form(client)
+        first, second = keys(fields)
+        changed = {**fields, f"weight-{second}": weight, f"retired-{first}": "1" if retired else ""}
+        said, before = announced(client, changed), leaderboard(path)
+        assert said, "no system moves: the test would show nothing"
+        assert client.post("/bank/edit", changed, query=Q1).status == 303
+        after = leaderboard(path)
+        for system, moved in said.items():
+            assert moved == pytest.approx((before[system], after[system]), abs=5e-5)
+
+
+def test_findings_follow_what_is_typed(client: Client) -> None:
+    fields = form(client)
+    first, second = keys(fields)
+    same = {**fields, f"text-{second}": fields[f"text-{first}"]}
+    page = pages.read(client.post("/impact", same, query=Q1).text)
+    assert "duplicate" in page.by_id(f"findings-{second}").text
+    assert "as item 1" in page.by_id(f"findings-{second}").text
+    gone = pages.read(client.post("/impact", {**same, f"retired-{first}": "1"}, query=Q1).text)
+    assert gone.by_id(f"findings-{second}").text.strip() == ""
+
+
+def state(key: int, text: str, **more: object) -> ItemState:
+    return ItemState("q", f"i{key}", text, key=key, edit=key * 10, **more)  # type: ignore[arg-type]
+
+
+STATES = [state(1, "one?"), state(2, "two?\nlines\0", active=False), state(3, "three?", weight=2.0)]
+
+
+def sent(**fields: str) -> dict[str, list[str]]:
+    """The form of `STATES` as a browser sends it, with some fields changed."""
+    whole = {"seen-1": "10", "text-1": "one?", "weight-1": "1"}
+    whole |= {"seen-2": "20", "text-2": "two?\r\nlines\ufffd", "weight-2": "1", "retired-2": "1"}
+    whole |= {"seen-3": "30", "text-3": "three?", "weight-3": "2"}
+    whole |= {name.replace("_", "-"): value for name, value in fields.items()}
+    return {name: [value] for name, value in whole.items()}
+
+
+def seen_as(now: ItemState, number: int) -> ItemState:
+    """The items of `STATES` before their last edits."""
+    return replace(now, text=f"was {now.text}", edit=number)
+
+
+def lines_of(fields: dict[str, list[str]]) -> list[Line]:
+    return typed(STATES, fields, seen_as)
+
+
+def made(fields: dict[str, list[str]]) -> list[object]:
+    return [one for _, one in edits(lines_of(fields), "q", "question")]
+
+
+def test_an_untouched_form_makes_no_edits() -> None:
+    assert made(sent()) == []
+    assert made({}) == []
+    assert [line.after for line in untyped(STATES)] == [None] * 3
+
+
+def test_each_edit_by_name() -> None:
+    found = made(sent(text_1="uno?", weight_3="0", retired_3="1", retired_2=""))
+    assert found == [
+        ("reword", "i1", ("uno?",)),
+        ("restore", "i2", ()),
+        ("weight", "i3", ("0.0",)),
+        ("retire", "i3", ()),
+    ]
+
+
+def test_an_item_that_came_later_is_left_alone() -> None:
+    fields = {name: value for name, value in sent().items() if not name.endswith("-3")}
+    assert made({**fields, "text-1": ["uno?"]}) == [("reword", "i1", ("uno?",))]
+
+
+def test_only_touched_items_clash() -> None:
+    """The first item is as its form was made, before somebody reworded it; the third is not."""
+    stale = sent(seen_1="9", text_1="was one?", seen_3="29", text_3="drei?")
+    lines = lines_of(stale)
+    assert [line.key for line in conflicts(lines)] == [3]
+    assert (lines[0].text, lines[2].text) == ("one?", "drei?")
+    assert made(sent(seen_1="9", text_1="was one?", weight_1="4")) == [("weight", "i1", ("4.0",))]
+    assert [line.key for line in conflicts(lines_of(sent(seen_1="9", weight_1="4")))] == [1]
+
+
+def test_an_item_without_a_text_may_stay_so() -> None:
+    states = [state(1, ""), state(2, "two?", weight=0.123456789)]
+    fields = {"seen-1": ["10"], "text-1": [""], "weight-1": ["1"]}
+    fields |= {"seen-2": ["20"], "text-2": ["two?"], "weight-2": ["0.123456789"]}
+    lines = typed(states, fields, seen_as)
+    assert [line.fault for line in lines] == ["", ""]
+    assert list(edits(lines, "q", "question")) == []
+
+
+@pytest.mark.parametrize(
+    ("came_back", "text", "same"),
+    [("a\r\nb", "a\nb", True), ("a\nb", "a\rb", True), ("a b", "a\nb", False), ("a ", "a", False)],
+)
+def test_line_breaks_do_not_change_a_text(came_back: str, text: str, same: bool) -> None:
+    assert same_text(came_back, text) is same

@@ -1,0 +1,265 @@
+"""Deciding through the pages: what is kept, and what is hidden until then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import exams
+import pages
+import pytest
+import rooms
+from rooms import Client
+
+import exampp
+from exampp.llm.base import Ask
+from exampp.llm.scripted import ScriptedGrader
+
+Q1, Q2 = exams.QUERIES
+
+
+def graded_by(folder: Path, rating: int) -> Path:
+    """The small exam, every cell graded the same, with a telling reply and confidence."""
+
+    def reply(ask: Ask) -> str:
+        return f"{rating} because the text {'says' if rating > 2 else 'never says'} so"
+
+    folder.mkdir()
+    with exams.make(folder) as collection:
+        collection.grade(ScriptedGrader(reply, record=False))
+        return collection.path
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return rooms.graded(tmp_path)
+
+
+@pytest.fixture
+def client(path: Path) -> Iterator[Client]:
+    with rooms.visiting(path) as entered:
+        yield entered
+
+
+def first_item(path: Path, query: str = Q1) -> str:
+    with exampp.Collection(path) as collection:
+        return next(collection.dossiers(query_ids=[query])).items[0].item_id
+
+
+def form_of(client: Client, item: str, passage: str = "p1", **more: str) -> dict[str, str]:
+    case = client.get("/judge/case", query=Q1, item=item, passage=passage, **more)
+    assert case.status == 200, case.text
+    (form,) = pages.read(case.text).by_id("stage").all("form")
+    return form.fields()
+
+
+def decisions(path: Path) -> list[tuple[str, str, int | None, str, bool]]:
+    with exampp.Collection(path) as collection:
+        return [
+            (
+                d.passage_id,
+                d.decision.author,
+                d.decision.rating,
+                d.decision.reason,
+                d.decision.blind,
+            )
+            for d in collection.decisions()
+        ]
+
+
+BLIND_PAGES = (
+    "/judge?order=query&query=q1",
+    "/judge?order=item&query=q1&item={item}",
+    "/judge?order=cell&query=q1&item={item}&passage=p2",
+    "/judge/case?query=q1&item={item}&passage=p1",
+    "/query?id=q1",
+    "/query?id=q1&order=rating",
+    "/query/square?query=q1&item={item}&passage=p1",
+    "/cell?query=q1&item={item}&passage=p1",
+    "/cell?query=q1&item={item}&passage=p1&whole=1",
+)
+
+
+def test_blind_pages_are_the_same_whatever_the_grades(tmp_path: Path) -> None:
+    """Byte for byte: nothing of grade, reply or what follows from them is in them."""
+    said = []
+    for rating in (0, 5):
+        path = graded_by(tmp_path / str(rating), rating)
+        with rooms.visiting(path, blind=True) as client:
+            item = first_item(path).replace("/", "%2F")
+            said.append([client.get(one.format(item=item)).text for one in BLIND_PAGES])
+            form = form_of(client, first_item(path))
+            # what others decided is hidden as well
+            with exampp.Collection(path) as collection:
+                collection.decide(Q1, first_item(path), "p1", rating, author="bob", reason="clear")
+            said[-1] += [client.get(one.format(item=item)).text for one in BLIND_PAGES]
+            assert form_of(client, first_item(path)) == form
+    assert said[0] == said[1]
+    assert all("The grade is hidden" in one for one in said[0][:4])
+
+
+def test_without_blindness_they_differ(tmp_path: Path) -> None:
+    said = []
+    for rating in (0, 5):
+        path = graded_by(tmp_path / str(rating), rating)
+        with rooms.visiting(path) as client:
+            item = first_item(path).replace("/", "%2F")
+            said.append([client.get(one.format(item=item)).text for one in BLIND_PAGES])
+    assert all(one != other for one, other in zip(*said, strict=True))
+
+
+def test_a_blind_decision_is_marked_and_shows_the_grade(client: Client, path: Path) -> None:
+    assert client.post("/judge/blind", {"blind": "1"}).status == 303
+    item = first_item(path)
+    client.headers["hx-request"] = "true"
+    case = client.get("/judge/case", query=Q1, item=item, passage="p1").text
+    form = pages.read(case).all("form")[0].fields()
+    answer = client.post("/judge/decide", {**form, "rating": "3", "reason": " half of it "})
+    assert answer.status == 200
+    assert pages.read(answer.text).all("p")[0].text.split()[:2] == ["You", "3"]
+    assert "Grader" in answer.text
+    assert "You differ" in answer.text or "You agree" in answer.text
+    # the second time the grade is known: asking for a blind decision does not make one
+    client.post("/judge/decide", {**form, "rating": "4"})
+    assert decisions(path) == [
+        ("p1", "ada", 3, "half of it", True),
+        ("p1", "ada", 4, "", False),
+    ]
+
+
+def test_without_its_script_the_page_leads_from_cell_to_cell(client: Client, path: Path) -> None:
+    address, seen = "/judge?order=query&query=q1", []
+    while True:
+        page = pages.read(client.get(address).text)
+        if "Nothing is left" in page.text:
+            break
+        form = page.by_id("stage").all("form")[0].fields()
+        seen.append(form["cell"])
+        address = client.post("/judge/decide", {**form, "rating": "2"}).headers["location"]
+    assert len(seen) == len(set(seen)) == 6
+    assert len(decisions(path)) == 6
+
+
+def test_nobody_decides_in_anothers_name(client: Client, path: Path) -> None:
+    form = form_of(client, first_item(path))
+    client.post("/judge/decide", {**form, "rating": "1", "author": "bob", "assessor": "bob"})
+    assert [one[1] for one in decisions(path)] == ["ada"]
+
+
+def test_a_decision_about_a_text_that_changed_meanwhile_does_not_move_to_the_new_one(
+    client: Client, path: Path
+) -> None:
+    item = first_item(path)
+    form = form_of(client, item)
+    with exampp.Collection(path) as collection:
+        collection.bank_edit("reword", item, "What does water scatter?", query_id=Q1)
+    assert client.post("/judge/decide", {**form, "rating": "5"}).status == 303
+    with exampp.Collection(path) as collection:
+        (made,) = collection.decisions()
+        dossier = next(collection.dossiers(query_ids=[Q1]))
+    assert not made.is_current
+    assert not dossier.decisions
+
+
+def test_people_differ_until_somebody_adjudicates(path: Path) -> None:
+    item = first_item(path)
+    with rooms.serving(path, ("ann", "bob", "cas")) as served:
+        ann, bob, cas = (Client(served).enter(name) for name in ("ann", "bob", "cas"))
+        for who, rating, reason in ((ann, "1", "too vague"), (bob, "5", "it is there")):
+            who.post("/judge/decide", {**form_of(who, item), "rating": rating, "reason": reason})
+        page = pages.read(cas.get("/disputes").text)
+        (dispute,) = page.all("article")
+        assert all(text in dispute.text for text in ("ann", "too vague", "bob", "it is there"))
+        assert "Adjudicate" in cas.get("/judge?order=disputes").text
+        form = dispute.all("form")[0].fields()
+        answer = cas.post("/judge/decide", {**form, "rating": "4", "reason": "mostly"})
+        assert answer.headers["location"] == "/disputes"
+        assert not pages.read(cas.get("/disputes").text).all("article")
+    with exampp.Collection(path) as collection:
+        assert collection.decisions()[-1].decision.adjudicates
+        dossier = next(collection.dossiers(query_ids=[Q1]))
+        assert dossier.grades.ratings[dossier.grades.passage_ids.index("p1"), 0] == 4
+
+
+def test_five_people_at_once_lose_nothing(path: Path) -> None:
+    names = ("ann", "bob", "cas", "dan", "eve")
+    with exampp.Collection(path) as collection:
+        dossier = next(collection.dossiers(query_ids=[Q1]))
+    cells = [(item.item_id, passage) for item in dossier.items for passage in ("p1", "p2", "p4")]
+    wanted = [(name, *cell, n % 6) for name in names for n, cell in enumerate(3 * cells)]
+    with rooms.serving(path, names) as served:
+
+        def work(name: str) -> list[int]:
+            client = Client(served).enter(name)
+            mine = [one[1:] for one in wanted if one[0] == name]
+            forms = {cell: form_of(client, *cell) for cell in cells}
+            return [
+                client.post("/judge/decide", {**forms[item, passage], "rating": str(rating)}).status
+                for item, passage, rating in mine
+            ]
+
+        with ThreadPoolExecutor(len(names)) as people:
+            statuses = [status for found in people.map(work, names) for status in found]
+    assert set(statuses) == {303}
+    with exampp.Collection(path) as collection:
+        made = [
+            (one.decision.author, one.item_id, one.passage_id, one.decision.rating)
+            for one in collection.decisions()
+        ]
+    # each person's decisions in the order in which they were made
+    assert sorted(made, key=lambda one: names.index(one[0])) == wanted
+
+
+def test_only_who_decided_takes_it_back(path: Path) -> None:
+    item = first_item(path)
+    with rooms.serving(path, ("ann", "bob")) as served:
+        ann, bob = (Client(served).enter(name) for name in ("ann", "bob"))
+        ann.post("/judge/decide", {**form_of(ann, item), "rating": "1"})
+        with exampp.Collection(path) as collection:
+            number = str(collection.decisions()[0].decision.number)
+        assert bob.post("/judge/undo", {"number": number}).status == 400
+        assert ann.post("/judge/undo", {"number": number}).status == 303
+    assert [one[2] for one in decisions(path)] == [1, None]
+
+
+def test_the_agreement_beside_the_cells(client: Client, path: Path) -> None:
+    """Two of three decisions as the grader said: by hand, in the panel and on the page."""
+    with exampp.Collection(path) as collection:
+        dossier = next(collection.dossiers(query_ids=[Q1]))
+        item = dossier.items[0].item_id
+        for n, passage in enumerate(("p1", "p2", "p4")):
+            row = dossier.grades.passage_ids.index(passage)
+            grade = dossier.automatic[(row, 0)].rating
+            assert grade is not None
+            said = grade if n else (grade + 3) % 6
+            collection.decide(Q1, item, passage, said, author="ada")
+    panel = pages.read(client.get("/judge/agreement").text)
+    figures = [one.text.strip() for one in panel.all("dd")]
+    assert figures[0] == "3"
+    assert figures[1].startswith("67")
+    assert sum(int(td.text) for td in panel.all("td") if td.text.strip().isdigit()) == 3
+    page = pages.read(client.get("/agreement").text)
+    assert "ada" in page.by_id("main").text
+    assert "everybody" in page.by_id("main").text
+
+
+def test_the_queue_leaves_out_what_one_has_decided(client: Client, path: Path) -> None:
+    def waiting() -> list[str]:
+        main = pages.read(client.get("/queue").text).by_id("main")
+        return [a.attributes["href"] for th in main.all("th", scope="row") for a in th.all("a")[:1]]
+
+    before = waiting()
+    assert before
+    walk = pages.read(client.get("/judge").text)
+    form = walk.by_id("stage").all("form")[0].fields()
+    client.post("/judge/decide", {**form, "rating": "5"})
+    assert waiting() == before[1:]
+
+
+def test_a_walk_through_a_query_that_is_not_there(client: Client) -> None:
+    for address in ("/judge?order=query&query=none", "/query?id=none", "/bank?query=none"):
+        answer = client.get(address)
+        assert answer.status in (400, 404)
+        assert "none" in answer.text
+    assert client.get("/query").status == 400

@@ -1,0 +1,230 @@
+"""The queries, the four lists, the history, the exports and the plots, as pages."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import rooms
+from rooms import Client
+from test_overview import text_of
+
+import exampp
+
+
+@pytest.fixture(scope="module")
+def dl19(dl19_exam: Path) -> Iterator[Client]:
+    with rooms.visiting(dl19_exam) as client:
+        yield client
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return rooms.graded(tmp_path)
+
+
+@pytest.fixture
+def small(path: Path) -> Iterator[Client]:
+    with rooms.visiting(path) as client:
+        yield client
+
+
+def count(page: str, thing: str) -> int:
+    found = re.search(rf"([\d\u202f]+) {thing}s?\b", text_of(page))
+    assert found is not None
+    return int(found[1].replace("\u202f", ""))
+
+
+def listed(page: str) -> int:
+    """How many queries are listed."""
+    return page.count('<a class="title"')
+
+
+# ---- queries -------------------------------------------------------------------------------------
+
+
+def test_queries_can_be_found_and_ordered(dl19: Client) -> None:
+    page = dl19.get("/queries", find="GOLDFISH grow").text
+    assert listed(page) == 1
+    assert "156493" in page
+    by_cover = dl19.get("/queries", order="cover").text
+    values = [float(v) for v in re.findall(r'<td class="n">(0\.\d{3}|1\.000)</td>', by_cover)][::2]
+    assert len(values) == 43
+    assert values == sorted(values)
+    assert listed(dl19.get("/queries", find="no such words").text) == 0
+
+
+def test_a_search_as_one_types_answers_with_the_list_alone(dl19: Client) -> None:
+    part = dl19.request("GET", "/queries?find=flea", {"hx-request": "true"}).text
+    assert "<html" not in part
+    assert listed(part) == 1
+
+
+# ---- the four lists ------------------------------------------------------------------------------
+
+
+def test_lists_count_as_the_expected_files(dl19: Client, shared_data: Path) -> None:
+    expected = json.loads((shared_data / "dl19/expected/oversight.json").read_text())
+    page = dl19.get("/lists/missing", min_rating="4", min_relevant="2").text
+    assert count(page, "relevant passage") == expected["missing: judged >= 2, best rating < 4"]
+    page = dl19.get("/lists/missing", min_rating="3", min_relevant="2").text
+    assert count(page, "relevant passage") == expected["missing: judged >= 2, best rating < 3"]
+    page = dl19.get("/lists/spurious", min_rating="4", min_relevant="2").text
+    spurious = expected["spurious: times covered (rating >= 4) by passages judged < 2"]
+    wanted = sorted((n for items in spurious.values() for n in items.values()), reverse=True)
+    assert count(page, "item") == len(wanted)
+    times = [int(t) for t in re.findall(r'<td class="n">(\d+)<span class="soft"> of', page)[::2]]
+    assert times == wanted[:50]
+
+
+@pytest.mark.parametrize("name", ["verify", "grid", "missing", "spurious"])
+def test_a_list_is_also_a_file(dl19: Client, name: str) -> None:
+    answer = dl19.get(f"/lists/{name}.json", query="1112341", min_relevant="2")
+    assert answer.status == 200
+    assert answer.headers["content-disposition"].startswith("attachment")
+    rows = json.loads(answer.text)["rows"]
+    assert {row["query"] for row in rows} == {"1112341"}
+    tsv = dl19.get(f"/lists/{name}.tsv", query="1112341", min_relevant="2").text
+    assert len(list(csv.reader(io.StringIO(tsv), delimiter="\t"))) == len(rows) + 1
+
+
+def test_verify_shows_the_best_and_the_worst_of_each_item_first(dl19: Client) -> None:
+    page = dl19.get("/lists/verify", query="156493").text
+    first = page.split("</table>")[0]
+    grades = [int(g) for g in re.findall(r'<b class="grade r\d">(\d)</b>(?! <span)', first)]
+    assert grades[::2] == sorted(grades[::2], reverse=True)
+    assert grades[0] >= grades[1]
+
+
+def test_the_grid_has_a_row_a_passage_and_a_column_an_item(dl19: Client) -> None:
+    page = dl19.get("/lists/grid", query="156493").text
+    body = page[page.index("<tbody>") : page.index("</tbody>")]
+    assert body.count("<tr>") == 50
+    assert body.count('<td class="c">') == 500
+    assert "page 1 of 6" in text_of(page)
+
+
+def test_an_unknown_list_or_query_is_not_found(dl19: Client) -> None:
+    assert dl19.get("/lists/nothing").status == 404
+    assert dl19.get("/lists/verify", query="no such").status in (400, 404)
+    assert dl19.get("/lists/missing", by="guessing").status == 400
+
+
+# ---- history -------------------------------------------------------------------------------------
+
+
+def decide(path: Path, author: str, rating: int, reason: str = "") -> tuple[str, int]:
+    with exampp.Collection(path) as collection:
+        item = collection.gradebook().queries[0].item_ids[0]
+        made = collection.decide("q1", item, "p1", rating, author=author, reason=reason)
+    return item, made.number
+
+
+def test_decisions_are_listed_and_can_be_taken_back_by_who_made_them(
+    path: Path, small: Client
+) -> None:
+    _, first = decide(path, "ada", 3)
+    _, second = decide(path, "ada", 5, "says so\n<b>loudly</b>")
+    _, third = decide(path, "grace", 1)
+    page = small.get("/history").text
+    assert "says so\n&lt;b&gt;loudly&lt;/b&gt;" in page
+    undoable = re.findall(r"number=(\d+)", page)
+    assert undoable == [str(second)]  # the first was replaced, the third is not ada's
+    assert small.post("/history/undo", what="decisions", number=str(second)).status == 303
+    with exampp.Collection(path) as collection:
+        last = collection.decisions()[-1].decision
+    assert (last.author, last.rating) == ("ada", 3)
+    for refused in (first, third, 99):
+        answer = small.post("/history/undo", what="decisions", number=str(refused))
+        assert answer.status == 409
+        assert "Not undone" in answer.text
+    assert "says so" not in small.get("/history", author="grace").text
+
+
+def test_edits_of_the_bank_are_listed_and_can_be_undone(path: Path, small: Client) -> None:
+    with exampp.Collection(path) as collection:
+        item = collection.gradebook().queries[0].item_ids[0]
+        collection.bank_edit("reword", item, "A better question?", query_id="q1", author="grace")
+        number = int(str(collection.bank_log().rows[-1][0]))
+    page = small.get("/history", what="edits").text
+    assert "A better question?" in page
+    assert small.post("/history/undo", what="edits", number=str(number)).status == 303
+    with exampp.Collection(path) as collection:
+        last = collection.bank_log().rows[-1]
+        assert (last[2], last[3]) == ("ada", "undo")
+        assert "What does air scatter?" in str(last[6])
+
+
+def test_many_edits_at_once_are_one_entry(dl19: Client) -> None:
+    page = text_of(dl19.get("/history", what="edits").text)
+    assert "430 items at once" in page
+    assert "1\u2013430" in page
+
+
+# ---- exports -------------------------------------------------------------------------------------
+
+
+def test_every_export_can_be_taken_away(path: Path, small: Client) -> None:
+    decide(path, "ada", 5)
+    page = small.get("/export").text
+    files = re.findall(r'href="(/export/[^"]+)"', page)
+    assert len(files) > 10
+    for file in files:
+        answer = small.get(file)
+        assert answer.status == 200, file
+        assert answer.body, file
+        assert answer.headers["content-disposition"] == (
+            f'attachment; filename="my-{file.rpartition("/")[2]}"'
+        )
+
+
+def test_exports_hold_what_the_collection_holds(path: Path, small: Client, tmp_path: Path) -> None:
+    decide(path, "ada", 5)
+    with exampp.Collection(path) as collection:
+        exampp.graded.write_qrels(collection.gradebook(), tmp_path / "own.qrels")
+    assert small.get("/export/best.qrels").text == (tmp_path / "own.qrels").read_text()
+    assert "What does air scatter?" in small.get("/export/bank.csv").text
+    packed = gzip.decompress(small.get("/export/graded.jsonl.gz").body)
+    assert b"Aligned electron spins" in packed
+    assert "ada" in small.get("/export/decisions.tsv").text
+
+
+def test_an_export_leaves_nothing_behind(
+    small: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "files"))
+    before = set((tmp_path / "files").iterdir())
+    assert small.get("/export/bank.yaml").status == 200
+    for _ in range(100):  # the folder goes when all has been sent
+        if set((tmp_path / "files").iterdir()) == before:
+            return
+        time.sleep(0.02)
+    raise AssertionError("the folder is still there")
+
+
+# ---- plots ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["leaderboard", "heatmap", "grades", "labels"])
+def test_every_plot_is_also_a_file(small: Client, name: str) -> None:
+    svg = small.get(f"/plots/{name}.svg", theme="dark")
+    assert svg.headers["content-type"].startswith("image/svg+xml")
+    assert svg.text.startswith("<svg")
+    assert "<script" not in svg.text
+    assert small.get(f"/plots/{name}.png").body.startswith(b"\x89PNG")
+    assert json.loads(small.get(f"/plots/{name}.json").text)["$schema"]
+    assert len(list(csv.reader(io.StringIO(small.get(f"/plots/{name}.csv").text)))) > 1
+    assert f'src="/plots/{name}.svg' in small.get("/plots").text
+
+
+def test_a_plot_that_is_not_there_is_not_found(small: Client) -> None:
+    assert small.get("/plots/nothing.svg").status == 404
+    assert small.get("/plots/leaderboard.svg", by="9").status == 404
+    assert small.get("/plots/leaderboard.svg", theme="page").status == 400

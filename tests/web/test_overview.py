@@ -1,0 +1,150 @@
+"""The overview: the leaderboard, how far grading is, what to look at next."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import exams
+import pytest
+import rooms
+from rooms import Client
+
+import exampp
+from exampp.evaluate.values import Mean
+from exampp.llm.scripted import ScriptedGrader
+from exampp.report.plots.leaderboard import Spread
+from exampp.web.pages import standings
+from exampp.web.rendering import visible
+
+
+def text_of(page: str) -> str:
+    """What a page says, without its markup."""
+    return " ".join(re.sub(r"<[^>]*>", " ", page).split())
+
+
+def counted(client: Client) -> str:
+    """The overview once everything on it has been counted."""
+    for _ in range(200):
+        page = client.get("/").text
+        if "Being counted" not in page:
+            return page
+        time.sleep(0.05)
+    raise AssertionError("still being counted")
+
+
+def test_says_who_is_signed_in_and_whose_grades_these_are(tmp_path: Path) -> None:
+    with rooms.visiting(rooms.graded(tmp_path), assessors=("Ada L.",)) as client:
+        page = client.get("/")
+        assert page.status == 200
+        assert "<bdi>Ada L.</bdi>" in page.text
+        assert "ScriptedGrader:question-self-rating" in page.text
+
+
+def test_the_leaderboard_is_that_of_evaluate(dl19_exam: Path) -> None:
+    with exampp.Collection(dl19_exam) as collection:
+        board = collection.evaluate(["nCover@20"])
+    with rooms.visiting(dl19_exam) as client:
+        page = text_of(client.get("/?by=1").text)
+    best, second = board.rows[:2]
+    assert best.mean is not None
+    assert second.mean is not None
+    assert f" 1 {best.system} " in page
+    assert page.index(f" 1 {best.system} ") < page.index(f" 2 {second.system} ")
+    assert f"{best.mean:.3f} {best.stderr:.3f}" in page
+
+
+def test_what_waits_for_people_is_counted(dl19_exam: Path) -> None:
+    with exampp.Collection(dl19_exam) as collection:
+        findings = len(collection.bank_lint().rows)
+    with rooms.visiting(dl19_exam) as client:
+        page = text_of(counted(client))
+    assert f"Mend the bank {findings} findings" in page
+    assert "Fill gaps" in page
+    assert "92 600 of 92 600 cells, bank main" in page
+
+
+def test_says_what_to_do_where_nothing_has_been_graded(tmp_path: Path) -> None:
+    with exams.make(tmp_path):
+        pass
+    with rooms.visiting(tmp_path / "my.exam") as client:
+        assert "exampp grade" in client.get("/").text
+        assert client.get("/queries").status == 400
+        assert "exampp grade" in client.get("/queries").text
+
+
+def test_grades_of_another_process_appear_without_being_asked_for(tmp_path: Path) -> None:
+    path = rooms.graded(tmp_path)
+    with rooms.visiting(path) as client:
+        before = counted(client)
+        seen = re.search(r'hx-get="(/overview/live[^"]*)"', before)
+        assert seen is not None
+        address = seen[1].replace("&amp;", "&")
+        assert client.get(address).status == 204
+        with exampp.Collection(path) as collection:
+            collection.decide("q1", _item(collection, "q1"), "p1", 5, author="grace")
+        for _ in range(200):
+            answer = client.get(address)
+            if answer.status == 200:
+                break
+            time.sleep(0.05)
+        assert answer.status == 200
+        assert "<html" not in answer.text
+
+
+def _item(collection: exampp.Collection, query_id: str) -> str:
+    return collection.gradebook().queries[0 if query_id == "q1" else 1].item_ids[0]
+
+
+def test_every_grader_can_be_looked_at_and_the_choice_is_kept(tmp_path: Path) -> None:
+    path = rooms.graded(tmp_path)
+    with exampp.Collection(path) as collection:
+        collection.grade(ScriptedGrader("5", name="other"))
+        assert len(collection.graders) == 2
+    with rooms.visiting(path) as client:
+        page = client.get("/").text
+        codes = re.findall(r'<option value="([^"]+)"', page)
+        assert len(codes) == 2
+        assert f'value="{codes[0]}" selected' in page
+        assert client.post("/choose", {"code": codes[1]}).status == 303
+        assert f'value="{codes[1]}" selected' in client.get("/queries").text
+        client.post("/choose", {"code": "nonsense"})
+        assert f'value="{codes[1]}" selected' in client.get("/").text
+
+
+def means(*values: float | None) -> list[Spread]:
+    return [
+        Spread(f"s{i}", value, *standings._ends(Mean(value, 0.02, 9)))
+        for i, value in enumerate(values)
+    ]
+
+
+def test_the_axis_holds_every_error_bar_between_round_numbers() -> None:
+    low, high, ticks = standings._axis(means(0.681, 0.66, 0.64, 0.62))
+    assert (low, high) == pytest.approx((0.6, 0.75))
+    assert ticks == pytest.approx([0.6, 0.65, 0.7, 0.75])
+
+
+def test_a_system_far_below_all_others_does_not_press_them_together() -> None:
+    found = means(0.681, 0.675, 0.66, 0.65, 0.64, 0.05)
+    low, high, _ = standings._axis(found)
+    assert low >= 0.6
+    bar = standings._bar(found[-1], low, high)
+    assert bar is not None
+    assert bar.beyond == "\u2039"
+    assert standings._bar(means(None)[0], low, high) is None
+
+
+def test_one_system_alone_has_an_axis() -> None:
+    low, high, ticks = standings._axis([Spread("only", 0.5)])
+    assert low <= 0.5 <= high
+    assert low < high
+    assert len(ticks) >= 2
+
+
+def test_control_characters_are_shown_not_sent() -> None:
+    assert visible("a\x1b[31mb\x00\x7f") == "a\u241b[31mb\u2400\u2421"
+    assert visible("\u202eabc\u2066") == "\u27e8RLO\u27e9abc\u27e8LRI\u27e9"
+    assert visible("a\tb\nc\r") == "a\tb\nc\r"
+    assert visible("\ud800") == "\ufffd"

@@ -1,0 +1,84 @@
+"""Which part of a passage is marked, and how long passages are cut."""
+
+from __future__ import annotations
+
+import pytest
+
+from exampp.records.dossier import PassageText
+from exampp.records.grading import Grade, State
+from exampp.web.passages import SHOWN, brief, show
+
+TEXT = "Tides rise twice a day. The moon pulls the sea. Boats wait."
+
+
+def graded(**detail: object) -> Grade:
+    return Grade("i", State.GRADED, 4, "4", detail=detail or None)
+
+
+def test_without_a_grade_the_sentence_closest_to_the_item_is_marked() -> None:
+    shown = show(PassageText("", TEXT), None, "What does the moon do to the sea?")
+    assert shown is not None
+    assert shown.marked == "The moon pulls the sea."
+    assert shown.before + shown.marked + shown.after == TEXT
+    assert shown.why == "closest to the item"
+
+
+def test_an_extracted_answer_goes_before_the_item() -> None:
+    shown = show(PassageText("", TEXT), graded(answer="twice a day"), "What does the moon do?")
+    assert shown is not None
+    assert (shown.marked, shown.why) == ("twice a day", "closest to the extracted answer")
+
+
+def test_a_span_counts_from_the_start_of_the_title() -> None:
+    """Graders read title, line break, text; the page shows the title apart."""
+    start = len("Sea\n") + TEXT.index("moon")
+    grade = graded(answer="moon", span=[start, start + 4])
+    shown = show(PassageText("Sea", TEXT), grade, "tides")
+    assert shown is not None
+    assert (shown.title, shown.marked, shown.why) == ("Sea", "moon", "the extracted answer")
+
+
+@pytest.mark.parametrize("span", [[-3, 2], [50, 900], [9, 9], "ab", [1, 2, 3], None])
+def test_a_span_that_is_not_in_the_text_marks_the_answer_instead(span: object) -> None:
+    shown = show(PassageText("", TEXT), graded(answer="Boats wait", span=span), "tides")
+    assert shown is not None
+    assert shown.marked == "Boats wait"
+
+
+def test_the_reply_of_a_grader_that_extracts_is_its_answer() -> None:
+    grade = Grade("i", State.GRADED, 1, "the moon", rule="imported")
+    shown = show(PassageText("", TEXT), grade, "tides", extracts=True)
+    assert shown is not None
+    assert shown.marked == "The moon"
+    rated = show(PassageText("", TEXT), grade, "tides")
+    assert rated is not None
+    assert rated.marked == "Tides"
+
+
+def test_nothing_is_marked_where_nothing_is_shared() -> None:
+    shown = show(PassageText("", TEXT), None, "quantum chromodynamics")
+    assert shown is not None
+    assert (shown.marked, shown.why, shown.before + shown.after) == ("", "", TEXT)
+
+
+def test_long_passages_are_cut_around_what_is_marked() -> None:
+    text = "filler words here. " * 1000 + "The moon pulls the sea. " + "more filler. " * 1000
+    shown = show(PassageText("", text), None, "the moon pulls")
+    assert shown is not None
+    assert "moon" in shown.marked
+    visible = shown.before.removeprefix("\N{HORIZONTAL ELLIPSIS} ") + shown.marked + shown.after
+    assert visible in text
+    assert len(visible) <= SHOWN
+    assert len(visible) + shown.hidden == len(text)
+    whole = show(PassageText("", text), None, "the moon pulls", whole=True)
+    assert whole is not None
+    assert (whole.before + whole.marked + whole.after, whole.hidden) == (text, 0)
+
+
+def test_a_passage_without_a_text() -> None:
+    assert show(None) is None
+
+
+def test_the_start_of_a_text_is_one_line() -> None:
+    assert brief("a\n b\tc", 20) == "a b c"
+    assert len(brief("word " * 100, 20)) <= 20

@@ -1,0 +1,169 @@
+"""The collection as the pages see it: fresh, quick, and computed once."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import rooms
+
+import exampp
+from exampp.store.connection import connect, data_version, transaction
+from exampp.web import room as rooms_of_web
+from exampp.web.room import Room, Snapshot
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return rooms.graded(tmp_path)
+
+
+@pytest.fixture
+def room(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Room]:
+    monkeypatch.setattr(rooms_of_web, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(rooms_of_web, "REST", 0.0)
+    one = Room(path)
+    yield one
+    one.close()
+
+
+def wait_for(holds: Callable[[], bool]) -> None:
+    for _ in range(500):
+        if holds():
+            return
+        time.sleep(0.02)
+    raise AssertionError("it never came")
+
+
+def decide(path: Path, rating: int) -> None:
+    with exampp.Collection(path) as collection:
+        item = collection.gradebook().queries[0].item_ids[0]
+        collection.decide("q1", item, "p1", rating, author="ada")
+
+
+def test_a_snapshot_follows_what_others_commit(path: Path, room: Room) -> None:
+    choice = room.choice()
+    before = room.snapshot(choice)
+    decide(path, 5)
+    wait_for(lambda: room.snapshot(choice).gradebook.queries[0].ratings[0, 0] == 5)
+    assert room.snapshot(choice).made_at > before.made_at
+    wait_for(lambda: len(room.snapshot(choice).decided) == 1)
+
+
+def test_nobody_waits_while_a_new_snapshot_is_made(
+    path: Path, room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choice = room.choice()
+    old = room.snapshot(choice)
+    wait_for(lambda: room.facts(choice) is not None)
+    old = room.snapshot(choice)
+    begun, may_end = threading.Event(), threading.Event()
+    make = Room._make
+
+    def slow(self: Room, choice: object) -> Snapshot:
+        begun.set()
+        assert may_end.wait(20)
+        return make(self, choice)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Room, "_make", slow)
+    decide(path, 5)
+    assert begun.wait(20)
+    start = time.monotonic()
+    assert room.snapshot(choice) is old
+    assert time.monotonic() - start < 1
+    may_end.set()
+    wait_for(lambda: room.snapshot(choice) is not old)
+
+
+def test_the_first_snapshot_is_made_once_whoever_asks(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    make = Room._make
+
+    def counted(self: Room, choice: object) -> Snapshot:
+        made.append(choice)
+        time.sleep(0.1)
+        return make(self, choice)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Room, "_make", counted)
+    monkeypatch.setattr(Room, "_watch", lambda _: None)
+    room = Room(path)
+    choice = room.choice()
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: room.snapshot(choice), range(8)))
+    room.close()
+    assert len(made) == 1
+    assert all(one is found[0] for one in found)
+
+
+def test_pages_answer_while_another_process_holds_the_write_lock(path: Path) -> None:
+    with rooms.visiting(path) as client:
+        client.get("/")
+        writer = connect(path)
+        with transaction(writer):
+            writer.execute("UPDATE query SET text = 'meanwhile' WHERE query_id = 'q1'")
+            start = time.monotonic()
+            for page in ("/", "/queries", "/lists/missing", "/history", "/export/bank.csv"):
+                assert client.get(page).status == 200
+            assert time.monotonic() - start < 5
+            assert "meanwhile" not in client.get("/lists/verify").text
+        writer.close()
+        assert "meanwhile" in client.get("/lists/verify").text
+
+
+def test_the_first_page_says_that_a_large_collection_is_being_read(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_end = threading.Event()
+    make = Room._make
+
+    def slow(self: Room, choice: object) -> Snapshot:
+        assert may_end.wait(20)
+        return make(self, choice)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Room, "_make", slow)
+    monkeypatch.setattr("exampp.web.pages.overview.PATIENCE", 0.05)
+    with rooms.visiting(path) as client:
+        answer = client.get("/?by=1")
+        assert 'content="1;url=/?by=1"' in answer.text
+        assert "being read" in answer.text
+        may_end.set()
+        wait_for(lambda: "Leaderboard" in client.get("/?by=1").text)
+
+
+def test_a_fault_of_the_background_leaves_the_pages_up(
+    path: Path, room: Room, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    choice = room.choice()
+    old = room.snapshot(choice)
+    make = Room._make
+    failed = threading.Event()
+
+    def broken(self: Room, choice: object) -> Snapshot:
+        failed.set()
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr(Room, "_make", broken)
+    decide(path, 5)
+    assert failed.wait(20)
+    assert room.snapshot(choice).choice == old.choice
+    monkeypatch.setattr(Room, "_make", make)
+    decide(path, 4)
+    wait_for(lambda: room.snapshot(choice).gradebook.queries[0].ratings[0, 0] == 4)
+
+
+def test_data_version_tells_of_commits_of_others_alone(path: Path) -> None:
+    one, other = connect(path), connect(path)
+    before = data_version(one)
+    assert data_version(one) == before
+    with transaction(other):
+        other.execute("UPDATE query SET text = 'x' WHERE query_id = 'q1'")
+        assert data_version(one) == before
+    assert data_version(one) != before
+    one.close()
+    other.close()

@@ -1,0 +1,296 @@
+"""People at work in a browser: by keyboard alone, blind, with what others decided meanwhile."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import rooms
+from browsers import chromium, page_of
+from rooms import Client
+
+import exampp
+from exampp.llm.scripted import ScriptedGrader
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+Decision = tuple[str, str, int, str]
+"""item, passage, rating, reason."""
+
+
+def exam(folder: Path) -> Path:
+    """One query, 6 passages x 3 questions, two systems; graded."""
+    files = folder / "files"
+    files.mkdir(parents=True)
+    texts = {f"p{n}": f"The tide number {n} is {'very ' * n}high at noon." for n in range(6)}
+    contents = {
+        "queries.json": json.dumps({"q": "when are tides high"}),
+        "passages.jsonl": "".join(
+            json.dumps({"id": name, "text": text}) + "\n" for name, text in texts.items()
+        ),
+        "questions.tsv": "query_id\tquestion\nq\tWhen is it high?\nq\tWhy?\nq\tWhere is that so?\n",
+        "runs.run": "".join(
+            f"q Q0 p{n} {rank} {9 - rank} {system}\n"
+            for system, order in (("alpha", range(6)), ("beta", range(5, 1, -1)))
+            for rank, n in enumerate(order, 1)
+        ),
+    }
+    for name, content in contents.items():
+        (files / name).write_text(content)
+    path = folder / "tides.exam"
+    with exampp.Collection.create(path) as collection:
+        collection.import_files(*(files / name for name in contents))
+        collection.grade(ScriptedGrader(rooms.rate, record=False))
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return exam(tmp_path)
+
+
+@pytest.fixture
+def client(path: Path) -> Iterator[Client]:
+    with rooms.visiting(path) as entered:
+        yield entered
+
+
+@pytest.fixture
+def page(browser: Browser, client: Client) -> Iterator[Page]:
+    with page_of(browser, client) as (opened, trouble):
+        yield opened
+        # what the server refuses is what some of the tests are about
+        assert [one for one in trouble if "Failed to load resource" not in one] == []
+
+
+def on_stage(page: Page) -> tuple[str, str]:
+    """The item and the passage that are to be decided now."""
+    packed = page.locator("#stage [name=cell]").input_value()
+    _, item, passage = json.loads(packed)
+    return item, passage
+
+
+def automatic(page: Page) -> int:
+    return int(page.locator("#stage article").get_attribute("data-automatic") or "-1")
+
+
+def wait_for_another(page: Page, before: tuple[str, str]) -> None:
+    page.wait_for_function(
+        "before => document.querySelector('#stage [name=cell]')?.value !== before",
+        arg=json.dumps(["q", *before]),
+    )
+
+
+def decided(path: Path) -> list[Decision]:
+    with exampp.Collection(path) as collection:
+        return [
+            (one.item_id, one.passage_id, one.decision.rating or 0, one.decision.reason)
+            for one in collection.decisions()
+        ]
+
+
+def settle(page: Page, count: int) -> None:
+    """Wait until so many decisions were confirmed by the server."""
+    page.wait_for_function("n => document.querySelectorAll('#recent li').length >= n", arg=count)
+
+
+def test_ten_decisions_by_keyboard(page: Page, path: Path) -> None:
+    page.goto("/judge?order=query&query=q")
+    expected: list[Decision] = []
+    keys = [
+        "4",
+        "Enter",
+        "s",
+        "0",
+        "r",
+        "5",
+        "Enter",
+        "ArrowRight",
+        "1",
+        "2",
+        "Enter",
+        "3",
+        "r",
+        "0",
+    ]
+    for key in keys:
+        before = on_stage(page)
+        reason = ""
+        if key == "r":
+            reason = f"because of {before[1]}: 4 u b"
+            page.keyboard.press("r")
+            page.keyboard.type(reason)
+            page.keyboard.press("Enter")
+            assert on_stage(page) == before, "leaving the field decided something"
+            key = "2"
+        if key.isdigit():
+            expected.append((*before, int(key), reason))
+        elif key == "Enter":
+            expected.append((*before, automatic(page), reason))
+        page.keyboard.press(key)
+        wait_for_another(page, before)
+    settle(page, 8)
+    page.wait_for_function(
+        "n => document.querySelector('#agreement').textContent.includes(`Cells${n}`) || "
+        "[...document.querySelectorAll('#agreement dd')].some(d => d.textContent.trim() == n)",
+        arg=str(len(expected)),
+    )
+    assert len(expected) == 12
+    assert decided(path) == expected
+
+
+def test_undo_brings_the_cell_back(page: Page, path: Path) -> None:
+    page.goto("/judge?order=query&query=q")
+    first = on_stage(page)
+    page.keyboard.press("1")
+    wait_for_another(page, first)
+    settle(page, 1)
+    page.keyboard.press("u")
+    page.wait_for_function(
+        "before => document.querySelector('#stage [name=cell]')?.value === before",
+        arg=json.dumps(["q", *first]),
+    )
+    page.keyboard.press("5")
+    wait_for_another(page, first)
+    settle(page, 1)
+    with exampp.Collection(path) as collection:
+        assert [one.decision.rating for one in collection.decisions()] == [1, None, 5]
+        dossier = next(collection.dossiers())
+        assert dossier.grades.ratings[dossier.grades.passage_ids.index(first[1])].max() == 5
+
+
+def test_blind_shows_the_grade_only_after_the_decision(
+    page: Page, client: Client, path: Path
+) -> None:
+    page.goto("/judge?order=query&query=q")
+    page.keyboard.press("b")
+    page.wait_for_selector("#blind[aria-pressed=true]")
+    item, passage = on_stage(page)
+    with exampp.Collection(path) as collection:
+        dossier = next(collection.dossiers())
+    cell = dossier.grades.passage_ids.index(passage), dossier.grades.item_ids.index(item)
+    grade = dossier.automatic[cell]
+    assert page.locator("#stage article").get_attribute("data-automatic") is None
+    assert "Grader" not in page.locator("#stage").inner_text()
+    # Enter has nothing to confirm
+    page.keyboard.press("Enter")
+    assert on_stage(page) == (item, passage)
+    assert decided(path) == []
+    page.keyboard.press("2")
+    page.wait_for_selector("#stage .outcome")
+    assert f"Grader {grade.rating}" in page.locator("#stage .both").inner_text().replace("\n", " ")
+    page.keyboard.press("Enter")
+    wait_for_another(page, (item, passage))
+    assert page.locator("#stage article").get_attribute("data-hidden") == "1"
+    with exampp.Collection(path) as collection:
+        (made,) = collection.decisions()
+    assert (made.decision.rating, made.decision.blind) == (2, True)
+    # who has seen the grade does not decide blind any more
+    page.goto(f"/judge?order=cell&query=q&item={item}&passage={passage}")
+    assert page.locator("#stage article").get_attribute("data-hidden") == "0"
+    page.keyboard.press("3")
+    settle(page, 1)
+    with exampp.Collection(path) as collection:
+        assert not collection.decisions()[-1].decision.blind
+
+
+def test_a_decision_that_does_not_arrive_is_sent_again(page: Page, path: Path) -> None:
+    page.goto("/judge?order=query&query=q")
+    tries = []
+
+    def fail_twice(route: object) -> None:
+        tries.append(route)
+        if len(tries) < 3:
+            route.abort()  # type: ignore[attr-defined]
+        else:
+            route.continue_()  # type: ignore[attr-defined]
+
+    page.route("**/judge/decide", fail_twice)
+    first = on_stage(page)
+    page.keyboard.press("4")
+    wait_for_another(page, first)
+    second = on_stage(page)
+    page.keyboard.press("3")
+    settle(page, 2)
+    assert len(tries) == 4
+    assert decided(path) == [(*first, 4, ""), (*second, 3, "")]
+
+
+def test_arrow_keys_walk_the_heat_map(page: Page, path: Path) -> None:
+    page.goto("/query?id=q")
+    page.locator("#heat td[tabindex='0']").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#panel h2")
+    row = page.locator("#heat tbody tr").nth(1)
+    assert (row.get_attribute("data-passage") or "?") in page.locator("#panel").inner_text()
+    assert page.locator("#panel h2").inner_text() == "Why?"
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(
+        "() => document.querySelector('#panel h2')?.textContent.trim() === 'Where is that so?'"
+    )
+    page.locator("#panel button[value='5']").click()
+    page.wait_for_selector("#heat td.decided")
+    assert page.locator("#heat td.decided").inner_text().startswith("5")
+    page.keyboard.press("Escape")
+    assert page.locator("#panel").is_hidden()
+    assert [one[2] for one in decided(path)] == [5]
+
+
+def test_the_impact_follows_what_is_typed(page: Page, path: Path) -> None:
+    page.goto("/bank?query=q")
+    text = page.locator("textarea").first
+    text.fill("When is the tide at its highest?")
+    page.wait_for_selector("#impact [data-changes='1'] .figures")
+    text.fill("When is it high?")
+    page.wait_for_selector("#impact [data-changes='0']")
+    page.locator("input[type=checkbox]").first.check()
+    page.wait_for_selector("#impact [data-changes='1'] .figures")
+    page.locator("[name=new-text]").fill("Why?")
+    page.wait_for_selector("#impact .notice.bad")
+    page.locator("[name=new-text]").fill("How high is it?")
+    page.wait_for_selector("#impact [data-changes='2'] .figures")
+    page.locator("button.primary").click()
+    page.wait_for_selector(".notice.good")
+    with exampp.Collection(path) as collection:
+        bank = collection.bank_show("q")
+    assert len(bank.rows) == 4
+
+
+def test_two_people_edit_one_item(page: Page, path: Path) -> None:
+    page.goto("/bank?query=q")
+    with exampp.Collection(path) as collection:
+        item = next(collection.dossiers()).items[0]
+        collection.bank_edit("reword", item.item_id, "When does it peak?", author="bob")
+    page.locator("textarea").first.fill("When is it highest?")
+    page.locator("textarea").nth(1).fill("Why is that?")
+    with page.expect_response("**/bank/edit*") as answer:
+        page.locator("button.primary").click()
+    assert answer.value.status == 409
+    assert "When does it peak?" in page.locator(".is-clash .theirs").inner_text()
+    page.wait_for_selector("#impact [data-changes='2'] .figures")
+    assert page.locator("textarea").first.input_value() == "When is it highest?"
+    assert page.locator("textarea").nth(1).input_value() == "Why is that?"
+    with exampp.Collection(path) as collection:
+        texts = [one.text for one in next(collection.dossiers()).items]
+    assert texts[:2] == ["When does it peak?", "Why?"], "a conflict saved something"
+    page.locator("[data-take]").click()
+    assert page.locator("textarea").first.input_value() == "When does it peak?"
+    page.wait_for_selector("#impact [data-changes='1'] .figures")
+    page.locator("textarea").first.fill("When is it highest?")
+    page.locator("button.primary").click()
+    page.wait_for_selector(".notice.good")
+    with exampp.Collection(path) as collection:
+        texts = [one.text for one in next(collection.dossiers()).items]
+    assert texts[:2] == ["When is it highest?", "Why is that?"]
