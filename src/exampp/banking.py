@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from exampp.bank.changes import Version
+from exampp.bank.changes import Operation, Version
 from exampp.bank.generating import GenerationRun, Settled, generation_tables
 from exampp.bank.owning import NOW, Bank, list_banks
 from exampp.bank.verifying import Verification, verify_in_collection
@@ -22,7 +22,7 @@ from exampp.llm.base import Grader
 from exampp.prompts import generation
 from exampp.records.gradebook import Gradebook, QueryGrades
 from exampp.report.table import Table
-from exampp.review.preview import Operation, Preview, preview
+from exampp.review.preview import Preview, preview
 from exampp.store.bank import MAIN_BANK, Edit
 from exampp.store.bank_history import ItemState
 from exampp.store.grades import StoredGrader
@@ -126,6 +126,24 @@ class Banking:
         """
         edit = self._edit(author, reason)
         return Bank(self._connection, bank).edit(operation, item, values, edit, query_id, seen)
+
+    def bank_save(
+        self,
+        query_id: str,
+        edits: Sequence[Operation | ItemState],
+        *,
+        seen: Mapping[str, int] | None = None,
+        bank: str = MAIN_BANK,
+        author: str | None = None,
+        reason: str = "",
+    ) -> Table:
+        """Make several edits of a query's items: all of them, or none where one is refused.
+
+        An ItemState is an item to be added. `seen` has, by item id, the last edit that the person
+        knew of: EditConflict where one of these items was edited since.
+        """
+        edit = self._edit(author, reason)
+        return Bank(self._connection, bank).save(query_id, edits, edit, seen or {})
 
     def bank_undo(
         self,

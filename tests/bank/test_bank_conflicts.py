@@ -11,8 +11,10 @@ import pytest
 from commands import Commands
 
 import exampp
+from exampp.bank.changes import Operation
 from exampp.records import item_id
 from exampp.report.table import Table
+from exampp.store.bank_history import ItemState
 
 SKY, SUNSET, MAGNET = "What does air scatter?", "Why are sunsets red?", "What makes a magnet?"
 NEW, OTHER = "Which colour does air scatter most?", "What scatters blue light?"
@@ -191,3 +193,35 @@ def test_the_command(tmp_path: Path, exampp_command: Commands) -> None:
     ran = exampp_command("bank", "undo", str(path), str(number))
     assert ran.code == 2
     assert "was edited meanwhile: undo by" in ran.err
+
+
+def test_several_edits_are_saved_together_or_not_at_all(tmp_path: Path) -> None:
+    """A reworded and weighed item, a retired and a new one; then each kind of refusal."""
+    with exams.make(tmp_path) as collection:
+        seen = {SKY_ID: newest(collection), SUNSET_ID: newest(collection)}
+        new = ItemState("q1", "", OTHER)
+        edits: list[Operation | ItemState] = [
+            Operation("reword", SKY_ID, (NEW,)),
+            Operation("weight", SKY_ID, ("2",)),
+            Operation("retire", SUNSET_ID),
+            new,
+        ]
+        saved = rows(collection.bank_save("q1", edits, seen=seen, author="bob"))
+        assert len(saved) == 4
+        assert state_of(collection, SKY_ID)[:2] == (NEW, 2.0)
+        assert state_of(collection, SUNSET_ID)[3] == "retired"
+        assert state_of(collection, item_id("q1", OTHER))[3] == "active"
+        before = exams.tables(collection.path)
+        refused: list[tuple[list[Operation | ItemState], dict[str, int]]] = [
+            # the last of them is so already
+            ([Operation("weight", SKY_ID, ("3",)), Operation("retire", SUNSET_ID)], {}),
+            # the bank has it already
+            ([Operation("weight", SKY_ID, ("3",)), new], {}),
+            ([Operation("weight", SKY_ID, ("3",)), Operation("retire", "q1/nothing")], {}),
+        ]
+        for wanted, known in refused:
+            with pytest.raises(exampp.InputError):
+                collection.bank_save("q1", wanted, seen=known)
+        with pytest.raises(exampp.EditConflict):
+            collection.bank_save("q1", [Operation("weight", SKY_ID, ("3",))], seen=seen)
+        assert exams.tables(collection.path) == before

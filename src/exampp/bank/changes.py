@@ -214,6 +214,27 @@ def _weight(value: str) -> float:
     return weight
 
 
+class Operation(NamedTuple):
+    """What is to be done to an item: reword, retire, restore, weight or key, with its values."""
+
+    operation: str
+    item: str
+    values: tuple[str, ...] = ()
+
+
+def tried(
+    items: Sequence[ItemState], query_id: str, edit: Operation | ItemState
+) -> tuple[ItemState | None, ItemState]:
+    """An item before (None: it is new) and after an edit; an ItemState is an item to be added.
+
+    InputError for what `edited` and `added` refuse, and for an item that is not known.
+    """
+    if isinstance(edit, ItemState):
+        return None, added(items, edit)
+    before = find(items, edit.item, query_id)
+    return before, edited(before, edit.operation, edit.values)
+
+
 def added(states: Iterable[ItemState], new: ItemState) -> ItemState:
     """The new item as it can join the others: with an id of its own, made from its text if blank.
 

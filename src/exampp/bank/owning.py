@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +14,7 @@ from exampp.bank import sealed_file, tables
 from exampp.bank.applying import changes_to_apply
 from exampp.bank.changes import (
     Change,
+    Operation,
     Place,
     Version,
     added,
@@ -24,6 +25,7 @@ from exampp.bank.changes import (
     find,
     place,
     steps,
+    tried,
     version_in,
     version_of,
 )
@@ -163,6 +165,33 @@ class Bank:
             after = edited(state, operation, values)
             self._append([Step(operation, after)], edit)
         return tables.changes_table([Change(operation, state, after)])
+
+    def save(
+        self,
+        query_id: str,
+        edits: Sequence[Operation | ItemState],
+        edit: Edit,
+        seen: Mapping[str, int],
+    ) -> Table:
+        """Make edits of one query's items one after the other: all of them, or none.
+
+        EditConflict where an item was edited after the edit that `seen` has for its id.
+        """
+        with transaction(self.connection):
+            self._check_query(query_id)
+            items = states(self.connection, self.name, query_id=query_id)
+            for item in items:
+                if item.edit > seen.get(item.item_id, item.edit):
+                    raise conflict(log_of_item(self.connection, self.name, item.edit), None)
+            made = []
+            for one in edits:
+                before, after = tried(items, query_id, one)
+                items = [after if state is before else state for state in items]
+                items += [after] if before is None else []
+                operation = "add" if isinstance(one, ItemState) else one.operation
+                made.append(Change(operation, before, after))
+            self._append(steps(made), edit)
+        return tables.changes_table(made)
 
     def undo(self, number: int, edit: Edit) -> Table:
         """Append the edit that takes back edit `number`, the newest of its item.

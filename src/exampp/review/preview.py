@@ -9,9 +9,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from exampp.bank import changes
+from exampp.bank.changes import Operation, tried
 from exampp.grade.status import exam_of
 from exampp.records import facet_of_item
 from exampp.records.gradebook import QueryGrades
@@ -20,14 +19,6 @@ from exampp.store.bank_history import ItemState, states
 from exampp.store.cells import DEPTH, cells_to_grade, known_ratings
 from exampp.store.grades import StoredGrader
 from exampp.store.inputs import query_keys
-
-
-class Operation(NamedTuple):
-    """What is to be done to an item: reword, retire, restore, weight or key, as `bank_edit`."""
-
-    operation: str
-    item: str
-    values: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +50,7 @@ def preview(
     items = states(connection, bank, query_id=query.query_id)
     due: dict[str, ItemState] = {}
     for edit in edits:
-        before, after = _tried(items, query.query_id, edit)
+        before, after = tried(items, query.query_id, edit)
         if after.kind == grader.identity.kind:
             query = edited(query, _edits(connection, grader, items, before, after))
             if before is None or after.text != before.text or after.active > before.active:
@@ -75,16 +66,6 @@ def preview(
         if one.active
     )
     return Preview(query, to_grade, tuple(items))
-
-
-def _tried(
-    items: Sequence[ItemState], query_id: str, edit: Operation | ItemState
-) -> tuple[ItemState | None, ItemState]:
-    """An item before (None: it is new) and after an edit."""
-    if isinstance(edit, ItemState):
-        return None, changes.added(items, edit)
-    before = changes.find(items, edit.item, query_id)
-    return before, changes.edited(before, edit.operation, edit.values)
 
 
 def _edits(

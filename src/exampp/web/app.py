@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from importlib import import_module
-from importlib.util import find_spec
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -44,8 +43,7 @@ def create_app(room: Room, access: Access) -> ASGIApp:
     app = FastAPI(title="exampp", docs_url=None, redoc_url=None, openapi_url=None)
     app.state.room = room
     for name in PAGES:
-        if find_spec(f"exampp.web.pages.{name}"):
-            app.include_router(import_module(f"exampp.web.pages.{name}").router)
+        app.include_router(import_module(f"exampp.web.pages.{name}").router)
     app.add_api_route("/static/{name}", _static, methods=["GET", "HEAD"])
     app.add_exception_handler(ExamError, _exam_error)
     app.add_exception_handler(HTTPException, _http_error)

@@ -144,35 +144,16 @@ def _save(
     visit: Visit, collection: Collection, query_id: str, lines: Sequence[Line], form: Fields
 ) -> int:
     """Make the edits of the form; returns how many. EditConflict where someone was faster."""
-    bank, author = visit.choice.bank, visit.assessor
-    reason = "".join(form.get("reason", ())).strip()
-    done: list[Line] = []
-    for line, one in list(edits(lines, query_id, visit.choice.grader.kind)):
-        if isinstance(one, ItemState):
-            collection.bank_add(
-                query_id,
-                one.text or "",
-                kind=one.kind,
-                facet_id=one.facet_id,
-                weight=one.weight,
-                bank=bank,
-                author=author,
-                reason=reason,
-            )
-        else:
-            collection.bank_edit(
-                one.operation,
-                one.item,
-                *one.values,
-                query_id=query_id,
-                bank=bank,
-                author=author,
-                reason=reason,
-                # the second edit of an item follows the first, which nobody else has seen
-                seen=line.seen if line not in done else None,
-            )
-        done.append(line)
-    return len(done)
+    wanted = list(edits(lines, query_id, visit.choice.grader.kind))
+    collection.bank_save(
+        query_id,
+        [one for _, one in wanted],
+        seen={line.state.item_id: line.seen for line, _ in wanted if line.state},
+        bank=visit.choice.bank,
+        author=visit.assessor,
+        reason="".join(form.get("reason", ())).strip(),
+    )
+    return len(wanted)
 
 
 def _states(visit: Visit, query_id: str) -> list[ItemState]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from exampp.review.preview import Operation
+from exampp.bank.changes import Operation
 from exampp.store.bank_history import ItemState
 
 Fields = Mapping[str, Sequence[str]]
