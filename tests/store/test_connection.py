@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import exampp
 from exampp.errors import CollectionBusy, InputError
 from exampp.store import connection as module
-from exampp.store.connection import connect, transaction
+from exampp.store.connection import connect, is_collection, transaction
 from exampp.store.migrations import MIGRATIONS
 
 
@@ -118,3 +121,50 @@ def test_an_older_collection_that_cannot_be_written_says_what_to_do(
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(InputError, match=r"older exampp and cannot be written.*Copy it"):
         connect(path)
+
+
+def test_opening_a_collection_again_does_not_let_go_of_it(tmp_path: Path) -> None:
+    """A process that closes a file in its own way loses the locks of all its connections to it.
+
+    Another process would then take itself for the only one, and when it closes the collection
+    remove the log into which the first one writes.
+    """
+    path = tmp_path / "my.exam"
+    first = connect(path, create=True)
+    put = "INSERT INTO query (query_id) VALUES (?)"
+    first.execute(put, ("before",))
+    connect(path).close()
+    assert is_collection(path)
+    exampp.open_grades(path).close()
+    with pytest.raises(InputError):
+        connect(path.with_name("none.exam"))
+    other = (
+        "import sys\nfrom exampp.store.connection import connect\n"
+        "connection = connect(sys.argv[1])\n"
+        f"connection.execute({put!r}, ('meanwhile',))\nconnection.close()\n"
+    )
+    subprocess.run([sys.executable, "-c", other, str(path)], check=True)
+    first.execute(put, ("after",))
+    found = subprocess.run(
+        [sys.executable, "-c", other.replace("'meanwhile'", "'last'"), str(path)], check=True
+    )
+    assert found.returncode == 0
+    first.close()
+    last = connect(path)
+    rows = last.execute("SELECT query_id FROM query ORDER BY query").fetchall()
+    assert [row[0] for row in rows] == ["before", "meanwhile", "after", "last"]
+    assert last.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    last.close()
+
+
+@pytest.mark.parametrize(
+    "content", [b"abc", b"x" * 5000, b"SQLite format 3\x00", b"\x1f\x8b" + bytes(range(256)) * 20]
+)
+def test_what_is_no_collection_is_told_from_one(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "some.file"
+    path.write_bytes(content)
+    assert not is_collection(path)
+    with pytest.raises(InputError, match="is not an exampp collection"):
+        connect(path)
+    assert path.read_bytes() == content
+    assert not is_collection(tmp_path)

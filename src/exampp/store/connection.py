@@ -5,23 +5,33 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from exampp.errors import CollectionBusy, InputError
 from exampp.store.migrations import APPLICATION_ID, MIGRATIONS
 
 BUSY_SECONDS = 30.0
-_HEADER = b"SQLite format 3\x00"
 
 
 def is_collection(path: str | Path) -> bool:
-    """Whether the file is an SQLite file (checked by its first bytes)."""
+    """Whether the file is an SQLite file.
+
+    SQLite itself is asked: to open and close its file in any other way would take away the locks
+    that this process holds on it, and other processes would overwrite what is being written.
+    """
     path = Path(path)
-    if not path.is_file():
+    if not path.is_file() or not path.stat().st_size:
         return False
-    with path.open("rb") as stream:
-        return stream.read(len(_HEADER)) == _HEADER
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as probe:
+            probe.execute("PRAGMA schema_version")
+    except sqlite3.OperationalError:
+        # it has the header, or SQLite would say that it is no database: it cannot be read just now
+        return True
+    except sqlite3.DatabaseError:
+        return False
+    return True
 
 
 def connect(path: str | Path, *, create: bool = False) -> sqlite3.Connection:
@@ -34,7 +44,7 @@ def connect(path: str | Path, *, create: bool = False) -> sqlite3.Connection:
     fresh = not path.exists() or path.stat().st_size == 0
     if fresh and not create:
         raise InputError("no such collection", file=path, mend="Make one: exampp init")
-    if not fresh and not is_collection(path):
+    if path.is_dir():
         raise InputError("is not an exampp collection", file=path)
     try:
         connection = _open(path)
@@ -46,6 +56,8 @@ def connect(path: str | Path, *, create: bool = False) -> sqlite3.Connection:
         connection.close()
         if "locked" in str(error):
             raise _busy(path) from None
+        if "not a database" in str(error):
+            raise InputError("is not an exampp collection", file=path) from None
         raise InputError(f"is not a readable collection ({error})", file=path) from None
     except BaseException:
         connection.close()

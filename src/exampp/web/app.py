@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+import sqlite3
 from importlib import import_module
 
 from fastapi import FastAPI, Request, Response
@@ -35,7 +35,6 @@ PAGES = (
 )
 """The modules of `web.pages`, each with a `router`."""
 YEAR = 31_536_000
-_LOG = logging.getLogger("exampp.web")
 
 
 def create_app(room: Room, access: Access) -> ASGIApp:
@@ -91,8 +90,13 @@ def _defect(request: Request, _error: Exception) -> HTMLResponse:
 
 def _failed(request: Request, status: int, text: str) -> HTMLResponse:
     """The page of an error; a part of a page gets the sentence alone."""
+    told = {"title": failure(status), "text": text}
     visit = None if request.scope.get("assessor") is None else visit_of(request)
-    part = "hx-request" in request.headers or visit is None
-    template = "failed_part.html" if part else "failed.html"
-    page = render(template, visit=visit, title=failure(status), text=text)
+    if "hx-request" in request.headers or visit is None:
+        return HTMLResponse(render("failed_part.html", visit=visit, **told), status)
+    try:
+        page = render("failed.html", visit=visit, **told)
+    except (ExamError, sqlite3.Error):
+        # what is around an error comes from the collection, which may be what failed
+        page = render("refused.html", **told)
     return HTMLResponse(page, status)
