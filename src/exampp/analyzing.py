@@ -278,7 +278,7 @@ class Analyzing(ABC):
             measures=tuple(measures or MEASURES),
             facets=facets,
             labelling=labelling or Labelling(),
-            official={Path(path).stem: leaderboards.read(path) for path in official},
+            official={name: leaderboards.read(path) for name, path in by_name(official).items()},
             min_relevant=min_relevant,
         )
         given = Given(str(self.path), grades, [str(p) for p in runs], [str(p) for p in official])
@@ -293,6 +293,13 @@ class Analyzing(ABC):
             made=f"exampp {__version__}, {datetime.now(UTC):%Y-%m-%d}",
         )
         return report(book, settings, source)
+
+
+def by_name(paths: Sequence[str | Path]) -> dict[str, Path]:
+    """The files by their names, or by their paths where several have one name."""
+    files = list(dict.fromkeys(map(Path, paths)))
+    names = [file.name for file in files]
+    return {file.name if names.count(file.name) == 1 else str(file): file for file in files}
 
 
 def _shortest(identity: GraderIdentity, among: Sequence[GraderIdentity]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from exampp.analyzing import Analyzing
 from exampp.errors import InputError
@@ -28,6 +28,9 @@ from exampp.records.gradebook import Gradebook
 from exampp.records.grading import DEFAULT_MIN_RATING as DEFAULT_MIN_RATING
 from exampp.records.topics import default_min_relevant
 from exampp.report.table import Table
+
+if TYPE_CHECKING:
+    from exampp.review.evidence import Criteria
 
 T = TypeVar("T")
 DEFAULT_MEASURES = ("Cover@20", "nCover@20", "nDCG@20")
@@ -166,19 +169,45 @@ class Graded(Analyzing):
         passages of each query (grid) or rows.
         With a `width` the tables are for people, who see so many characters of each text.
         """
-        from exampp.review.evidence import Criteria
-        from exampp.review.listing import Asking, list_tables, other_exams, seen_queries
+        from exampp.review.listing import Asking, list_tables, seen_queries
 
         chosen = choose_grader(self.graders, grader=grader, prompt=prompt, kind=kind)
+        criteria = self.criteria(
+            chosen,
+            bank,
+            min_rating=min_rating,
+            min_relevant=min_relevant,
+            by=by,
+            depth=depth,
+        )
+        queries = None if query_id is None else [query_id]
+        seen = seen_queries(self, chosen, bank, queries, answers_of)
+        return list_tables(name, seen, Asking(chosen, criteria, item, limit, width))
+
+    def criteria(
+        self,
+        chosen: GraderIdentity,
+        bank: str | None = None,
+        *,
+        min_rating: int | None = None,
+        min_relevant: int | None = None,
+        by: str = "auto",
+        depth: int = 20,
+    ) -> Criteria:
+        """What the lists of a grader's grades on a bank take for answers, and for relevant.
+
+        The options are those of `review_tables`. What other exams say is read from here when it
+        is first asked for.
+        """
+        from exampp.review.evidence import Criteria
+        from exampp.review.listing import other_exams
+
         least = chosen.default_min_rating if min_rating is None else min_rating
         relevant = min_relevant
         if relevant is None:
             relevant = default_min_relevant(self.highest_judgment)
         others = other_exams(self, chosen, bank, DEFAULT_MIN_RATING, relevant)
-        criteria = Criteria(least, relevant, by, depth, others)
-        queries = None if query_id is None else [query_id]
-        seen = seen_queries(self, chosen, bank, queries, answers_of)
-        return list_tables(name, seen, Asking(chosen, criteria, item, limit, width))
+        return Criteria(least, relevant, by, depth, others)
 
 
 def _several(name: str, given: Sequence[T] | str) -> Sequence[T]:

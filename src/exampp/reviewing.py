@@ -26,7 +26,9 @@ from exampp.store.decisions import (
 from exampp.store.grades import StoredGrader, graders
 
 if TYPE_CHECKING:
+    from exampp.records.gradebook import Gradebook
     from exampp.review.judging import Judging
+    from exampp.review.queue import Candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +185,34 @@ class Reviewing:
         chosen, name = self._chosen(grader, prompt, kind, bank)
         return judged_cells(self._connection, chosen, name)
 
+    def queue(
+        self,
+        gradebook: Gradebook,
+        *,
+        min_rating: int | None = None,
+        k: int = 20,
+        most: int = 500,
+        bank: str | None = None,
+    ) -> list[Candidate]:
+        """The `most` cells of a gradebook that are most worth a decision for Cover@k, best first.
+
+        Cells on which a decision stands are left out. What people decided so far, and how sure the
+        model was, tells how likely they overturn a grade: see `review.queue`.
+        """
+        from exampp.review.queueing import queue_of
+
+        chosen, name = self._chosen(gradebook.grader.key, None, None, bank)
+        usual = chosen.identity.default_min_rating
+        return queue_of(
+            self._connection,
+            chosen,
+            name,
+            gradebook,
+            min_rating=usual if min_rating is None else min_rating,
+            k=k,
+            most=most,
+        )
+
     def judging(
         self,
         *,
@@ -192,18 +222,20 @@ class Reviewing:
         prompt: str | None = None,
         kind: str | None = None,
         bank: str | None = None,
+        intervals: bool = False,
     ) -> Judging:
         """How people and a grader agree, and people among each other; of all queries, or of one.
 
         `min_rating` is the lowest rating of an answer, by default 4, or the highest of a shorter
-        scale.
+        scale. With `intervals` the kappa of answers has a 95 % interval over queries.
         """
         from exampp.review.judging import judging
 
         chosen, name = self._chosen(grader, prompt, kind, bank)
         usual = chosen.identity.default_min_rating
         cells = judged_cells(self._connection, chosen, name, query_id)
-        return judging(cells, chosen.identity, usual if min_rating is None else min_rating)
+        threshold = usual if min_rating is None else min_rating
+        return judging(cells, chosen.identity, threshold, intervals=intervals)
 
 
 def _dispute(one: Decided, made: list[Decision]) -> Disputed:

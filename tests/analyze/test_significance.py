@@ -22,6 +22,7 @@ from exampp.analyze.significance import (
     NO_SPREAD,
     Floats,
     Pair,
+    Rows,
     compare_pairs,
     enough_permutations,
     hedges_factor,
@@ -98,6 +99,31 @@ def test_random_patterns_come_close_to_all_of_them() -> None:
         assert not other.exact
         assert one.p is not None
         assert other.p == pytest.approx(one.p, abs=4 * math.sqrt(one.p / 2**14) + 1e-3)
+
+
+def test_sums_by_system_are_the_sums_by_pair() -> None:
+    values = systems(9, 40, decimals=2)
+    pairs = np.array([[4, 1], [0, 8], [2, 2], [0, 3], [5, 6], [8, 0]])
+    differences = values[pairs[:, 0]] - values[pairs[:, 1]]
+    by_pair = randomisation_tests(differences, 9000, 3)
+    by_system = randomisation_tests(differences, 9000, 3, Rows(values, pairs))
+    assert by_system[0].tolist() == by_pair[0].tolist()
+    assert by_system[1].tolist() == by_pair[1].tolist() == [False, False, True, False, False, False]
+    # in another order of a pair the same patterns are as extreme
+    assert by_pair[0][1] == by_pair[0][5] < 1
+
+
+def test_a_query_that_one_system_lacks_is_left_out_of_its_pairs_alone() -> None:
+    values = systems(4, 30)
+    counts = np.ones(values.shape, np.bool_)
+    counts[1, 7] = False
+    whole = {(p.first, p.second): p.p for p in pairs_of(values, permutations=500, samples=60)}
+    found = compare_pairs(values, counts, permutations=500, samples=60)
+    kept = {(p.first, p.second): p.p for p in found}
+    assert {pair for pair in whole if 1 not in pair and kept[pair] != whole[pair]} == set()
+    assert [p.queries for p in found] == [29, 30, 30, 29, 29, 30]
+    values[1, 7] = 99
+    assert compare_pairs(values, counts, permutations=500, samples=60) == found
 
 
 def test_queries_on_which_both_are_equal_change_nothing() -> None:

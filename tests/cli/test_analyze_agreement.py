@@ -80,7 +80,7 @@ def test_people_stand_beside_the_grader(graded: Path) -> None:
             item = dossier.items[0].item_id
             collection.decide("q1", item, passage, rating, author="anna")
     out = good(graded, "--against", "people", "--layout", "strict")
-    assert re.search(r"Agreement of anna against draft.*: 2 cells of 1 queries", out)
+    assert re.search(r"Agreement of anna against draft.*: 2 cells of 1 query", out)
 
 
 def test_a_grader_that_is_not_there(graded: Path) -> None:
@@ -114,4 +114,4 @@ def test_grader_against_grader_on_real_data(shared_data: Path) -> None:
     assert "because there are no judgments" in out
     assert out.count("Agreement of google/") == 3
     assert "alpha of all 3 graders" in out
-    assert "4423 passages of 25 queries" in out
+    assert "4,423 passages of 25 queries" in out

@@ -11,6 +11,7 @@ import exams
 import pytest
 from commands import Commands
 
+import exampp
 from exampp.config.reading import read_config
 
 CONFIG = """\
@@ -134,6 +135,71 @@ def test_run_reports_what_is_odd(config: Path, exampp_command: Commands) -> None
     ran = exampp_command("run", config)
     assert ran.code == 0
     assert "corpus: 1 passages without a text (absent)" in ran.err
+
+
+def test_run_makes_a_report_once(config: Path, exampp_command: Commands) -> None:
+    pytest.importorskip("vl_convert")
+    pytest.importorskip("jinja2")
+    folder = config.parent
+    official = folder / "official.tsv"
+    official.write_text("system\trank\nalpha\t1\nbeta\t2\n")
+    section = (
+        '[[report]]\noutput = "r.html"\njson = "r.json"\ntitle = "Release 3"\nmin-rating = 3\n'
+        'measures = ["Cover@10", "P@5"]\nofficial = ["official.tsv"]\n'
+    )
+    config.write_text(CONFIG + section)
+
+    def skipped() -> bool:
+        ran = exampp_command("run", config)
+        assert ran.code == 0, ran.err
+        return steps(ran.out)["report 1"]
+
+    assert not skipped()
+    made = json.loads((folder / "r.json").read_text())
+    assert made["title"] == "DRAFT GRADES: Release 3"
+    assert "Release 3" in (folder / "r.html").read_text()
+    text = (folder / "r.json").read_text()
+    assert "Cover@10 \u22653" in text
+    assert "Rank correlation with official.tsv over 2 systems" in text
+    assert skipped()
+    (folder / "r.html").unlink()
+    assert not skipped()
+    official.write_text("system\trank\nalpha\t2\nbeta\t1\ngamma\t3\n")
+    assert not skipped()
+    config.write_text(CONFIG + section.replace("min-rating = 3", "min-rating = 4"))
+    assert not skipped()
+    assert skipped()
+    # another grade: a decision is one
+    with exampp.Collection(folder / "my.exam") as collection:
+        dossier = next(collection.dossiers(query_ids=["q1"]))
+        cell = ("q1", dossier.items[0].item_id, dossier.grades.passage_ids[0])
+        collection.decide(*cell, 0, author="ann")
+    assert not skipped()
+
+
+@pytest.mark.parametrize(
+    ("section", "says"),
+    [
+        ('[[report]]\noutput = "files/judgments.qrels"', "is read, and would be lost"),
+        ('[[report]]\noutput = "files/passages.jsonl"', "is read, and would be lost"),
+        ('[[report]]\noutput = "o.tsv"\nofficial = ["o.tsv"]', "is read, and would be lost"),
+        ('[[report]]\noutput = "r.html"\njson = "./r.html"', "would be written twice"),
+        ('[[evaluate]]\noutput = "board.json"', "would be written twice"),
+        ('[[evaluate]]\nqrels = "files/questions.tsv"', "is read, and would be lost"),
+    ],
+)
+def test_run_writes_over_nothing_that_it_reads(
+    config: Path, exampp_command: Commands, section: str, says: str
+) -> None:
+    (config.parent / "o.tsv").write_text("alpha\t1\n")
+    before = {path: path.read_bytes() for path in config.parent.rglob("*") if path.is_file()}
+    config.write_text(CONFIG + section)
+    before[config] = config.read_bytes()
+    ran = exampp_command("run", config)
+    assert (ran.code, ran.out) == (2, "")
+    assert says in ran.err
+    after = {path: path.read_bytes() for path in config.parent.rglob("*") if path.is_file()}
+    assert after == before
 
 
 def test_run_stopped_says_how_to_go_on(

@@ -101,6 +101,38 @@ def test_every_plot_in_every_format(
     assert to.stat().st_size > 20
 
 
+def test_what_is_read_is_never_written_over(exampp_command: Commands, graded: Path) -> None:
+    folder = graded.parent
+    official = folder / "official.json"
+    file = folder / "graded.jsonl"
+    assert exampp_command("export", graded, file).code == 0
+    before = {path: path.read_bytes() for path in (graded, file, official)}
+    for arguments in (
+        ["report", file, "-o", file],
+        ["report", graded, "-o", graded],
+        ["report", file, "-o", official, "--official", official],
+        ["report", file, "-o", folder / "r.html", "--json", folder / "." / "r.html"],
+        ["plot", "scatter", file, "-o", official, "--official", official],
+        ["evaluate", file, "--qrels", file],
+    ):
+        ran = exampp_command(*arguments)
+        assert (ran.code, ran.out) == (2, "")
+        assert "Write to another file" in ran.err or "Name two files" in ran.err
+    assert {path: path.read_bytes() for path in before} == before
+    assert not (folder / "r.html").exists()
+
+
+@pytest.mark.parametrize("kind", ["curve", "labels", "leaderboard"])
+def test_a_threshold_off_the_scale_draws_nothing(
+    exampp_command: Commands, graded: Path, kind: str
+) -> None:
+    to = graded.parent / "x.svg"
+    ran = exampp_command("plot", kind, graded, "-o", to, "--min-rating", 9)
+    assert ran.code == 2
+    assert "the minimum rating 9 makes no sense" in ran.err
+    assert not to.exists()
+
+
 def test_plots_say_what_is_wrong(exampp_command: Commands, graded: Path) -> None:
     to = graded.parent / "x.svg"
     ran = exampp_command("plot", "scatter", graded, "-o", to)

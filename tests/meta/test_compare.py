@@ -216,16 +216,18 @@ def test_the_tables_say_everything() -> None:
     found, board = explained(book)
     texts = said(found.changes, (dossier(query) for query in book.queries[:2]))
     assert texts.queries == {"q1": "sea life", "q2": "sea life"}
-    items = compare_tables.by_item(found, texts.quotes)
+    items = compare_tables.by_item(found, texts)
     rows = [dict(zip([c.name for c in items.columns], row, strict=True)) for row in items.rows]
     assert [(r["item_id"], r["change"], r["passage_id"], r["rank"], r["quote"]) for r in rows] == [
         ("q2/i0", "gained", "p0", 1, "Whales breathe air at the surface."),
         ("q1/i1", "gained", "p2", 2, ""),
         ("q1/i0", "lost", "p0", 1, "Whales breathe air at the surface."),
     ]
-    assert items.notes[0].startswith("1 items have no quote")
-    short = compare_tables.by_item(found, texts.quotes, width=12)
-    assert short.rows[0][1] == "How do whal\N{HORIZONTAL ELLIPSIS}"
+    assert items.notes[0].startswith("No quote for 1 item:")
+    short = compare_tables.by_item(found, texts, width=12)
+    assert short.rows[0][:2] == ("q2 sea life", "How do whal\N{HORIZONTAL ELLIPSIS}")
+    assert "quoted" not in [column.name for column in short.columns]
+    assert short.notes[0].startswith("Quotes are the sentences")
     for style in STYLES:
         for table in (
             compare_tables.total(found, board),

@@ -19,7 +19,7 @@ from exampp.errors import InputError
 from exampp.evaluate.measure import parse_measure
 from exampp.evaluate.values import Values
 from exampp.meta.correlation import Found, MethodComparison, compare_methods
-from exampp.meta.correlation_tables import tidy, wide
+from exampp.meta.correlation_tables import intervals, tidy, wide
 from exampp.meta.methods import Method, Scoring, graded_method, listed_method, qrels_method
 from exampp.records import Judgment
 from exampp.report.table import STYLES, render
@@ -177,8 +177,30 @@ def test_a_value_without_an_interval() -> None:
         "there are fewer than 4 systems (3)",
         "only the totals of its systems are known",
     ]
+    # no table of intervals then, but the reasons
+    compared = compare_methods(methods, {"o": OFFICIAL}, ["kendall"])
+    assert intervals(compared, "o") is None
+    assert (
+        "no interval, because there are fewer than 2 queries (1): M of one query"
+        in wide(compared, "o").notes
+    )
     # one of 28 pairs is swapped
     assert found[2].estimate.value == pytest.approx(26 / 28)
+
+
+def test_statistics_of_the_top_have_no_interval_and_the_notes_say_why() -> None:
+    method = Method("m", (scoring(noisy()),))
+    compared = compare_methods([method], {"o": OFFICIAL}, EVERY, samples=100)
+    bounded = {one.statistic for one in compared.found if one.estimate.low is not None}
+    assert bounded == {"spearman", "kendall", "tau_ap"}
+    beside = intervals(compared, "o")
+    assert beside is not None
+    assert any(
+        "the top says too little about itself: none of RBO and tau@k" in note
+        for note in beside.notes
+    )
+    without = compare_methods([method], {"o": OFFICIAL}, ["rbo"], samples=0).found[0]
+    assert without.estimate.no_interval == "none was asked for"
 
 
 def test_marks_of_the_papers() -> None:
@@ -214,11 +236,36 @@ def test_layout_of_methods_thresholds_and_measures() -> None:
     ]
     assert [row[1] for row in table.rows] == [4, 5, "any"] * 2
     assert table.rows[0][4:] == table.rows[2][2:4] == ("", "")
-    assert str(table.rows[0][2]).startswith("0.72 [")
+    assert table.rows[0][2] == pytest.approx(0.72, abs=0.005)
+    beside = intervals(comparison, "o")
+    assert beside is not None
+    assert [row[:2] for row in beside.rows[:3]] == [
+        (method.name, "Cover@20 \u22654"),
+        (method.name, "Cover@20 \u22655"),
+        (method.name, "nDCG@20"),
+    ]
+    assert str(beside.rows[0][2]).startswith("0.72 [")
+    assert "over 36 systems" in beside.caption
     tidied = json.loads(render(tidy(comparison), "json"))["rows"]
     assert len(tidied) == 2 * 3 * 2
     assert tidied[0]["low"] < tidied[0]["high"] <= 1
     assert (tidied[0]["systems"], tidied[0]["queries"]) == (36, 43)
+
+
+def test_a_reason_is_said_once_for_all_that_it_concerns() -> None:
+    equal = [
+        replace(scoring(np.ones((8, 9)), measure=m), min_rating=n) for m in "MN" for n in (1, 2)
+    ]
+    table = wide(compare_methods([Method("m", tuple(equal))], {"o": OFFICIAL}), "o")
+    said = "undefined, because all systems have the same score: M \u22651, 2, N \u22651, 2 of m"
+    assert said in table.notes
+
+
+@pytest.mark.parametrize("samples", [-1, 1, 49])
+def test_too_few_samples_for_an_interval(samples: int) -> None:
+    method = Method("m", (scoring(noisy()),))
+    with pytest.raises(InputError, match="50 or more"):
+        compare_methods([method], {"o": OFFICIAL}, samples=samples)
 
 
 def test_the_same_seed_gives_the_same_intervals() -> None:
@@ -257,7 +304,7 @@ def test_qrels_made_elsewhere_are_evaluated_on_the_same_runs() -> None:
     ideal = 2 + 1 / math.log2(3)
     assert scores["nDCG@2"]["good"] == pytest.approx(2 / ideal)
     assert "Cover@20" not in scores
-    assert method.notes[0] == "1 queries without judgments are left out"
+    assert method.notes[0] == "without judgments, left out: 1 query"
     with pytest.raises(InputError, match="no query"):
         qrels_method("nist", book, [Judgment("x", "p", 1)])
     with pytest.raises(InputError, match="no measure"):

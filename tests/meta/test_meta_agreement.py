@@ -366,6 +366,14 @@ def test_all_grades_equal() -> None:
     assert found["ac1"]["value"] is not None
 
 
+def test_all_judgments_equal() -> None:
+    book = make_book(make_query({"a": [3], "b": [0]}, {"a": 1, "b": 1}))
+    graded = only(book, layouts=["GRADED"])
+    assert reasons(graded, list(graded)) == {"labels go from 0 to 5, judgments are all 1"}
+    strict = only(book, layouts=["LENIENT"])
+    assert reasons(strict, KAPPAS) == {"all judgments are 1"}
+
+
 def test_a_threshold_that_no_grade_reaches() -> None:
     book = make_book(make_query({"a": [3], "b": [0]}, {"a": 2, "b": 0}))
     strict = only(book, layouts=["STRICT"], min_rating=5)
@@ -395,10 +403,12 @@ def test_scales_that_do_not_fit() -> None:
     ]
     found = find(books, at_least=[1])
     graded = statistics(found, layout="GRADED")
-    assert reasons(graded, list(graded)) == {"labels go from 0 to 5, labels from 0 to 1"}
+    assert reasons(graded, list(graded)) == {
+        "labels of model:self-rating go from 0 to 5, labels of model:answering go from 0 to 1"
+    }
     merge = statistics(found, layout="MERGE")
     assert reasons(merge, list(merge)) == {
-        "labels have no group between the lowest and the highest"
+        "labels of model:answering have no group between the lowest and the highest"
     }
     lenient = statistics(found, layout="LENIENT")
     assert lenient["kappa"]["value"] == 1

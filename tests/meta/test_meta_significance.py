@@ -142,8 +142,12 @@ def test_no_query_counts_for_a_system() -> None:
         ("a", "b"),
         ("never", None),
     ]
-    assert any("of 1 pairs differ" in n for n in notes)
-    assert any("2 of 3 pairs are the difference: because no query counts" in n for n in notes)
+    assert any("of 1 pair differ" in n for n in notes)
+    assert any("for 2 of 3 pairs: the difference: because no query counts" in n for n in notes)
+    assert any(
+        "no interval of the mean for 1 of 3 systems: because fewer than 2 queries" in n
+        for n in notes
+    )
 
 
 def test_all_values_equal() -> None:
@@ -152,6 +156,7 @@ def test_all_values_equal() -> None:
     assert found.pairs[0].p == 1.0
     assert (found.systems[0].low, found.systems[0].high) == (None, None)
     assert any("differ by the same amount on every query" in n for n in notes)
+    assert any("for 2 of 2 systems: because its values are the same" in n for n in notes)
 
 
 def test_letters_that_nobody_could_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,7 +195,7 @@ def test_the_table_of_pairs_is_tidy() -> None:
         ({"alpha": 0.0}, "alpha must be between 0 and 1"),
         ({"correction": "tukey"}, "no correction 'tukey'. Choose from holm, bh, none"),
         ({"permutations": 0}, "permutations must be 1 or more"),
-        ({"samples": 0}, "samples must be 1 or more"),
+        ({"samples": 20}, "samples must be 50 or more"),
         ({"seed": -1}, "seed must be 0 or more"),
     ],
 )

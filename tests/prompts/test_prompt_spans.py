@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exampp.prompts.spans import best_span, sentences
+from exampp.prompts.spans import _kept_stems, best_span, content_stems, sentences
 
 PASSAGE = (
     "The light of the U.S. sun scatters. Blue light scatters the most, they say!\n"
@@ -55,3 +57,30 @@ def test_offsets_are_of_the_passage(passage: str, wanted: str) -> None:
     assert best_span("", wanted) == (0, 0)
     ends = [0, *(place for pair in sentences(passage) for place in pair), len(passage)]
     assert ends == sorted(ends)
+
+
+def test_spaces_alone_end_a_sentence_no_sooner_than_one_space() -> None:
+    text = "Rivers, e.g.  the Rhine, flow. They do"
+    assert [text[start:end] for start, end in sentences(text)] == [
+        "Rivers, e.g.  the Rhine, flow.",
+        "They do",
+    ]
+
+
+@pytest.mark.parametrize(
+    "passage",
+    ["." * 200_000, " " * 200_000, "\n" * 200_000, "a" + "\t" * 200_000 + "b", '."' * 100_000],
+    ids=["dots", "spaces", "lines", "tabs", "quotes"],
+)
+def test_a_hostile_passage_takes_time_in_proportion_to_its_length(passage: str) -> None:
+    # what tries every start and every end of a run takes minutes here
+    start = time.perf_counter()
+    best_span(passage, "Why is the sky blue?")
+    assert time.perf_counter() - start < 5
+
+
+def test_whole_passages_are_not_kept_in_memory() -> None:
+    before = _kept_stems.cache_info().currsize
+    for number in range(20):
+        content_stems(f"{number} " + "word " * 1000)
+    assert _kept_stems.cache_info().currsize == before

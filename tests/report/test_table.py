@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exampp.report.table import STYLES, Column, Table, render
+from exampp.report.table import STYLES, Column, Table, is_numeric, render
 
 TABLE = Table.of(
     ["system", Column("score", 2), "n"],
@@ -124,6 +124,70 @@ def test_machines_get_values_and_marks_apart() -> None:
     assert {"row": 1, "column": "Cover S", "mark": "near"} in value["marks"]
     assert len(value["marks"]) == 4
     assert value["legend"]["near"] == "within 0.05 of it"
+
+
+def test_a_long_name_of_a_group_takes_no_room_beside_its_rows() -> None:
+    long = "a-grader:with-a-long-prompt"
+    table = Table.of(
+        ["method", "min", "S"],
+        [[long, 1, 0.5], [long, 2, 0.25], ["b", 1, 0.125]],
+        marks={(1, 2): "best"},
+        grouped=True,
+    )
+    assert render(table, "text") == (
+        "min       S\n"
+        "---  -------\n"
+        f"{long}\n"
+        "  1   0.500\n"
+        "  2  *0.250*\n"
+        "b\n"
+        "  1   0.125\n"
+        "* *x*: the best\n"
+    )
+    assert render(table, "tsv").splitlines()[0] == "method\tmin\tS"
+
+
+def test_headings_of_one_name_lose_nothing_in_json() -> None:
+    table = Table.of(["x", "\u00b1", "y", "\u00b1", "\u00b1 2"], [[1, 0.5, 2, 0.25, 3]])
+    (row,) = json.loads(render(table, "json"))["rows"]
+    assert row == {"x": 1, "\u00b1": 0.5, "y": 2, "\u00b1 2": 0.25, "\u00b1 2 2": 3}
+
+
+@pytest.mark.parametrize("style", ["text", "markdown", "latex", "html"])
+def test_headings_are_names_too_and_steer_no_terminal(style: str) -> None:
+    table = Table.of([Column("a\n\u202eb", group="g\x1b"), "c\td"], [["x", "y"]])
+    text = render(table, style)
+    assert not {"\u202e", "\x1b", "\t"} & set(text)
+    assert "a\n" not in text
+
+
+def test_markdown_shows_markup_as_text() -> None:
+    rows = [["*a*_b_`c`<d>[e](f)"], ["_overall_"], ["idst_bert_p1"]]
+    lines = render(Table.of(["x"], rows, notes=["<b> of *c*"]), "markdown").splitlines()
+    assert lines[2:5] == [
+        r"| \*a\*\_b\_\`c\`\<d>\[e](f) |",
+        r"| \_overall\_ |",
+        "| idst_bert_p1 |",
+    ]
+    assert lines[-1] == r"- \<b> of \*c\*"
+
+
+@pytest.mark.parametrize(
+    ("cells", "right"),
+    [
+        (["-0.25 [-0.31, -0.19]", "", None], True),
+        (["12.5%", "0.100..0.250", "1,204"], True),
+        (["3 reasons why", "2"], False),
+        (["-", "1"], False),
+        (["10-K"], False),
+    ],
+)
+def test_what_reads_as_a_number_is_aligned_right(cells: list[str | None], right: bool) -> None:
+    assert is_numeric(Table.of(["x"], [[cell] for cell in cells])) == [right]
+
+
+def test_nothing_is_less_than_nothing() -> None:
+    assert render(Table.of(["x"], [[-0.0001]]), "markdown").splitlines()[-1] == "| 0.000 |"
 
 
 @pytest.mark.parametrize("marks", [{(0, 0): "shiny"}, {(1, 0): "best"}, {(0, -1): "best"}])

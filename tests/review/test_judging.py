@@ -114,3 +114,33 @@ def test_from_a_collection(tmp_path: Path) -> None:
         assert table.rows[3] == (3, 0, 0, 0, 1, 0, 0)
         assert opened.judging(query_id="q2").decided == 0
         assert opened.judging(min_rating=3).with_grader[0].same_answer.value == 1.0
+
+
+def test_intervals_are_over_queries() -> None:
+    def of_query(query: str, *pairs: tuple[int, int]) -> list[JudgedCell]:
+        return [
+            JudgedCell(query, "i", f"p{n}", automatic, (Decision(n, "a", said),))
+            for n, (said, automatic) in enumerate(pairs, 1)
+        ]
+
+    alike, apart = [(5, 5), (0, 0), (4, 4)], [(5, 5), (0, 4), (5, 0)]
+    cells = [
+        *of_query("q1", *alike),
+        *of_query("q2", *apart),
+        *of_query("q3", *alike, (0, 4)),
+        *of_query("q4", (0, 0), (5, 5), (0, 5)),
+        *of_query("q5", *alike),
+    ]
+    plain = judging(cells, GRADER, 4).with_grader[0].answer_kappa
+    found = judging(cells, GRADER, 4, intervals=True).with_grader[0].answer_kappa
+    assert plain.low is None
+    assert plain.value == pytest.approx(found.value)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.value is not None
+    assert -1 <= found.low < found.value < found.high <= 1
+    # decisions on one query tell nothing of others
+    alone = judging(of_query("q", *apart), GRADER, 4, intervals=True).with_grader[0].answer_kappa
+    assert alone.low is None
+    assert alone.no_interval
+    assert judging([], GRADER, 4, intervals=True).with_grader[0].answer_kappa.value is None

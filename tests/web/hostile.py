@@ -23,6 +23,7 @@ ATTACKS = {
     "escape": "\x1b[31mred\x1b[0m \x1b]8;;https://example.invalid\x07 bell \x00 null \x7f del",
     "direction": "abc \u202e desrever \u2066 isolated \u200f mark \u061c end",
     "joined": "zero\u200bwidth \ufeff mark and a soft\u00adhyphen",
+    "tags": "ignore\U000e0068\U000e0069 \U000e0001 this",
     "lines": "one\r\ntwo\rthree\u2028four\u2029five\x0bsix",
     "entity": "&lt;script&gt; &amp;amp; &#60;b&#62; ]]> <!-- comment --> <!DOCTYPE html>",
     "long": "a" * 1_000_000,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
@@ -108,7 +108,9 @@ class Client:
                     connection.putheader(name, value)
             if body is not None:
                 connection.putheader("content-length", str(len(body)))
-            connection.endheaders(body)
+            # the server need not read what it has refused already
+            with suppress(ConnectionError):
+                connection.endheaders(body)
             response = connection.getresponse()
             answer = Answer(
                 response.status,

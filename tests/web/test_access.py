@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import closing, suppress
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -71,6 +73,25 @@ def test_a_wrong_token_lets_nobody_in(stranger: Client, token: str) -> None:
     assert "set-cookie" not in answer.headers
 
 
+@pytest.mark.parametrize("odd", ['a={"b": 1}', "a=b c", "a=[1,2]; =; ;b", "\xff=\xfe", 'a="'])
+def test_odd_cookies_of_other_servers_on_this_machine_shut_nobody_out(
+    ada: Client, odd: str
+) -> None:
+    # browsers send the cookies of all ports of a host
+    own = "; ".join(f"{name}={value}" for name, value in ada.cookies.items())
+    for cookie in (f"{odd}; {own}", f"{own}; {odd}"):
+        assert ada.request("GET", "/queries", {"cookie": cookie}).status == 200
+
+
+def test_what_a_browser_keeps_is_of_one_server(path: Path) -> None:
+    with rooms.serving(path) as one, rooms.serving(path) as other:
+        first, second = Client(one).enter(), Client(other).enter()
+        first.post("/judge/blind", {"blind": "1"})
+        second.cookies.update(first.cookies)
+        assert "The grade is hidden" in first.get("/judge").text
+        assert "The grade is hidden" not in second.get("/judge").text
+
+
 def test_a_session_is_not_a_token_and_a_token_is_no_session(
     served: rooms.Served, stranger: Client
 ) -> None:
@@ -86,7 +107,17 @@ def test_each_assessor_has_an_own_name(served: rooms.Served) -> None:
 
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", "", "a b", "[::1"],
+    [
+        "evil.example",
+        "evil.example@127.0.0.1",
+        "[",
+        "127.0.0.1/x",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example:80",
+        "",
+        "a b",
+        "[::1",
+    ],
 )
 def test_a_foreign_name_of_the_server_is_refused(ada: Client, host: str) -> None:
     # a page of evil.example whose name was pointed at 127.0.0.1 sends its own name as Host
@@ -106,6 +137,11 @@ def test_any_loopback_name_will_do_so_that_ports_can_be_forwarded(ada: Client, h
         {"origin": "http://evil.example"},
         {"origin": "http://127.0.0.1:1"},
         {"origin": "http://127.0.0.1"},
+        {"origin": "http://["},
+        {"origin": "http://evil.example@{host}"},
+        {"origin": "http://{host}@evil.example"},
+        {"origin": "file://{host}"},
+        {"origin": "http://{host}/"},
         {"sec-fetch-site": "cross-site"},
         {"sec-fetch-site": "same-site"},
         {"origin": "http://evil.example", "sec-fetch-site": "same-origin"},
@@ -114,7 +150,8 @@ def test_any_loopback_name_will_do_so_that_ports_can_be_forwarded(ada: Client, h
 def test_what_changes_something_must_come_from_an_own_page(
     ada: Client, headers: dict[str, str]
 ) -> None:
-    form = {"content-type": "application/x-www-form-urlencoded", **headers}
+    sent = {name: value.replace("{host}", ada.host) for name, value in headers.items()}
+    form = {"content-type": "application/x-www-form-urlencoded", **sent}
     assert ada.request("POST", "/choose", form, b"code=x").status == 403
 
 
@@ -181,9 +218,28 @@ def test_a_long_body_is_refused(ada: Client) -> None:
         "content-type": "application/x-www-form-urlencoded",
         "origin": f"http://{ada.host}",
     }
-    assert ada.request("POST", "/choose", form, b"code=" + b"x" * BODY_BYTES).status == 413
-    claimed = {**form, "content-length": "99999999999"}
-    assert ada.request("POST", "/choose", claimed).status == 413
+    fits = b"code=" + b"x" * (BODY_BYTES - 5)
+    assert ada.request("POST", "/choose", form, fits).status == 303
+    # refused by what it says of itself, before any of it is read
+    for length in (BODY_BYTES + 1, 99999999999):
+        claimed = {**form, "content-length": str(length)}
+        assert ada.request("POST", "/choose", claimed).status == 413
+    # the connection may be closed while the body is still on its way
+    with suppress(ConnectionError):
+        assert ada.request("POST", "/choose", form, fits + b"x").status == 413
+
+
+def test_a_long_body_that_does_not_say_so_is_refused(ada: Client) -> None:
+    form = {
+        "content-type": "application/x-www-form-urlencoded",
+        "origin": f"http://{ada.host}",
+        "transfer-encoding": "chunked",
+        "cookie": "; ".join(f"{name}={value}" for name, value in ada.cookies.items()),
+    }
+    connection = HTTPConnection("127.0.0.1", ada.port, timeout=30)
+    with suppress(ConnectionError), closing(connection):
+        connection.request("POST", "/choose", iter([b"x" * 65536] * 17), form, encode_chunked=True)
+        assert connection.getresponse().status == 413
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "TRACE", "OPTIONS"])

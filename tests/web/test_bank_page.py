@@ -264,3 +264,13 @@ def test_an_item_without_a_text_may_stay_so() -> None:
 )
 def test_line_breaks_do_not_change_a_text(came_back: str, text: str, same: bool) -> None:
     assert same_text(came_back, text) is same
+
+
+@pytest.mark.parametrize("seen", ["9" * 5000, "9" * 30, "-1", "\u0663", "\u00b2", ""])
+def test_a_form_that_no_page_made_edits_nothing(client: Client, path: Path, seen: str) -> None:
+    before, fields = items(path), form(client)
+    first, _ = keys(fields)
+    fields |= {f"text-{first}": "Is that so at all?", f"seen-{first}": seen}
+    assert client.post("/impact", fields, query=Q1).status == 200
+    client.post("/bank/edit", fields, query=Q1)
+    assert items(path) == before

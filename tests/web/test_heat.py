@@ -10,7 +10,8 @@ from exampp.records.decisions import Decision
 from exampp.records.dossier import Cell, Dossier, PassageText
 from exampp.records.gradebook import MISSING, QueryGrades, Ranking
 from exampp.records.grading import Grade, GraderIdentity, State
-from exampp.web.pages.heat import heat_map, level, ordered, square, standings
+from exampp.web.pages.heat import heat_map, ordered, square, standings
+from exampp.web.rendering import shade
 
 RATINGS = [[0, 5], [4, 4], [MISSING, 1], [3, MISSING]]
 
@@ -129,4 +130,4 @@ def test_columns_count_what_covers() -> None:
     ],
 )
 def test_shades_span_the_scale(rating: int, lowest: int, highest: int, expected: int) -> None:
-    assert level(rating, lowest, highest) == expected
+    assert shade(rating, lowest, highest) == expected

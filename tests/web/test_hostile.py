@@ -25,7 +25,8 @@ CELLS = [
 LIMIT = 400_000
 """Bytes of a page at most, though one passage has a million characters."""
 UNSEEN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+    "\u00ad\u200b\ufeff\U000e0000-\U000e007f]"
 )
 LOADING = ("src", "href", "action", "formaction", "data", "poster", "srcset", "background")
 

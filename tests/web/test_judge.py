@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -263,3 +264,97 @@ def test_a_walk_through_a_query_that_is_not_there(client: Client) -> None:
         assert answer.status in (400, 404)
         assert "none" in answer.text
     assert client.get("/query").status == 400
+
+
+@pytest.mark.parametrize(
+    "cell", ['["q1", "\\ud800", "p1"]', '["\\udfff", "a", "b"]', "[1, 2, 3]", "{}", "[" * 5000, ""]
+)
+def test_what_is_no_cell_is_refused(client: Client, path: Path, cell: str) -> None:
+    form = {**form_of(client, first_item(path)), "rating": "1", "cell": cell}
+    assert client.post("/judge/decide", form).status == 400
+    assert not decisions(path)
+
+
+@pytest.mark.parametrize("number", ["9" * 20, "9" * 5000, "-1", "0", "1.5", "\u00b2"])
+@pytest.mark.parametrize("what", ["decisions", "edits"])
+def test_numbers_that_are_none_are_refused(client: Client, what: str, number: str) -> None:
+    assert client.post("/history/undo", what=what, number=number).status in (400, 409)
+    assert client.post("/judge/undo", {"number": number}).status == 400
+
+
+def waiting(client: Client) -> dict[str, list[str]]:
+    """The rows of the queue by the address of their cell."""
+    main = pages.read(client.get("/queue").text).by_id("main")
+    rows = [tr for tr in main.all("tr") if tr.all("th", scope="row")]
+    return {
+        tr.all("a")[0].attributes["href"]: [td.text.strip() for td in tr.all("td")] for tr in rows
+    }
+
+
+def test_the_queue_learns_from_what_people_decide(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("exampp.web.room.POLL_SECONDS", 0.02)
+    monkeypatch.setattr("exampp.web.room.REST", 0.0)
+    with rooms.visiting(path) as client:
+        before = waiting(client)
+        with exampp.Collection(path) as collection:
+            found = collection.queue(collection.gradebook())
+            first = found[0]
+            assert len(before) == len(found)
+            for _ in range(2):
+                # people overturn a grade like the first one
+                collection.decide(*first.cell, 5 if (first.rating or 0) < 4 else 0, author="bob")
+            again = collection.queue(collection.gradebook())
+            assert first.cell not in {one.cell for one in again}
+            like = [one for one in again if one.rating == first.rating]
+            same = {one.cell: one.chance for one in found}
+            assert all(one.chance > same[one.cell] for one in like if one.cell in same)
+        for _ in range(300):
+            now = waiting(client)
+            shown = [row[-3].rstrip("\u202f%") for row in now.values()]
+            if shown == [f"{100 * one.chance:.0f}" for one in again]:
+                break
+            time.sleep(0.02)
+        assert shown == [f"{100 * one.chance:.0f}" for one in again]
+
+
+def test_what_was_taken_back_waits_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("exampp.web.room.POLL_SECONDS", 0.02)
+    monkeypatch.setattr("exampp.web.room.REST", 0.0)
+    with rooms.visiting(path) as client:
+        before = waiting(client)
+        with exampp.Collection(path) as collection:
+            cell = collection.queue(collection.gradebook())[0].cell
+            made = collection.decide(*cell, 5, author="ada")
+            assert len(waiting(client)) == len(before) - 1
+            collection.undo_decision(made.number, author="ada")
+        for _ in range(300):
+            if waiting(client).keys() == before.keys():
+                break
+            time.sleep(0.02)
+        assert waiting(client).keys() == before.keys()
+
+
+def test_who_decides_blind_is_told_where_grades_are_in_sight(path: Path) -> None:
+    rooms.decide_some(path)
+    for blind in (False, True):
+        with rooms.visiting(path, blind=blind) as client:
+            for page in ("/lists/verify", "/history", "/disputes"):
+                assert ("no longer blind" in client.get(page).text) == blind
+            assert "no longer blind" not in client.get("/history?what=edits").text
+            heads = pages.read(client.get("/query?id=q1").text).by_id("heat")
+            relevance = [tr.all("td")[0].text for tr in heads.all("tr") if tr.all("td")]
+            assert any(relevance) != blind
+            assert ("order=judgment" in client.get("/query?id=q1").text) != blind
+
+
+def test_what_needs_scripts_is_marked_as_such(client: Client) -> None:
+    # the style hides it where they are switched off
+    page = pages.read(client.get("/judge").text)
+    acting = [one for one in page.all("button") if one.attributes.get("type") == "button"]
+    marked = [p for p in page.all("p") if "with-script" in p.attributes.get("class", "")]
+    within = [button for p in marked for button in p.all("button")]
+    assert acting
+    for button in acting:
+        assert "with-script" in button.attributes.get("class", "") or button in within

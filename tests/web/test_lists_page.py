@@ -17,6 +17,8 @@ from rooms import Client
 from test_overview import text_of
 
 import exampp
+from exampp.llm.scripted import ScriptedGrader
+from exampp.web.rendering import shade
 
 
 @pytest.fixture(scope="module")
@@ -228,3 +230,46 @@ def test_a_plot_that_is_not_there_is_not_found(small: Client) -> None:
     assert small.get("/plots/nothing.svg").status == 404
     assert small.get("/plots/leaderboard.svg", by="9").status == 404
     assert small.get("/plots/leaderboard.svg", theme="page").status == 400
+
+
+def test_lists_mean_by_default_what_the_terminal_means(dl19: Client, dl19_exam: Path) -> None:
+    with exampp.Collection(dl19_exam) as collection:
+        for name, thing in (("missing", "relevant passage"), ("spurious", "item")):
+            rows = len(collection.review(name).rows)
+            assert count(dl19.get(f"/lists/{name}").text, thing) == rows
+    assert 'name="min_relevant" value="2"' in dl19.get("/lists/missing").text
+
+
+def other_graders(path: Path) -> None:
+    """A grader of the query itself that finds all relevant, and one that extracts answers."""
+    with exampp.Collection(path) as collection:
+        direct = ScriptedGrader("2", name="direct")
+        collection.grade(direct, prompt="thomas", depth=20)
+        collection.grade(
+            ScriptedGrader("the blue colour", name="reader"), prompt="question-answering", depth=20
+        )
+
+
+def test_what_other_exams_say_is_heard_on_the_pages_too(small: Client, path: Path) -> None:
+    other_graders(path)
+    with exampp.Collection(path) as collection:
+        found = collection.review(
+            "missing", by="graders", min_rating=5, prompt="question-self-rating"
+        )
+        assert found.rows
+    page = small.get("/lists/missing", by="graders", min_rating="5").text
+    assert count(page, "relevant passage") == len(found.rows)
+
+
+def test_extracted_answers_stand_beside_the_ratings(small: Client, path: Path) -> None:
+    other_graders(path)
+    assert "the blue colour" in small.get("/lists/grid", query="q1").text
+    assert "the blue colour" in small.get("/lists/verify", query="q1").text
+
+
+def test_the_colour_of_a_verdict_is_that_of_the_scale(path: Path) -> None:
+    other_graders(path)
+    with rooms.visiting(path, prompt="question-answering") as client:
+        for page in ("/lists/grid?query=q1", "/lists/verify?query=q1"):
+            assert '<b class="grade r1">1</b>' not in client.get(page).text
+    assert shade(1, 0, 1) == 5

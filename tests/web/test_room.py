@@ -167,3 +167,33 @@ def test_data_version_tells_of_commits_of_others_alone(path: Path) -> None:
     assert data_version(one) != before
     one.close()
     other.close()
+
+
+def test_the_watch_goes_on_after_the_collection_could_not_be_read(
+    path: Path, room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choice, failed = room.choice(), threading.Event()
+    room.snapshot(choice)
+
+    def broken(_: object) -> int:
+        failed.set()
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(rooms_of_web, "data_version", broken)
+    assert failed.wait(20)
+    monkeypatch.setattr(rooms_of_web, "data_version", data_version)
+    decide(path, 5)
+    wait_for(lambda: room.snapshot(choice).gradebook.queries[0].ratings[0, 0] == 5)
+
+
+def test_only_decisions_that_stand_count_and_only_those_of_the_choice(path: Path) -> None:
+    with exampp.Collection(path) as collection:
+        query = collection.gradebook().queries[0]
+        one = collection.decide("q1", query.item_ids[0], "p1", 5, author="ada")
+        collection.decide("q1", query.item_ids[1], "p2", 4, author="ada")
+        collection.undo_decision(one.number, author="ada")
+    room = Room(path)
+    try:
+        assert room.snapshot(room.choice()).decided == {("q1", query.item_ids[1], "p2")}
+    finally:
+        room.close()

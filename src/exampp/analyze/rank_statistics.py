@@ -17,15 +17,21 @@ Rows = Callable[[Floats, Floats], Correlations]
 class RankStatistic:
     """One statistic of scores [samples, n] and official values [n], higher being better.
 
-    `name` reads back (see `rank_statistic`), `heading` is short, `meaning` explains it.
+    `name` reads back (see `rank_statistic`), `heading` is short, `meaning` explains it, and
+    `no_interval` says why none is given, if so.
     """
 
     name: str
     heading: str
     meaning: str
     rows: Rows
+    no_interval: str = ""
 
 
+NO_INTERVAL_AT_THE_TOP = (
+    "the top says too little about itself: "
+    "none of RBO and tau@k reached its nominal coverage in simulations"
+)
 _PLAIN = {
     "spearman": RankStatistic("spearman", "S", "Spearman's rho", spearman_rows),
     "kendall": RankStatistic("kendall", "K", "Kendall's tau-b", kendall_rows),
@@ -70,6 +76,7 @@ def _kendall_at(k: int) -> RankStatistic:
         f"K@{k}",
         f"Kendall's tau-b of the {k} officially best systems, ties at the cut included",
         lambda scores, official: kendall_at_rows(scores, official, k),
+        NO_INTERVAL_AT_THE_TOP,
     )
 
 
@@ -79,4 +86,5 @@ def _rbo(p: float) -> RankStatistic:
         "RBO" if p == PERSISTENCE else f"RBO({p})",
         f"rank-biased overlap (p={p}, extrapolated, its mean over all orders of tied systems)",
         lambda scores, official: rbo_rows(scores, official, p),
+        NO_INTERVAL_AT_THE_TOP,
     )

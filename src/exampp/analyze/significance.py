@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,7 @@ _REACHED = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
 above the rounding of 1000 terms, so that patterns that tie with the observed one count."""
 
 _SIGNS_AT_ONCE = 8192
+_SIGNS_IN_CACHE = 1024
 _CELLS_AT_ONCE = 4_000_000
 
 
@@ -92,7 +94,10 @@ def compare_pairs(
         pairs = np.stack(np.triu_indices(len(values), 1), axis=1)
     both = counts[pairs[:, 0]] & counts[pairs[:, 1]]
     differences = paired_differences(values[pairs[:, 0]], values[pairs[:, 1]], both)
-    p, exact = randomisation_tests(differences, permutations, seed)
+    # where the same queries count for all, a difference of sums is the sum of differences
+    alike = bool((counts == counts[:1]).all())
+    rows = Rows(np.where(counts, values, 0.0), pairs) if alike else None
+    p, exact = randomisation_tests(differences, permutations, seed, rows)
     draws = draw_queries(values.shape[1], samples, seed)
     found = bootstrap_means(differences, both, draws, level)
     tested = both.sum(axis=1) > 1
@@ -119,10 +124,24 @@ def enough_permutations(pairs: int, alpha: float, least: int = PERMUTATIONS) -> 
     return max(least, math.ceil(2 * pairs / alpha))
 
 
+class Rows(NamedTuple):
+    """What differences were made from: values [systems, queries], and the two rows of each."""
+
+    values: Floats
+    pairs: Indices
+
+
 def randomisation_tests(
-    differences: Floats, permutations: int = PERMUTATIONS, seed: int = 0
+    differences: Floats,
+    permutations: int = PERMUTATIONS,
+    seed: int = 0,
+    rows_of: Rows | None = None,
 ) -> tuple[Floats, Bools]:
-    """Two-sided p-value of every row of [pairs, queries], and whether it is exact."""
+    """Two-sided p-value of every row of [pairs, queries], and whether it is exact.
+
+    With `rows_of` the sums under random patterns are made system by system, not pair by pair,
+    which is many times quicker.
+    """
     size = np.abs(differences).sum(axis=1, keepdims=True)
     scaled = np.divide(differences, size, out=np.zeros(differences.shape), where=size > 0)
     untied = (scaled != 0).sum(axis=1)
@@ -139,9 +158,36 @@ def randomisation_tests(
         # Half the digits take a fifth of the time.
         single = scaled[rows].astype(np.float32)
         for signs in _random_signs(differences.shape[1], permutations, seed):
-            reached += _as_extreme(single, signs)
+            if rows_of is None:
+                reached += _as_extreme(single, signs)
+            else:
+                some = Rows(rows_of.values, rows_of.pairs[rows])
+                reached += _as_extreme_by_row(differences[rows], size[rows, 0], some, signs)
         p[rows] = (reached + 1) / (permutations + 1)
     return p, exact
+
+
+def _as_extreme_by_row(
+    differences: Floats, size: Floats, rows_of: Rows, signs: AnyFloats
+) -> Floats:
+    """`_as_extreme` of differences whose magnitudes sum to `size`, from the rows they are of."""
+    observed = np.abs(differences.sum(axis=1)) - size * _REACHED[np.dtype(np.float64)]
+    # what all systems have in common cancels; without it the sums keep more digits
+    values = rows_of.values - rows_of.values.mean(axis=0)
+    reached = np.zeros(len(differences))
+    first, second = rows_of.pairs.T
+    begins = [np.flatnonzero(first == one) for one in np.unique(first)]
+    sums = values @ signs.T.astype(np.float64)
+    for start in range(0, len(signs), _SIGNS_IN_CACHE):
+        some = sums[:, start : start + _SIGNS_IN_CACHE]
+        for here in begins:
+            apart = some[second[here]]
+            np.subtract(some[first[here[0]]], apart, out=apart)
+            np.abs(apart, out=apart)
+            extreme = apart >= observed[here, None]
+            # the counts of a block fit into 16 bits, which is what makes it quick
+            reached[here] += extreme.view(np.uint8).sum(axis=1, dtype=np.uint16)
+    return reached
 
 
 def _as_extreme(scaled: AnyFloats, signs: AnyFloats) -> Floats:

@@ -8,6 +8,10 @@ from typing import Annotated
 import typer
 
 import exampp
+from exampp.cli.board_options import (
+    GraderNames,
+    OnError,
+)
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -39,13 +43,7 @@ class LayoutName(StrEnum):
 
 def agreement(
     collection: CollectionOrWorkbench,
-    grader: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Which grader: a model, model:prompt, or the start of its key; repeat for "
-            "several. [default: all]"
-        ),
-    ] = None,
+    grader: GraderNames = None,
     prompt: PromptName = None,
     kind: ItemKind = None,
     bank: BankName = None,
@@ -80,9 +78,7 @@ def agreement(
     against: Annotated[
         AgainstWhat | None, typer.Option(help="Only judgments, only graders, or only people.")
     ] = None,
-    on_error: Annotated[
-        OnBadLine, typer.Option(help="A bad line of a graded file: refuse the file, or skip.")
-    ] = OnBadLine.refuse,
+    on_error: OnError = OnBadLine.refuse,
     style: TableStyle = Style.text,
 ) -> None:
     """Compare labels with judgments, graders with each other, people with graders.

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import exampp
+from exampp.cli.board_options import (
+    GraderNames,
+    OnError,
+    RunFiles,
+)
 from exampp.cli.options import (
     BankName,
     ItemKind,
@@ -56,19 +60,11 @@ def correlation(
             "repeat for several. [default: spearman, kendall]"
         ),
     ] = None,
-    grader: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Which grader: a model, model:prompt, or the start of its key; repeat for "
-            "several. [default: all]"
-        ),
-    ] = None,
+    grader: GraderNames = None,
     prompt: PromptName = None,
     kind: ItemKind = None,
     bank: BankName = None,
-    run: Annotated[
-        list[Path] | None, typer.Option(help="Evaluate this run file instead; repeat for several.")
-    ] = None,
+    run: RunFiles = None,
     qrels: Annotated[
         list[Path] | None,
         typer.Option(
@@ -82,23 +78,24 @@ def correlation(
     samples: Annotated[
         int, typer.Option(min=0, help="Resamples for the intervals; 0: no intervals.")
     ] = 2000,
-    on_error: Annotated[
-        OnBadLine, typer.Option(help="A bad line of a graded file: refuse the file, or skip.")
-    ] = OnBadLine.refuse,
+    on_error: OnError = OnBadLine.refuse,
     style: TableStyle = Style.text,
 ) -> None:
     """Correlate all graders, thresholds and measures with official leaderboards.
 
-    The intervals, over queries, are of the correlation that the systems' expected scores have.
-    tsv, csv and json hold a row a value.
+    The values as in the papers' tables, then the same with intervals over queries: those of the
+    correlation that the systems' expected scores have. tsv, csv and json hold a row a value.
     """
+    from exampp.analyzing import by_name
     from exampp.formats import leaderboards
     from exampp.formats import qrels as qrels_format
     from exampp.meta.correlation import compare_methods
-    from exampp.meta.correlation_tables import tidy, wide
+    from exampp.meta.correlation_tables import intervals, tidy, wide
     from exampp.meta.methods import listed_method
 
-    made_elsewhere = {path.name: list(qrels_format.read(path)) for path in qrels or ()}
+    made_elsewhere = {
+        name: list(qrels_format.read(path)) for name, path in by_name(qrels or ()).items()
+    }
     methods: list[Method] = []
     for path in collection:
         with exampp.open_grades(path, on_error.value) as opened:
@@ -114,17 +111,19 @@ def correlation(
                 qrels=None if methods else made_elsewhere,
                 of=f"{path.name}: " if len(collection) > 1 else "",
             )
-    methods += [listed_method(path.name, leaderboards.read(path)) for path in scores or ()]
-    officials = {_stem(path, official): leaderboards.read(path) for path in official}
+    methods += [
+        listed_method(name, leaderboards.read(path)) for name, path in by_name(scores or ()).items()
+    ]
+    officials = {name: leaderboards.read(path) for name, path in by_name(official).items()}
     compared = compare_methods(
         methods, officials, statistic or ("spearman", "kendall"), samples=samples
     )
     if style in (Style.tsv, Style.csv, Style.json):
         show(tidy(compared), style.value)
     else:
-        show_several({name: wide(compared, name) for name in officials}, style.value)
-
-
-def _stem(path: Path, among: Sequence[Path]) -> str:
-    """The name of the file, or its path where several have one name."""
-    return path.name if sum(other.name == path.name for other in among) == 1 else str(path)
+        made = {
+            f"{name}, {make.__name__}": make(compared, name)
+            for name in officials
+            for make in (wide, intervals)
+        }
+        show_several({name: table for name, table in made.items() if table}, style.value)

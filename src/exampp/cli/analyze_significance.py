@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import exampp
-from exampp.cli.evaluate import FacetMode, Gains, Label, MissingPolicy
+from exampp.cli.board_options import (
+    AtLeast,
+    FacetMode,
+    Facets,
+    Gains,
+    Label,
+    LabelGains,
+    LabelKind,
+    Measures,
+    MinRatings,
+    Missing,
+    MissingPolicy,
+    OnError,
+    RunFiles,
+)
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -33,44 +46,18 @@ class CorrectionName(StrEnum):
 
 def significance(
     collection: CollectionOrWorkbench,
-    measure: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--measure",
-            "-m",
-            help="Cover@20, nCover@20, or any measure of ir_measures; repeat for several. "
-            "[default: Cover@20, nCover@20, nDCG@20]",
-        ),
-    ] = None,
-    min_rating: Annotated[
-        list[int] | None,
-        typer.Option(
-            help="Lowest rating that counts as an answer; repeat for several. "
-            "[default: 4, or the highest of a shorter scale]"
-        ),
-    ] = None,
+    measure: Measures = None,
+    min_rating: MinRatings = None,
     grader: GraderName = None,
     prompt: PromptName = None,
     kind: ItemKind = None,
     bank: BankName = None,
-    run: Annotated[
-        list[Path] | None, typer.Option(help="Compare these run files instead; repeat for several.")
-    ] = None,
-    facets: Annotated[
-        FacetMode, typer.Option(help="Bank and rankings per query, per subtopic, or pooled.")
-    ] = FacetMode.auto,
-    missing: Annotated[
-        MissingPolicy, typer.Option(help="Cells without a grade: not covered, left out, or both.")
-    ] = MissingPolicy.zero,
-    label: Annotated[
-        Label, typer.Option(help="Relevance label: best rating, or number of covered items.")
-    ] = Label.BEST,
-    at_least: Annotated[
-        int, typer.Option(help="Items that must reach the threshold: the label is the m-th best.")
-    ] = 1,
-    gains: Annotated[
-        Gains, typer.Option(help="Labels as they are, 0 below the threshold, or 1 and 0.")
-    ] = Gains.graded,
+    run: RunFiles = None,
+    facets: Facets = FacetMode.auto,
+    missing: Missing = MissingPolicy.zero,
+    label: LabelKind = Label.BEST,
+    at_least: AtLeast = 1,
+    gains: LabelGains = Gains.graded,
     alpha: Annotated[
         float, typer.Option(help="Systems differ where the corrected p-value is at most this.")
     ] = 0.05,
@@ -89,9 +76,7 @@ def significance(
     pairs: Annotated[
         bool, typer.Option("--pairs", help="A row for every pair of systems.")
     ] = False,
-    on_error: Annotated[
-        OnBadLine, typer.Option(help="A bad line of a graded file: refuse the file, or skip.")
-    ] = OnBadLine.refuse,
+    on_error: OnError = OnBadLine.refuse,
     style: TableStyle = Style.text,
 ) -> None:
     """Test all pairs of systems: who differs from whom, and how much.

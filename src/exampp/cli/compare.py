@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import shutil
 from typing import Annotated
 
 import typer
 
 import exampp
-from exampp.cli.evaluate import FacetMode
+from exampp.cli.board_options import (
+    FacetMode,
+    Facets,
+    MinRating,
+    OnError,
+    RunFiles,
+)
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -21,8 +27,10 @@ from exampp.cli.options import (
 )
 from exampp.cli.output import show_several
 
-_WIDTH = 70
-"""Characters of an item or a quote that people are shown in a table."""
+_WIDTH, _LEAST_WIDTH = 70, 24
+"""Characters of an item or a quote that people are shown in a table, at least in a terminal."""
+_BESIDE_TEXTS = 48
+"""Columns of a terminal that the rest of such a table takes."""
 
 
 def compare(
@@ -35,24 +43,14 @@ def compare(
             "--measure", "-m", help="Cover, or any measure of ir_measures. [default: Cover@k]"
         ),
     ] = None,
-    min_rating: Annotated[
-        int | None,
-        typer.Option(
-            help="Lowest rating that counts as an answer. "
-            "[default: 4, or the highest of a shorter scale]"
-        ),
-    ] = None,
+    min_rating: MinRating = None,
     k: Annotated[int, typer.Option("-k", help="Passages of a ranking that are read.")] = 20,
     grader: GraderName = None,
     prompt: PromptName = None,
     kind: ItemKind = None,
     bank: BankName = None,
-    run: Annotated[
-        list[Path] | None, typer.Option(help="Compare these run files instead; repeat for several.")
-    ] = None,
-    facets: Annotated[
-        FacetMode, typer.Option(help="Bank and rankings per query, per subtopic, or pooled.")
-    ] = FacetMode.auto,
+    run: RunFiles = None,
+    facets: Facets = FacetMode.auto,
     queries: Annotated[
         int,
         typer.Option(
@@ -60,9 +58,7 @@ def compare(
         ),
     ] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the test and the interval.")] = 0,
-    on_error: Annotated[
-        OnBadLine, typer.Option(help="A bad line of a graded file: refuse the file, or skip.")
-    ] = OnBadLine.refuse,
+    on_error: OnError = OnBadLine.refuse,
     style: TableStyle = Style.text,
 ) -> None:
     """Explain the difference of system B to system A: in total, by query, by item.
@@ -91,10 +87,17 @@ def compare(
         shown = found.shortened(None if machine or not queries else queries)
         ids = list(dict.fromkeys(change.query_id for change in shown.changes))
         texts = said(shown.changes, opened.dossiers(**grades, bank=bank, query_ids=ids))
-    width = None if machine else _WIDTH
+    width = None if machine else _width(style)
     several = {
         "total": tables.total(found, board),
         "queries": tables.by_query(shown, texts.queries, width),
-        "items": tables.by_item(shown, texts.quotes, width),
+        "items": tables.by_item(shown, texts, width),
     }
     show_several(several, style.value)
+
+
+def _width(style: Style) -> int:
+    if style is not Style.text:
+        return _WIDTH
+    terminal = shutil.get_terminal_size((120, 24)).columns
+    return max(_LEAST_WIDTH, (terminal - _BESIDE_TEXTS) // 2)

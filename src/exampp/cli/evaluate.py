@@ -9,6 +9,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import exampp
+from exampp.cli.board_options import (
+    AtLeast,
+    FacetMode,
+    Facets,
+    Gains,
+    Label,
+    LabelGains,
+    LabelKind,
+    Measures,
+    MinRatings,
+    Missing,
+    MissingPolicy,
+    OnError,
+    RunFiles,
+)
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -25,38 +40,6 @@ if TYPE_CHECKING:
     from exampp.records.gradebook import Gradebook
 
 
-class FacetMode(StrEnum):
-    """How subtopics count."""
-
-    auto = "auto"
-    query = "query"
-    subtopic = "subtopic"
-    pool = "pool"
-
-
-class MissingPolicy(StrEnum):
-    """How cells without a grade count."""
-
-    zero = "zero"
-    skip = "skip"
-    bounds = "bounds"
-
-
-class Label(StrEnum):
-    """How ratings become a relevance label."""
-
-    BEST = "best"
-    COUNT = "count"
-
-
-class Gains(StrEnum):
-    """How labels become gains."""
-
-    graded = "graded"
-    above = "above"
-    binary = "binary"
-
-
 class Compat(StrEnum):
     """Whose definitions hold."""
 
@@ -66,50 +49,24 @@ class Compat(StrEnum):
 
 def evaluate(
     collection: CollectionOrWorkbench,
-    measure: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--measure",
-            "-m",
-            help="Cover@20, nCover@20, or any measure of ir_measures; repeat for several. "
-            "[default: Cover@20, nCover@20, nDCG@20]",
-        ),
-    ] = None,
-    min_rating: Annotated[
-        list[int] | None,
-        typer.Option(
-            help="Lowest rating that counts as an answer; repeat for several. "
-            "[default: 4, or the highest of a shorter scale]"
-        ),
-    ] = None,
+    measure: Measures = None,
+    min_rating: MinRatings = None,
     grader: GraderName = None,
     prompt: PromptName = None,
     kind: ItemKind = None,
     bank: BankName = None,
-    run: Annotated[
-        list[Path] | None, typer.Option(help="Evaluate this run file instead; repeat for several.")
-    ] = None,
+    run: RunFiles = None,
     official: Annotated[
         Path | None,
         typer.Option(
             help="Correlate with this official leaderboard; tsv and csv then hold that table."
         ),
     ] = None,
-    facets: Annotated[
-        FacetMode, typer.Option(help="Bank and rankings per query, per subtopic, or pooled.")
-    ] = FacetMode.auto,
-    missing: Annotated[
-        MissingPolicy, typer.Option(help="Cells without a grade: not covered, left out, or both.")
-    ] = MissingPolicy.zero,
-    label: Annotated[
-        Label, typer.Option(help="Relevance label: best rating, or number of covered items.")
-    ] = Label.BEST,
-    at_least: Annotated[
-        int, typer.Option(help="Items that must reach the threshold: the label is the m-th best.")
-    ] = 1,
-    gains: Annotated[
-        Gains, typer.Option(help="Labels as they are, 0 below the threshold, or 1 and 0.")
-    ] = Gains.graded,
+    facets: Facets = FacetMode.auto,
+    missing: Missing = MissingPolicy.zero,
+    label: LabelKind = Label.BEST,
+    at_least: AtLeast = 1,
+    gains: LabelGains = Gains.graded,
     qrels: Annotated[Path | None, typer.Option(help="Write EXAM-Qrels to this file.")] = None,
     per_query: Annotated[
         bool, typer.Option("--per-query", help="A row for every system and query.")
@@ -121,9 +78,7 @@ def evaluate(
     compat: Annotated[
         Compat, typer.Option(help="rubric: the definitions of the papers' own program.")
     ] = Compat.exam,
-    on_error: Annotated[
-        OnBadLine, typer.Option(help="A bad line of a graded file: refuse the file, or skip.")
-    ] = OnBadLine.refuse,
+    on_error: OnError = OnBadLine.refuse,
     style: TableStyle = Style.text,
 ) -> None:
     """Score all systems: EXAM-Cover, and ranking measures on EXAM-Qrels.
@@ -132,8 +87,10 @@ def evaluate(
     """
     from exampp.evaluate import tables
     from exampp.formats import leaderboards
+    from exampp.formats.lines import keep_inputs
     from exampp.graded import DEFAULT_MEASURES, evaluate_gradebook
 
+    keep_inputs([qrels], [collection, bank, official, *(run or ())])
     with exampp.open_grades(collection, on_error.value) as opened:
         if parts:
             first = (measure or DEFAULT_MEASURES)[0]

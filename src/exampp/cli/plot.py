@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import exampp
-from exampp.cli.evaluate import FacetMode
+from exampp.cli.board_options import (
+    FacetMode,
+    Facets,
+    MinRating,
+    OnError,
+    RunFiles,
+)
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -45,9 +51,6 @@ class Theme(StrEnum):
     dark = "dark"
 
 
-NEEDS_OFFICIAL = (PlotKind.scatter,)
-
-
 def plot(
     what: Annotated[PlotKind, typer.Argument(metavar="KIND", help="; ".join(PlotKind))],
     collection: CollectionOrWorkbench,
@@ -66,13 +69,7 @@ def plot(
             "Cover@20, nDCG@20, P@20, AP]",
         ),
     ] = None,
-    min_rating: Annotated[
-        int | None,
-        typer.Option(
-            help="Lowest rating that counts as an answer. "
-            "[default: 4, or the highest of a shorter scale]"
-        ),
-    ] = None,
+    min_rating: MinRating = None,
     official: Annotated[
         Path | None, typer.Option(help="The official leaderboard, for scatter and methods.")
     ] = None,
@@ -83,24 +80,21 @@ def plot(
     prompt: PromptName = None,
     kind: ItemKind = None,
     bank: BankName = None,
-    run: Annotated[
-        list[Path] | None, typer.Option(help="Evaluate this run file instead; repeat for several.")
-    ] = None,
-    facets: Annotated[
-        FacetMode, typer.Option(help="Bank and rankings per query, per subtopic, or pooled.")
-    ] = FacetMode.auto,
-    on_error: Annotated[
-        OnBadLine, typer.Option(help="A bad line of a graded file: refuse the file, or skip.")
-    ] = OnBadLine.refuse,
+    run: RunFiles = None,
+    facets: Facets = FacetMode.auto,
+    on_error: OnError = OnBadLine.refuse,
 ) -> None:
     """Draw one figure.
 
     COLLECTION may be a file of graded passages; --bank then names a bank file.
     """
-    if what in NEEDS_OFFICIAL and official is None:
+    from exampp.formats.lines import keep_inputs
+
+    if what is PlotKind.scatter and official is None:
         raise exampp.InputError(
             f"{what.value} needs an official leaderboard", mend="Name one with --official"
         )
+    keep_inputs([output], [collection, bank, official, *(run or ())])
     with exampp.open_grades(collection, on_error.value) as opened:
         book = opened.gradebook(
             grader=grader,
@@ -126,10 +120,12 @@ def _figure(
     facets: FacetChoice,
 ) -> Figure:
     from exampp.formats import leaderboards
-    from exampp.graded import DEFAULT_MIN_RATING, evaluate_gradebook
+    from exampp.graded import evaluate_gradebook
     from exampp.meta import figures
+    from exampp.meta.agreement_raters import check_min_rating
 
-    threshold = min(DEFAULT_MIN_RATING, book.grader.highest) if min_rating is None else min_rating
+    threshold = book.grader.default_min_rating if min_rating is None else min_rating
+    check_min_rating([book], threshold)
     if what is PlotKind.grades:
         return figures.grades_figure([book])
     if what is PlotKind.labels:

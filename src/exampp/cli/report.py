@@ -8,7 +8,18 @@ from typing import Annotated
 import typer
 
 import exampp
-from exampp.cli.evaluate import FacetMode, Gains, Label
+from exampp.cli.board_options import (
+    AtLeast,
+    FacetMode,
+    Facets,
+    Gains,
+    Label,
+    LabelGains,
+    LabelKind,
+    MinRating,
+    OnError,
+    RunFiles,
+)
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -42,13 +53,7 @@ def report(
             "figures show the first. [default: Cover@20, nCover@20, nDCG@20, P@20, AP]",
         ),
     ] = None,
-    min_rating: Annotated[
-        int | None,
-        typer.Option(
-            help="Lowest rating that counts as an answer. "
-            "[default: 4, or the highest of a shorter scale]"
-        ),
-    ] = None,
+    min_rating: MinRating = None,
     min_relevant: Annotated[
         int | None,
         typer.Option(
@@ -59,32 +64,21 @@ def report(
     prompt: PromptName = None,
     kind: ItemKind = None,
     bank: BankName = None,
-    run: Annotated[
-        list[Path] | None, typer.Option(help="Evaluate this run file instead; repeat for several.")
-    ] = None,
-    facets: Annotated[
-        FacetMode, typer.Option(help="Bank and rankings per query, per subtopic, or pooled.")
-    ] = FacetMode.auto,
-    label: Annotated[
-        Label, typer.Option(help="Relevance label: best rating, or number of covered items.")
-    ] = Label.BEST,
-    at_least: Annotated[
-        int, typer.Option(help="Items that must reach the threshold: the label is the m-th best.")
-    ] = 1,
-    gains: Annotated[
-        Gains, typer.Option(help="Labels as they are, 0 below the threshold, or 1 and 0.")
-    ] = Gains.graded,
-    on_error: Annotated[
-        OnBadLine, typer.Option(help="A bad line of a graded file: refuse the file, or skip.")
-    ] = OnBadLine.refuse,
+    run: RunFiles = None,
+    facets: Facets = FacetMode.auto,
+    label: LabelKind = Label.BEST,
+    at_least: AtLeast = 1,
+    gains: LabelGains = Gains.graded,
+    on_error: OnError = OnBadLine.refuse,
 ) -> None:
     """Write one self-contained page: tables, plots, warnings, methods and references.
 
     COLLECTION may be a file of graded passages; --bank then names a bank file.
     """
-    from exampp.formats.lines import writing
+    from exampp.formats.lines import keep_inputs, writing
     from exampp.report.page import to_html, to_json
 
+    keep_inputs([output, json], [collection, bank, *(official or ()), *(run or ())])
     with exampp.open_grades(collection, on_error.value) as opened:
         document = opened.report(
             title=title,

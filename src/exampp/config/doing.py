@@ -20,7 +20,7 @@ from exampp.config.reading import BOOK_OPTIONS, Config
 from exampp.errors import InputError
 from exampp.evaluate import tables
 from exampp.evaluate.leaderboard import Leaderboard
-from exampp.formats.lines import encode_text, writing
+from exampp.formats.lines import encode_text, keep_inputs, writing
 from exampp.grade.run import GradingRun
 from exampp.graded import DEFAULT_MEASURES, evaluate_gradebook, write_qrels
 from exampp.inputs.datasets import is_dataset
@@ -60,7 +60,11 @@ def perform(config: Config, work: Callable[[GradingRun], Any]) -> Iterator[Step]
     """Do what is missing, step by step; `work` runs a grading to its end, or stops it.
 
     Yields every step when it is done or found done. Stops after a grader that was stopped.
+
+    Raises:
+        InputError: A step cannot be done, or an output would replace a file that is read.
     """
+    keep_inputs(*_written_and_read(config))
     with Collection.create(config.place(config.collection), exist_ok=True) as collection:
         if config.inputs:
             yield _import(config, collection, "inputs", config.inputs)
@@ -78,6 +82,17 @@ def perform(config: Config, work: Callable[[GradingRun], Any]) -> Iterator[Step]
             yield _evaluate(config, collection, number, wanted)
         for number, wanted in enumerate(config.reports, 1):
             yield _report(config, collection, number, wanted)
+
+
+def _written_and_read(config: Config) -> tuple[list[Path], list[str]]:
+    """The files that the evaluations and reports make, and those that the steps are made from."""
+    made = (*config.evaluations, *config.reports)
+    written = [config.place(one[key]) for one in made for key in (*OUTPUTS, "json") if key in one]
+    named = [name for one in (config.inputs, *config.banks) for name in one.get("files", ())]
+    named += [name for one in config.reports for name in one.get("official", ())]
+    named += [config.inputs["corpus"]] if "corpus" in config.inputs else []
+    read = [file for name in named for file in glob.glob(_named(config, name))]  # noqa: PTH207
+    return written, read
 
 
 def _import(config: Config, collection: Collection, name: str, wanted: Mapping[str, Any]) -> Step:

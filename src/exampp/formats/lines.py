@@ -14,7 +14,7 @@ import os
 import re
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -351,6 +351,21 @@ def _expect(text: str, place: int, mark: str) -> int:
 def _is_database(path: Path) -> bool:
     with path.open("rb") as stream:
         return stream.read(16) == b"SQLite format 3\x00"
+
+
+def keep_inputs(outputs: Sequence[Path | None], inputs: Sequence[Path | str | None]) -> None:
+    """Refuse to write what is read, or two things into one file.
+
+    Raises:
+        InputError: An output is among the inputs, or given twice.
+    """
+    written = [path.resolve() for path in outputs if path]
+    read = {Path(path).resolve() for path in inputs if path}
+    for number, path in enumerate(written):
+        if path in read:
+            raise InputError("is read, and would be lost", file=path, mend="Write to another file")
+        if path in written[:number]:
+            raise InputError("would be written twice", file=path, mend="Name two files")
 
 
 @contextmanager

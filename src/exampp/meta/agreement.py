@@ -59,6 +59,13 @@ class Scale:
             "STRICT": (self.strict,),
         }[layout]
 
+    @property
+    def span(self) -> str:
+        """Where the labels go from and to, as a predicate."""
+        if len(self.labels) == 1:
+            return f"are all {self.labels[0]}"
+        return f"go from {self.labels[0]} to {self.labels[-1]}"
+
     def groups(self, layout: Layout) -> tuple[tuple[int, ...], ...]:
         """The labels of each group, ascending; a group may be empty."""
         place = np.digitize(self.labels, self.cuts(layout))
@@ -109,7 +116,7 @@ class Comparison:
     other: Rater
     at_least: int | None
     tables: NDArray[np.int64]
-    unit: str = "passages"
+    unit: str = "passage"
 
     def counts(self, layout: Layout) -> NDArray[np.int64]:
         """The table of a layout, [labels, labels of the other]."""
@@ -155,20 +162,24 @@ class Comparison:
         """Why no statistic of a layout is defined; empty if they may be."""
         if not self.units:
             return self._nothing_in_common()
-        sides = (self.rater.scale, self.other.scale)
-        if layout == "GRADED" and sides[0].labels != sides[1].labels:
-            spans = [f"from {s.labels[0]} to {s.labels[-1]}" for s in sides]
-            return f"{sides[0].named} go {spans[0]}, {sides[1].named} {spans[1]}"
-        for scale in sides:
+        first, second = self.rater.scale, self.other.scale
+        alike = first.named == second.named
+        sides = [
+            (side.all_labels if alike else side.scale.named, side.scale)
+            for side in (self.rater, self.other)
+        ]
+        if layout == "GRADED" and first.labels != second.labels:
+            return ", ".join(f"{named} {scale.span}" for named, scale in sides)
+        for named, scale in sides:
             if layout == "MERGE" and scale.merge[0] >= scale.merge[1]:
-                return f"{scale.named} have no group between the lowest and the highest"
+                return f"{named} have no group between the lowest and the highest"
         return ""
 
     def _nothing_in_common(self) -> str:
         for side in (self.rater, self.other):
             if not (side.labels != MISSING).any():
                 return f"there are no {side.all_labels}"
-        return f"{self.rater.name} and {self.other.name} have no {self.unit} in common"
+        return f"{self.rater.name} and {self.other.name} have no {self.unit}s in common"
 
     def _constant(self, layout: Layout) -> str:
         """Which side is constant, so that a kappa is 0 whatever the other side does."""
@@ -192,7 +203,7 @@ def compare(
     query: NDArray[np.intp],
     queries: int,
     at_least: int | None = None,
-    unit: str = "passages",
+    unit: str = "passage",
 ) -> Comparison:
     """Compare two raters; `query` gives the number of the query of each unit, from 0."""
     rater, other = _on_one_scale(rater, other), _on_one_scale(other, rater)

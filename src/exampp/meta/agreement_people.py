@@ -35,7 +35,7 @@ def with_people(
     ]
     query, queries = _queries(cells)
     return tuple(
-        compare(person, machine, query, queries, unit="cells")
+        compare(person, machine, query, queries, unit="cell")
         for person in people
         if (person.labels != MISSING).any()
     )
@@ -56,7 +56,7 @@ def among_people(
     ]
     query, queries = _queries(cells)
     return tuple(
-        compare(one, other, query, queries, unit="cells") for one, other in combinations(people, 2)
+        compare(one, other, query, queries, unit="cell") for one, other in combinations(people, 2)
     )
 
 

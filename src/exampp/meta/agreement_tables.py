@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from exampp.analyze.estimate import Estimate
 from exampp.meta.agreement import SAME_IN_TWO, Comparison, Layout, group_name
+from exampp.meta.phrases import counted, interval, with_interval
 from exampp.report.table import Column, Table, Value
 
 NAMES = {
@@ -34,7 +35,7 @@ TIDY = (
 )
 COUNTS = ("rater", "against", "at_least", "min_relevant", "layout", "label", "other", "count")
 INTERVALS = (
-    "Intervals hold 95 % and take the queries, not the passages, as the sample (jackknife and "
+    "Intervals hold 95% and take the queries, not the passages, as the sample (jackknife and "
     "symmetric bootstrap-t)."
 )
 
@@ -96,7 +97,7 @@ def confusion_table(block: Block) -> Table:
     heading: list[str | Column] = [block.layout, *map(group_name, columns[::-1]), "total"]
     if kappa.value is not None:
         shown: list[Value] = [kappa.value, interval(kappa)]
-        heading += [Column("Cohen's kappa", 2), "95 % interval"]
+        heading += [Column("Cohen's kappa", 2), "95% interval"]
         body = [row + (["", ""] if number else shown) for number, row in enumerate(body)]
     name = label_name(comparison.at_least)
     caption = f"{block.layout}: {block.title}, label = {name}"
@@ -123,9 +124,8 @@ def statistics_table(found: Sequence[Block]) -> Table:
         for block in found
     ]
     first = found[0]
-    units = (
-        f"{first.comparison.units} {first.comparison.unit} of {first.comparison.queries} queries"
-    )
+    queries = counted(first.comparison.queries, "query")
+    units = f"{counted(first.comparison.units, first.comparison.unit)} of {queries}"
     return Table.of(
         ["label", "layout", *(NAMES[name] for name in names)],
         body,
@@ -187,21 +187,6 @@ def by_pair(found: Iterable[Block]) -> Iterator[list[Block]]:
     for block in found:
         groups.setdefault(block.title, []).append(block)
     yield from groups.values()
-
-
-def with_interval(one: Estimate) -> str | None:
-    """0.36 [0.30, 0.42], or the value alone; None if it is undefined."""
-    if one.value is None:
-        return None
-    bounds = interval(one)
-    return f"{one.value:z.2f} {bounds}" if bounds else f"{one.value:z.2f}"
-
-
-def interval(one: Estimate) -> str:
-    """[0.30, 0.42]; empty if there is none."""
-    if one.low is None or one.high is None:
-        return ""
-    return f"[{one.low:z.2f}, {one.high:z.2f}]"
 
 
 def _key(block: Block) -> list[Value]:

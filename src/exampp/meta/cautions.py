@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from exampp.evaluate.leaderboard import Column
+from exampp.meta.phrases import counted
 from exampp.records.gradebook import MISSING, Gradebook
 
 FEW_QUERIES = 25
@@ -93,7 +94,7 @@ def _own_family(standing: Standing) -> Iterator[str]:
     if akin:
         shared = ", ".join(sorted(families))
         yield (
-            f"By their names, the grader {grader.model} and {_count(len(akin), 'system')} belong "
+            f"By their names, the grader {grader.model} and {counted(len(akin), 'system')} belong "
             f"to one family of models ({shared}): {_listed(akin)}. Models tend to favour texts of "
             "their own kind."
         )
@@ -117,7 +118,7 @@ def _missing(standing: Standing) -> Iterator[str]:
     lacking = [share for share in shares if share]
     if lacking:
         yield (
-            f"{_count(len(lacking), 'system')} of {len(shares)} {_have(len(lacking))} "
+            f"{counted(len(lacking), 'system')} of {len(shares)} {_have(len(lacking))} "
             f"{'cells' if cover else 'passages'} without a grade among what {column.measure} "
             f"reads, up to {max(lacking):.1%}."
         )
@@ -139,7 +140,7 @@ def _unanswered(standing: Standing) -> Iterator[str]:
     lacking = [s for s, count in answered.items() if count < len(with_items)]
     if lacking:
         yield (
-            f"{_count(len(lacking), 'system')} {_have(len(lacking))} no passages for some "
+            f"{counted(len(lacking), 'system')} {_have(len(lacking))} no passages for some "
             f"queries, which count 0 for them: {_listed(lacking)}."
         )
 
@@ -163,7 +164,7 @@ def _no_signal(standing: Standing) -> Iterator[str]:
 def _few_systems(standing: Standing) -> Iterator[str]:
     if standing.compared is not None and standing.compared < FEW_SYSTEMS:
         yield (
-            f"Rank correlations rest on {_count(standing.compared, 'system')}: with fewer than "
+            f"Rank correlations rest on {counted(standing.compared, 'system')}: with fewer than "
             f"{FEW_SYSTEMS} they say little."
         )
 
@@ -185,10 +186,6 @@ CHECKS: Sequence[Callable[[Standing], Iterator[str]]] = (
 def _listed(names: Sequence[str]) -> str:
     more = len(names) - _LISTED
     return ", ".join(names[:_LISTED]) + (f" and {more} more" if more > 0 else "")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _have(number: int) -> str:

@@ -6,11 +6,14 @@ from collections.abc import Iterator, Mapping
 
 from exampp.evaluate.leaderboard import Leaderboard
 from exampp.evaluate.tables import caption, heading
-from exampp.meta.compare import Change, Comparison, Quote
+from exampp.meta.compare import Change, Comparison, Quote, Said
+from exampp.meta.phrases import counted
 from exampp.report.table import Column, Table, Value
 
 _P = Column("p", 5)
 _NOTHING = Quote("", "", "")
+_TITLE = 80
+"""Characters of a query's text above its items."""
 
 
 def total(found: Comparison, board: Leaderboard) -> Table:
@@ -65,38 +68,69 @@ def by_query(found: Comparison, texts: Mapping[str, str], width: int | None = No
     return Table.of(columns, rows, f"{_name(found)} by query, largest differences first")
 
 
-def by_item(found: Comparison, quotes: Mapping[Change, Quote], width: int | None = None) -> Table:
-    """A row an item gained or lost; texts of `width` characters at most, and then no item ids."""
-    rows = [_item_row(change, quotes.get(change), width) for change in found.changes]
-    columns = [
-        *("query_id", *(["item_id"] if width is None else []), "item", "change", "passage_id"),
-        *("rank", "rating", "other_best", "quote", "quoted"),
+def by_item(found: Comparison, texts: Said, width: int | None = None) -> Table:
+    """A row an item gained or lost, query by query.
+
+    Texts have `width` characters at most; then the query's text stands in for ids of items, and
+    the notes say what all quotes are.
+    """
+    made = [
+        _item_row(change, texts.quotes.get(change, _NOTHING), width) for change in found.changes
     ]
-    title = f"Items that {found.second} gains or loses in its first {found.k} passages"
-    silent = sum(not quotes.get(change, _NOTHING).source for change in found.changes)
-    note = (
-        f"{silent} items have no quote: the text of the item or of the passage is not known, or "
-        "they have no word in common. A graded file knows items by their ids alone: name a bank."
-    )
+    sources = {texts.quotes.get(change, _NOTHING).source for change in found.changes}
+    names = list(_ITEM_COLUMNS)
+    notes = []
+    if width is not None:
+        names.remove("item_id")
+        for row in made:
+            row["query_id"] = _titled(str(row["query_id"]), texts)
+        if len(sources - {""}) == 1:
+            names.remove("quoted")
+            notes.append(_QUOTED[min(sources - {""})])
+    if "" in sources:
+        silent = sum(not texts.quotes.get(change, _NOTHING).source for change in found.changes)
+        notes.append(
+            f"No quote for {counted(silent, 'item')}: the text of the item or of the passage is "
+            "not known, or they have no word in common. A graded file knows items by their ids "
+            "alone: name a bank."
+        )
     return Table.of(
-        columns, rows, f"{title}, rated {found.threshold} or better", [note] if silent else []
+        names,
+        [[row[name] for name in names] for row in made],
+        f"Items that {found.second} gains or loses in its first {counted(found.k, 'passage')}, "
+        f"rated {found.threshold} or better",
+        notes,
+        grouped=width is not None,
     )
 
 
-def _item_row(change: Change, quote: Quote | None, width: int | None) -> list[Value]:
-    quote = quote or _NOTHING
-    return [
-        change.query_id,
-        *([change.item_id] if width is None else []),
-        brief(quote.item or change.item_id, width),
-        change.move,
-        change.passage_id,
-        change.rank,
-        change.rating,
-        change.other_best,
-        brief(quote.text, width),
-        quote.source or None,
-    ]
+_ITEM_COLUMNS = (
+    *("query_id", "item_id", "item", "change", "passage_id", "rank", "rating", "other_best"),
+    *("quote", "quoted"),
+)
+_QUOTED = {
+    "answer": "Quotes are the answers that the grader took from the passages.",
+    "sentence": "Quotes are the sentences of the passages that come closest to the items.",
+}
+
+
+def _item_row(change: Change, quote: Quote, width: int | None) -> dict[str, Value]:
+    return {
+        "query_id": change.query_id,
+        "item_id": change.item_id,
+        "item": brief(quote.item or change.item_id, width),
+        "change": change.move,
+        "passage_id": change.passage_id,
+        "rank": change.rank,
+        "rating": change.rating,
+        "other_best": change.other_best,
+        "quote": brief(quote.text, width),
+        "quoted": quote.source or None,
+    }
+
+
+def _titled(query_id: str, texts: Said) -> str:
+    return f"{query_id} {brief(texts.queries.get(query_id, ''), _TITLE)}".rstrip()
 
 
 def brief(text: str, width: int | None) -> str:
@@ -124,9 +158,9 @@ def _notes(found: Comparison) -> Iterator[str]:
     moves = [change.move for change in found.changes]
     gained, lost = moves.count("gained"), moves.count("lost")
     yield (
-        f"{found.second} covers {gained} items that {found.first} does not, and lacks {lost} that "
-        f"it covers, of {found.items} (first {found.k} passages, rated {found.threshold} or "
-        "better)."
+        f"{found.second} covers {counted(gained, 'item')} that {found.first} does not, and lacks "
+        f"{lost} that it covers, of {found.items} (first {counted(found.k, 'passage')}, rated "
+        f"{found.threshold} or better)."
     )
     pair = found.pair
     exact = "all sign patterns" if pair.exact else "random sign patterns"
@@ -136,7 +170,7 @@ def _notes(found: Comparison) -> Iterator[str]:
     )
     uncounted = sum(query.difference is None for query in found.queries)
     if uncounted:
-        yield f"{uncounted} queries do not count for both systems and are left out."
+        yield f"Left out, as they do not count for both systems: {counted(uncounted, 'query')}."
     for what, reason in (
         ("The difference", pair.difference.reason),
         ("The interval of the difference", pair.difference.no_interval),

@@ -21,13 +21,20 @@ from exampp.analyze.correlation_interval import (
 from exampp.analyze.estimate import Estimate, undefined
 from exampp.analyze.rank_correlation import one_row, settle_ties
 from exampp.analyze.rank_statistics import DEFAULT_STATISTICS, RankStatistic, rank_statistic
-from exampp.analyze.resampling import LEVEL, SAMPLES, draw_queries, resampled_means
+from exampp.analyze.resampling import (
+    FEWEST_SAMPLES,
+    LEVEL,
+    SAMPLES,
+    draw_queries,
+    resampled_means,
+)
 from exampp.errors import InputError
 from exampp.meta.methods import Method, Scoring
 
 Floats = NDArray[np.float64]
 Ranks = Mapping[str, float]
 
+NOT_ASKED = "none was asked for"
 ONLY_TOTALS = "only the totals of its systems are known"
 
 
@@ -77,8 +84,13 @@ def compare_methods(
     have (see `analyze.correlation_interval`); with 0 samples there are none.
 
     Raises:
-        InputError: There is no such statistic, two methods have one name, or nothing to compare.
+        InputError: There is no such statistic, two methods have one name, too few samples for
+            intervals, or nothing to compare.
     """
+    if samples and samples < FEWEST_SAMPLES:
+        raise InputError(
+            f"samples must be {FEWEST_SAMPLES} or more, not {samples}", mend="0 makes no intervals"
+        )
     asked = tuple(dict.fromkeys(statistics))
     wanted = tuple(rank_statistic(one) for one in asked)
     names = [method.name for method in methods]
@@ -138,6 +150,8 @@ class _Bootstrap:
             return undefined(_why(value.reason, scores, better))
         if isinstance(drawn, str):
             return Estimate(value.value, no_interval=drawn)
+        if statistic.no_interval:
+            return Estimate(value.value, no_interval=statistic.no_interval)
         bounds = interval(statistic.rows(drawn, better), self.level)
         if bounds is None:
             return Estimate(value.value, no_interval="it is undefined in some resamples")
@@ -148,7 +162,7 @@ class _Bootstrap:
     ) -> Floats | str:
         """Draws of the expected scores, or why there are none."""
         if not self.samples:
-            return "none was asked for"
+            return NOT_ASKED
         if scoring.values is None:
             return ONLY_TOTALS
         queries = scoring.values.values.shape[1]

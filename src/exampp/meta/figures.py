@@ -13,6 +13,7 @@ from exampp.evaluate.leaderboard import Column, Leaderboard
 from exampp.evaluate.qrels import Labelling, graded_passages, label_passages
 from exampp.evaluate.tables import heading
 from exampp.formats.leaderboards import ranks_of
+from exampp.meta.phrases import percent
 from exampp.meta.significance import Significance
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.report.plots import curves, distributions, heatmap, methods, scatter
@@ -49,7 +50,7 @@ def leaderboard_figure(
     return dots.leaderboard(
         [Spread(row.system, row.mean.mean, row.low, row.high) for row in tested.systems],
         name_of(column),
-        spread=f"{1 - tested.settings.alpha:.0%} interval (bootstrap over queries)",
+        spread=f"{percent(1 - tested.settings.alpha)} interval (bootstrap over queries)",
         letters={row.system: row.letters for row in tested.systems if row.letters},
         draft=draft,
     )

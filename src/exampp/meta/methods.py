@@ -15,6 +15,7 @@ from exampp.errors import InputError
 from exampp.evaluate.leaderboard import Leaderboard, evaluate
 from exampp.evaluate.measure import Measure, as_measures
 from exampp.evaluate.values import Values
+from exampp.meta.phrases import counted
 from exampp.records import Judgment
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.grading import GraderIdentity
@@ -112,7 +113,7 @@ def qrels_method(
     )
     found = graded_method(judged, of_qrels, min_ratings)
     without = len(book.queries) - len(known)
-    note = f"{without} queries without judgments are left out"
+    note = f"without judgments, left out: {counted(without, 'query')}"
     return replace(found, notes=(note, *found.notes)) if without else found
 
 

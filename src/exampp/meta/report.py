@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from exampp.analyze.estimate import Estimate
 from exampp.evaluate.leaderboard import Column
-from exampp.evaluate.tables import heading, wide
+from exampp.evaluate.tables import wide
 from exampp.meta import agreement_tables, correlation_tables, figures, report_words
 from exampp.meta.cautions import Standing, cautions
 from exampp.meta.correlation import MethodComparison
 from exampp.meta.findings import LAYOUTS, Findings, Settings, Source, find
+from exampp.meta.phrases import counted, percent, with_interval
 from exampp.meta.significance_tables import leaderboard_table
 from exampp.meta.significance_tables import notes as significance_notes
 from exampp.records.gradebook import MISSING, Gradebook
@@ -42,8 +42,8 @@ def report(book: Gradebook, settings: Settings, source: Source) -> Document:
     )
     return Document(
         title=f"{draft}{source.title or source.name}",
-        subtitle=f"{len(book.systems)} systems on {len(book.queries)} queries, graded by "
-        f"{book.grader.name}",
+        subtitle=f"{counted(len(book.systems), 'system')} on "
+        f"{counted(len(book.queries), 'query')}, graded by {book.grader.name}",
         sections=tuple(section for section in sections if section.blocks),
         colophon=source.made,
     )
@@ -93,7 +93,7 @@ def _headline(found: Findings) -> str:
     )
     said = f"{who} {found.name}, {best.mean.mean:.3f}"
     if best.low is not None and best.high is not None:
-        level = f"{1 - found.settings.testing.alpha:.0%}"
+        level = percent(1 - found.settings.testing.alpha)
         said += f" ({level} interval {best.low:.3f} to {best.high:.3f})"
     letters = groups(best.letters or "")
     tied = [row for row in rest if letters & groups(row.letters or "")]
@@ -244,7 +244,7 @@ def _official(found: Findings) -> Section:
         if number == 0:
             said = _correlated(exact, name, found.main)
             blocks.append(figures.scatter_figure(found.board, found.main, ranks, subtitle=said))
-        blocks.append(_intervals(exact, name))
+        blocks.append(correlation_tables.intervals(exact, name))
         blocks.append(correlation_tables.wide(everywhere, name))
         if number == 0:
             compared = figures.methods_figure(found.board, _methods(found), ranks)
@@ -252,44 +252,10 @@ def _official(found: Findings) -> Section:
     return Section.of("official", title, blocks)
 
 
-def _intervals(exact: MethodComparison, official: str) -> Table:
-    """A row a measure at the report's threshold, with intervals."""
-    of_it = [one for one in exact.found if one.official == official]
-    rows: list[list[Value]] = []
-    for key in dict.fromkeys((one.measure, one.min_rating) for one in of_it):
-        same = [one for one in of_it if (one.measure, one.min_rating) == key]
-        rows.append([heading(*key), *(_with_interval(one.estimate) for one in same)])
-    reasons = dict.fromkeys(
-        f"{one.statistic} of {heading(one.measure, one.min_rating)}: "
-        f"{'undefined' if one.estimate.value is None else 'no interval'}, "
-        f"{one.estimate.reason or one.estimate.no_interval}."
-        for one in of_it
-        if one.estimate.low is None
-    )
-    names = [statistic.meaning for statistic in exact.statistics]
-    systems = max((one.systems for one in of_it), default=0)
-    return Table.of(
-        ["measure", *names],
-        rows,
-        f"Rank correlation with {official} over {systems} systems",
-        [
-            f"[low, high]: {exact.level:.0%} interval over queries, {exact.samples:,} resamples, "
-            "of the correlation that the expected scores have.",
-            *reasons,
-        ],
-    )
-
-
-def _with_interval(one: Estimate) -> str | None:
-    if one.value is None or one.low is None or one.high is None:
-        return None if one.value is None else f"{one.value:.2f}"
-    return f"{one.value:.2f} [{one.low:.2f}, {one.high:.2f}]"
-
-
 def _correlated(exact: MethodComparison, official: str, main: Column) -> str:
     """The correlations of the column of the figures, in words."""
     parts = [
-        f"{statistic.meaning} {_with_interval(one.estimate)}"
+        f"{statistic.meaning} {with_interval(one.estimate)}"
         for statistic in exact.statistics
         for one in exact.found
         if one.statistic == statistic.name

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from exampp.evaluate.qrels import Labelling
+from exampp.meta.agreement_tables import label_name
 from exampp.meta.findings import Findings
+from exampp.meta.phrases import counted, percent
 from exampp.meta.references import bibtex
 from exampp.records.gradebook import MISSING
 from exampp.report.table import latex_escape
@@ -23,12 +25,10 @@ _CORRECTIONS = {
 
 def label_words(labelling: Labelling) -> str:
     """How ratings become the label of a passage, in words."""
-    ordinals = {1: "best", 2: "second-best", 3: "third-best"}
     if labelling.kind == "count":
         said = "the number of items rated at the threshold or above"
     else:
-        rank = ordinals.get(labelling.at_least, f"{labelling.at_least}th-best")
-        said = f"the {rank} rating over the items of the bank"
+        said = f"the {label_name(labelling.at_least)} over the items of the bank"
     gains = {"above": ", 0 below the threshold", "binary": ", 1 from the threshold on, else 0"}
     return said + gains.get(labelling.gains, "")
 
@@ -90,7 +90,8 @@ def _data(found: Findings) -> Iterator[str]:
     share = f"{graded / cells:.1%}" if cells else "none"
     draft = " (draft grades, made without a language model)" if grader.is_draft else ""
     yield (
-        f"We evaluated {len(book.systems)} systems on {len(book.queries)} queries with EXAM++ "
+        f"We evaluated {counted(len(book.systems), 'system')} on "
+        f"{counted(len(book.queries), 'query')} with EXAM++ "
         f"[@farzi2024exampp; @dietz2024workbench]."
     )
     yield (
@@ -123,7 +124,7 @@ def _cover(found: Findings) -> Iterator[str]:
         )
     if names:
         yield (
-            f"Means go over all {len(found.main.query_ids)} queries that count, a query that a "
+            f"Means are over {counted(len(found.main.query_ids), 'query')}, a query that a "
             "system does not answer counting 0; cells without a grade count as not covered."
         )
 
@@ -152,8 +153,8 @@ def _tests(found: Findings) -> Iterator[str]:
         f"({apart / len(pairs):.1%}) differ at {settings.alpha:g}."
     )
     yield (
-        f"Intervals ({1 - settings.alpha:.0%}) are from a studentised bootstrap over queries with "
-        f"{settings.samples:,} samples."
+        f"Intervals ({percent(1 - settings.alpha)}) are from a studentised bootstrap over "
+        f"queries with {settings.samples:,} samples."
     )
 
 

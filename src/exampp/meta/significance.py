@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.analyze.letters import letter_display
-from exampp.analyze.resampling import SAMPLES, bootstrap_means, draw_queries
+from exampp.analyze.resampling import FEWEST_SAMPLES, SAMPLES, bootstrap_means, draw_queries
 from exampp.analyze.significance import Pair, compare_pairs, enough_permutations
 from exampp.errors import InputError
 from exampp.evaluate.leaderboard import Column
@@ -41,9 +41,10 @@ class Settings:
                 f"there is no correction {self.correction!r}",
                 mend=f"Choose from {', '.join(get_args(Correction))}",
             )
-        for what, number in (("permutations", self.permutations), ("samples", self.samples)):
-            if number is not None and number < 1:
-                raise InputError(f"{what} must be 1 or more, not {number}")
+        if self.permutations is not None and self.permutations < 1:
+            raise InputError(f"permutations must be 1 or more, not {self.permutations}")
+        if self.samples < FEWEST_SAMPLES:
+            raise InputError(f"samples must be {FEWEST_SAMPLES} or more, not {self.samples}")
         if self.seed < 0:
             raise InputError(f"the seed must be 0 or more, not {self.seed}")
 
@@ -57,7 +58,8 @@ class Settings:
 class SystemRow:
     """A system of the leaderboard; `low`, `high` bound its mean, `letters` its group.
 
-    Two systems share a letter exactly if they do not differ significantly. None: undefined.
+    Two systems share a letter exactly if they do not differ significantly. None: undefined, for an
+    interval of a mean because of `no_interval`.
     """
 
     system: str
@@ -65,6 +67,7 @@ class SystemRow:
     low: float | None
     high: float | None
     letters: str | None
+    no_interval: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,10 @@ def significance(column: Column, systems: Sequence[str], settings: Settings) -> 
     return Significance(
         measure=str(column.measure),
         min_rating=column.min_rating,
-        systems=tuple(SystemRow(systems[i], means[i], *bound, said) for i, bound, said in rows),
+        systems=tuple(
+            SystemRow(systems[i], means[i], low, high, said, reason)
+            for i, (low, high, reason), said in rows
+        ),
         pairs=pairs,
         overlap=tuple(bars_overlap(ordered[pair.first], ordered[pair.second]) for pair in pairs),
         permutations=permutations,
@@ -151,13 +157,17 @@ def _letters(pairs: Sequence[Pair], systems: int, settings: Settings) -> tuple[s
 
 def _bounds(
     values: NDArray[np.float64], counts: NDArray[np.bool_], settings: Settings
-) -> list[tuple[float | None, float | None]]:
+) -> Iterator[tuple[float | None, float | None, str]]:
+    """Low and high of every mean, or why there are none."""
     draws = draw_queries(values.shape[1], settings.samples, settings.seed)
     found = bootstrap_means(values, counts, draws, 1 - settings.alpha)
-    use = found.defined & np.isfinite(found.half)
-    return [
-        (mean - half, mean + half) if usable else (None, None)
-        for mean, half, usable in zip(
-            found.mean.tolist(), found.half.tolist(), use.tolist(), strict=True
-        )
-    ]
+    queries = counts.sum(axis=1).tolist()
+    for row, (mean, half) in enumerate(zip(found.mean.tolist(), found.half.tolist(), strict=True)):
+        if queries[row] < 2:
+            yield None, None, "fewer than 2 queries count"
+        elif not found.defined[row]:
+            yield None, None, "its values are the same on every query"
+        elif not np.isfinite(half):
+            yield None, None, "its values differ on too few queries"
+        else:
+            yield mean - half, mean + half, ""

@@ -9,6 +9,7 @@ from exampp.analyze.letters import MOST_GROUPS
 from exampp.analyze.significance import FEW_QUERIES
 from exampp.evaluate.leaderboard import Leaderboard
 from exampp.evaluate.tables import PROVENANCE, caption, heading
+from exampp.meta.phrases import counted, percent
 from exampp.meta.significance import Correction, Significance
 from exampp.report.table import Column, Table, Value
 
@@ -21,7 +22,7 @@ NAMES: Mapping[Correction, str] = {
 
 def leaderboard_table(found: Significance, board: Leaderboard) -> Table:
     """A row a system, best first: mean, standard error, interval, and letters."""
-    level = f"{1 - found.settings.alpha:.0%}"
+    level = percent(1 - found.settings.alpha)
     name = heading(found.measure, found.min_rating)
     rows = [
         [row.system, row.mean.mean, row.mean.stderr, row.low, row.high, row.letters]
@@ -115,11 +116,11 @@ def _distinguishable(found: Significance, name: str) -> Iterator[str]:
         (NAMES["bh"], sum(_at_most(pair.bh, alpha) for pair in tested)),
         (NAMES["none"], sum(_at_most(pair.p, alpha) for pair in tested)),
     ]
-    counted = ", ".join(f"{n} ({n / len(tested):.1%}) with {how}" for how, n in shares)
+    shown = ", ".join(f"{n} ({n / len(tested):.1%}) with {how}" for how, n in shares)
     known = [overlap for overlap in found.overlap if overlap is not None]
     apart = sum(not overlap for overlap in known)
     bars = f"; standard-error bars are apart in {apart} of {len(known)}" if known else ""
-    yield f"{name}: of {len(tested)} pairs differ at {alpha:g}: {counted}{bars}."
+    yield f"{name}: of {counted(len(tested), 'pair')} differ at {alpha:g}: {shown}{bars}."
 
 
 def _at_most(p: float | None, alpha: float) -> bool:
@@ -130,35 +131,41 @@ def _method(found: Significance) -> str:
     settings = found.settings
     exact = sum(pair.exact for pair in found.pairs if pair.p is not None)
     tested = sum(pair.p is not None for pair in found.pairs)
-    how = f"{found.permutations} random sign patterns, seed {settings.seed}"
+    how = f"{found.permutations:,} random sign patterns, seed {settings.seed}"
     if exact:
-        how = "all sign patterns" if exact == tested else f"{how}; all of them in {exact} pairs"
+        some = f"{how}; all of them in {counted(exact, 'pair')}"
+        how = "all sign patterns" if exact == tested else some
     return (
         f"Systems that share a letter do not differ at {settings.alpha:g}: two-sided paired "
         f"randomisation test ({how}) with {NAMES[settings.correction]}. Intervals "
-        f"({1 - settings.alpha:.0%}) and p_bootstrap: studentised bootstrap over queries, "
-        f"{settings.samples} samples, not corrected."
+        f"({percent(1 - settings.alpha)}) and p_bootstrap: studentised bootstrap over queries, "
+        f"{settings.samples:,} samples, not corrected."
     )
 
 
 def _queries(found: Significance, name: str) -> Iterator[str]:
-    counted = {pair.queries for pair in found.pairs}
-    if len(counted) > 1:
+    numbers = {pair.queries for pair in found.pairs}
+    if len(numbers) > 1:
         yield (
             f"{name}: not every query counts for every system. A pair is compared on the queries "
-            f"that count for both: {min(counted)} to {max(counted)} of them."
+            f"that count for both: {min(numbers)} to {max(numbers)} of them."
         )
     least = 1 / (found.permutations + 1) * len(found.pairs)
     sampled = any(pair.p is not None and not pair.exact for pair in found.pairs)
     if sampled and found.settings.correction == "holm" and least > found.settings.alpha:
         yield (
-            f"{name}: {found.permutations} sign patterns are too few for {len(found.pairs)} pairs: "
-            f"the smallest p-value there can be is {least:.2g} after Holm's correction."
+            f"{name}: {found.permutations:,} sign patterns are too few for "
+            f"{counted(len(found.pairs), 'pair')}: the smallest p-value there can be is "
+            f"{least:.2g} after Holm's correction."
         )
 
 
 def _undefined(found: Significance, name: str) -> Iterator[str]:
-    """One sentence a reason, however many pairs it concerns."""
+    """One sentence a reason, however many pairs or systems it concerns."""
+    alone = Counter(row.no_interval for row in found.systems if row.no_interval)
+    systems = counted(len(found.systems), "system")
+    for reason, number in alone.items():
+        yield f"{name}: no interval of the mean for {number} of {systems}: because {reason}."
     reasons: dict[str, Counter[str]] = {}
     for pair in found.pairs:
         for what, reason in (
@@ -170,10 +177,7 @@ def _undefined(found: Significance, name: str) -> Iterator[str]:
         ):
             if reason:
                 reasons.setdefault(reason, Counter())[what] += 1
+    pairs = counted(len(found.pairs), "pair")
     for reason, counts in reasons.items():
-        pairs = max(counts.values())
         whats = ", ".join(counts)
-        yield (
-            f"{name}: undefined for {pairs} of {len(found.pairs)} pairs are {whats}: "
-            f"because {reason}."
-        )
+        yield f"{name}: undefined for {max(counts.values())} of {pairs}: {whats}: because {reason}."

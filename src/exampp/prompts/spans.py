@@ -10,10 +10,14 @@ from exampp.prompts.words import drop_punctuation, stem, stopwords
 
 _WORD = re.compile(r"\w+(?:['\N{RIGHT SINGLE QUOTATION MARK}]\w+)*")
 _END = re.compile(
-    r"[.!?]+[\"')\]\N{RIGHT DOUBLE QUOTATION MARK}]*\s+(?![a-z])"  # as in English
-    r"|[\u3002\uff01\uff1f]+"  # the same marks, full width
-    r"|\s*\n\s*"
+    # each run is taken whole and once: a passage may hold a million dots or spaces
+    r"(?<![.!?])[.!?]++[\"')\]\N{RIGHT DOUBLE QUOTATION MARK}]*+\s++(?![a-z])"  # as in English
+    r"|[\u3002\uff01\uff1f]++"  # the same marks, full width
+    r"|(?<!\s)[^\S\n]*+\n\s*+"  # white space with a line break in it
 )
+
+_SENTENCE = 500
+"""Characters of a text whose stems are kept in mind: longer ones are whole passages."""
 
 
 def best_span(passage: str, wanted: str) -> tuple[int, int]:
@@ -49,9 +53,17 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
         start = end
 
 
-@lru_cache(maxsize=8192)
 def content_stems(text: str) -> frozenset[str]:
     """The stems of the words of a text that are no stopwords."""
+    return _kept_stems(text) if len(text) <= _SENTENCE else _stems(text)
+
+
+@lru_cache(maxsize=8192)
+def _kept_stems(text: str) -> frozenset[str]:
+    return _stems(text)
+
+
+def _stems(text: str) -> frozenset[str]:
     words = (drop_punctuation(word) for word in _WORD.findall(text.lower()))
     return frozenset(stem(word) for word in words if word and word not in stopwords())
 

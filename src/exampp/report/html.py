@@ -51,7 +51,7 @@ def _head(table: Table) -> list[str]:
         )
         lines.append(f"<tr>{''.join(heads)}</tr>")
     cells = zip(table.columns, is_numeric(table), strict=True)
-    names = (f'<th scope="col"{_class(right, None)}>{escape(c.name)}</th>' for c, right in cells)
+    names = (f'<th scope="col"{_class(right, None)}>{escape(c.head)}</th>' for c, right in cells)
     return [*lines, f"<tr>{''.join(names)}</tr>", "</thead>"]
 
 

@@ -10,13 +10,19 @@ import csv
 import io
 import json
 import math
+import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, count, groupby
 
 Value = str | int | float | None
 UNDEFINED = "-"
+
+_LONG = 24
+"""A longer name of a group of rows stands on a line of its own, and takes no room beside them."""
+_NUMBER = re.compile(r"(-?[\d,]+(\.\d+)?(\.\.-?\d+(\.\d+)?)?%?( ?\[.*\])?)?")
+"""What people read as a number: 0.25, 1,204, 12%, 0.1..0.2, -0.25 [-0.31, -0.19], or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,11 @@ class Column:
     def heading(self) -> str:
         """The name where there is only one line for it."""
         return f"{self.group} {self.name}".strip()
+
+    @property
+    def head(self) -> str:
+        """The name as people see it, below the group's."""
+        return readable(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +144,7 @@ def is_numeric(table: Table) -> list[bool]:
     """Per column, whether it holds numbers (to be aligned right)."""
     return [
         any(isinstance(row[i], int | float) for row in table.rows)
-        or all(row[i] is None or _leads_number(row[i]) for row in table.rows)
+        or all(_reads_as_number(row[i]) for row in table.rows)
         for i in range(len(table.columns))
     ]
 
@@ -142,7 +153,8 @@ def column_groups(table: Table) -> list[tuple[str, int]]:
     """(heading, number of columns) of neighbours that share one; empty if none has one."""
     if not any(column.group for column in table.columns):
         return []
-    return [(name, len(list(of))) for name, of in groupby(c.group for c in table.columns)]
+    groups = groupby(readable(column.group) for column in table.columns)
+    return [(name, len(list(of))) for name, of in groups]
 
 
 def row_groups(table: Table) -> Iterator[range]:
@@ -159,7 +171,7 @@ def _shown(value: Value, decimals: int) -> str:
     if value is None:
         return UNDEFINED
     if isinstance(value, float):
-        return f"{value:.{decimals}f}"
+        return f"{value:z.{decimals}f}"
     return readable(str(value))
 
 
@@ -168,9 +180,8 @@ def readable(text: str) -> str:
     return "".join(c if unicodedata.category(c)[0] != "C" else "\ufffd" for c in text)
 
 
-def _leads_number(value: Value) -> bool:
-    head = str(value).partition(" ")[0].removeprefix("-")
-    return head == "" or head.replace(".", "", 1).isdigit()
+def _reads_as_number(value: Value) -> bool:
+    return not isinstance(value, str) or _NUMBER.fullmatch(value) is not None
 
 
 def _around(table: Table, place: tuple[int, int], style: str) -> tuple[str, str]:
@@ -205,9 +216,10 @@ def _width(text: str) -> int:
 
 
 def _text(table: Table) -> str:
-    right = is_numeric(table)
-    columns = [_text_column(table, index) for index in range(len(table.columns))]
-    groups = column_groups(table)
+    shown, titles = _titled(table)
+    right = is_numeric(shown)
+    columns = [_text_column(shown, index) for index in range(len(shown.columns))]
+    groups = column_groups(shown)
     widths = [max(map(_width, cells)) for cells in columns]
     _widen(widths, groups)
 
@@ -222,9 +234,22 @@ def _text(table: Table) -> str:
     parts = [table.caption] if table.caption else []
     parts += [_group_line(widths, groups)] if groups else []
     parts += [aligned(lines[0]), "  ".join("-" * width for width in widths)]
-    parts += [aligned(line) for line in lines[1:]]
+    for row, line in enumerate(lines[1:]):
+        parts += [titles[row]] if row in titles else []
+        parts.append(aligned(line))
     parts += [f"* {note}" for note in _notes(table, "text")]
     return "\n".join(parts) + "\n"
+
+
+def _titled(table: Table) -> tuple[Table, dict[int, str]]:
+    """The table without long names of groups of rows, and these by their first row."""
+    starts = [group.start for group in row_groups(table)] if table.grouped and table.rows else []
+    titles = {row: readable(str(table.rows[row][0])) for row in starts}
+    if not any(_width(title) > _LONG for title in titles.values()):
+        return table, {}
+    marks = {(row, column - 1): mark for (row, column), mark in table.marks.items() if column}
+    rest = tuple(row[1:] for row in table.rows)
+    return replace(table, columns=table.columns[1:], rows=rest, marks=marks, grouped=False), titles
 
 
 def _text_column(table: Table, index: int) -> list[str]:
@@ -233,7 +258,7 @@ def _text_column(table: Table, index: int) -> list[str]:
     around = [_around(table, (row, index), "text") for row in range(len(cells))]
     left = max((len(before) for before, _ in around), default=0)
     right = max((len(after) for _, after in around), default=0)
-    head = table.columns[index].name + " " * right
+    head = table.columns[index].head + " " * right
     marked = zip(around, cells, strict=True)
     return [head, *(b.rjust(left) + cell + a.ljust(right) for (b, a), cell in marked)]
 
@@ -263,18 +288,24 @@ def _group_line(widths: list[int], groups: list[tuple[str, int]]) -> str:
 # ---- markdown and latex ------------------------------------------------------------------------
 
 
-def _markdown(table: Table) -> str:
-    def escape(text: str) -> str:
-        return text.replace("\\", "\\\\").replace("|", "\\|")
+_MARKUP = re.compile(r"[\\|*`<\[]|(?<!\w)_|_(?!\w)")
 
+
+def markdown_escape(text: str) -> str:
+    """The text with what markdown would read as markup escaped; `_` within a word is none."""
+    return _MARKUP.sub(r"\\\g<0>", text)
+
+
+def _markdown(table: Table) -> str:
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cells) + " |"
 
     rule = ["---:" if right else "---" for right in is_numeric(table)]
-    parts = [f"**{table.caption}**\n"] if table.caption else []
-    parts += [line([escape(c.heading) for c in table.columns]), "|" + "|".join(rule) + "|"]
-    parts += [line(cells) for cells in _dressed(table, "markdown", escape)]
-    if notes := _notes(table, "markdown"):
+    parts = [f"**{markdown_escape(table.caption)}**\n"] if table.caption else []
+    heads = [markdown_escape(readable(column.heading)) for column in table.columns]
+    parts += [line(heads), "|" + "|".join(rule) + "|"]
+    parts += [line(cells) for cells in _dressed(table, "markdown", markdown_escape)]
+    if notes := _notes(table, "markdown", markdown_escape):
         parts += ["", *(f"- {note}" for note in notes)]
     return "\n".join(parts) + "\n"
 
@@ -300,6 +331,8 @@ _LATEX = {
     "^": r"\textasciicircum{}",
     "\u00b1": r"$\pm$",
     "\u2265": r"$\geq$",
+    "\u2020": r"$^{\dagger}$",
+    "\ufffd": "?",
     "<": r"$<$",
     ">": r"$>$",
 }
@@ -328,7 +361,7 @@ def _latex(table: Table) -> str:
         rf"\begin{{tabular}}{{{layout}}}",
         r"\toprule",
         *_latex_groups(column_groups(table)),
-        line([latex_escape(column.name) for column in table.columns]),
+        line([latex_escape(column.head) for column in table.columns]),
         r"\midrule",
         *body,
         r"\bottomrule",
@@ -364,7 +397,7 @@ def _separated(table: Table, delimiter: str) -> str:
 
 
 def _json(table: Table) -> str:
-    names = [column.heading for column in table.columns]
+    names = _unique(column.heading for column in table.columns)
     value: dict[str, object] = {
         "caption": table.caption,
         "rows": [dict(zip(names, map(_finite, row), strict=True)) for row in table.rows],
@@ -377,6 +410,15 @@ def _json(table: Table) -> str:
         ]
         value["legend"] = table.meanings()
     return json.dumps(value, ensure_ascii=False, indent=1) + "\n"
+
+
+def _unique(names: Iterable[str]) -> list[str]:
+    """The names, a repeated one with its number: nothing is lost where names are keys."""
+    found: dict[str, None] = {}
+    for name in names:
+        again = (f"{name} {number}" for number in count(2))
+        found[next(one for one in chain([name], again) if one not in found)] = None
+    return list(found)
 
 
 def _finite(value: Value) -> Value:

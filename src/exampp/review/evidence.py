@@ -53,7 +53,7 @@ class Criteria:
     min_relevant: int = 1
     by: str = "auto"
     depth: int = DEPTH
-    others: Others = field(default=no_others)
+    others: Others = field(default=no_others, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.by not in ("auto", *BASES):

@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from exampp.analyze.agreement import (
     NOTHING_COMPARED,
+    STATISTICS,
     cohen_kappa,
     confusion,
     krippendorff_alpha,
     weighted_kappa,
 )
+from exampp.analyze.agreement_intervals import clustered
 from exampp.analyze.estimate import Estimate, undefined
 from exampp.records.decisions import Decision, standing
 from exampp.records.gradebook import MISSING
@@ -86,24 +88,34 @@ class Judging:
 
 
 class _Rated(NamedTuple):
+    query_id: str
     automatic: int | None
     said: Said
 
 
-def judging(cells: Sequence[JudgedCell], grader: GraderIdentity, min_rating: int) -> Judging:
+def judging(
+    cells: Sequence[JudgedCell],
+    grader: GraderIdentity,
+    min_rating: int,
+    *,
+    intervals: bool = False,
+) -> Judging:
     """Compare people with a grader and with each other.
 
     Each assessor's newest decision on a cell counts, unless it is withdrawn; for the blind ones
     the newest that was blind, even if the assessor decided otherwise after seeing the grade.
+    With `intervals` the `answer_kappa` of each comparison has its 95 % interval over queries, as in
+    `analyze.agreement_intervals`.
     """
     scale = tuple(range(grader.lowest, grader.highest + 1))
-    compare = _comparer(scale, min_rating)
+    compare = _comparer(scale, min_rating, intervals)
     rated = _rated(cells, lambda _: True)
     blind = _rated(cells, lambda one: one.blind or one.rating is None)
     assessors = sorted({author for one in rated for author in one.said})
     together = np.array(
         [[one.said.get(author, MISSING) for one in rated] for author in assessors], np.int64
     )
+    queries = np.array([one.query_id for one in rated], np.str_)
     return Judging(
         grader,
         min_rating,
@@ -111,7 +123,7 @@ def judging(cells: Sequence[JudgedCell], grader: GraderIdentity, min_rating: int
         tuple(_with_grader(rated, grader, compare)),
         tuple(_with_grader(blind, grader, compare)),
         tuple(
-            compare(first, second, *_both(together[a], together[b]))
+            compare(first, second, *_both(queries, together[a], together[b]))
             for (a, first), (b, second) in combinations(enumerate(assessors), 2)
         ),
         _alpha(together, scale, ordinal=False),
@@ -121,13 +133,24 @@ def judging(cells: Sequence[JudgedCell], grader: GraderIdentity, min_rating: int
     )
 
 
-Compare = Callable[[str, str, NDArray[np.int64], NDArray[np.int64]], Comparison]
+Ids = NDArray[np.str_]
+Ratings = NDArray[np.int64]
+Compare = Callable[[str, str, Ids, Ratings, Ratings], Comparison]
 
 
-def _comparer(scale: tuple[int, ...], min_rating: int) -> Compare:
-    def compare(person: str, other: str, a: NDArray[np.int64], b: NDArray[np.int64]) -> Comparison:
+def _comparer(scale: tuple[int, ...], min_rating: int, intervals: bool) -> Compare:
+    yes_no = (False, True)
+
+    def compare(person: str, other: str, queries: Ids, a: Ratings, b: Ratings) -> Comparison:
         counts = confusion(a, b, scale, scale)
-        answers = confusion(a >= min_rating, b >= min_rating, (False, True), (False, True))
+        answers = confusion(a >= min_rating, b >= min_rating, yes_no, yes_no)
+        answer_kappa = cohen_kappa(answers)
+        if intervals and len(queries):
+            places = [np.flatnonzero(queries == one) for one in np.unique(queries)]
+            tables = [
+                confusion(a[at] >= min_rating, b[at] >= min_rating, yes_no, yes_no) for at in places
+            ]
+            answer_kappa = clustered(tables, STATISTICS["kappa"])
         return Comparison(
             person,
             other,
@@ -135,7 +158,7 @@ def _comparer(scale: tuple[int, ...], min_rating: int) -> Compare:
             answers,
             cohen_kappa(counts),
             weighted_kappa(counts, "linear"),
-            cohen_kappa(answers),
+            answer_kappa,
         )
 
     return compare
@@ -148,29 +171,28 @@ def _rated(cells: Iterable[JudgedCell], counts: Callable[[Decision], bool]) -> l
         stand = standing([one for one in cell.decisions if counts(one)])
         said = {author: one.rating for author, one in stand.items() if one.rating is not None}
         if said:
-            found.append(_Rated(cell.automatic, said))
+            found.append(_Rated(cell.query_id, cell.automatic, said))
     return found
 
 
 def _with_grader(
     rated: Sequence[_Rated], grader: GraderIdentity, compare: Compare
 ) -> Iterable[Comparison]:
-    graded = [(one.automatic, one.said) for one in rated if one.automatic is not None]
-    pairs: dict[str, list[tuple[int, int]]] = {EVERYBODY: []}
-    for automatic, said in graded:
+    graded = [(one.query_id, one.automatic, one.said) for one in rated if one.automatic is not None]
+    pairs: dict[str, list[tuple[str, int, int]]] = {EVERYBODY: []}
+    for query_id, automatic, said in graded:
         for author, rating in said.items():
-            pairs.setdefault(author, []).append((rating, automatic))
-            pairs[EVERYBODY].append((rating, automatic))
+            pairs.setdefault(author, []).append((query_id, rating, automatic))
+            pairs[EVERYBODY].append((query_id, rating, automatic))
     for author in sorted(pairs, key=lambda name: (name == EVERYBODY, name)):
-        a, b = np.array(pairs[author], np.int64).reshape(-1, 2).T
-        yield compare(author, grader.name, a, b)
+        queries = np.array([query_id for query_id, _, _ in pairs[author]], np.str_)
+        a, b = np.array([pair for _, *pair in pairs[author]], np.int64).reshape(-1, 2).T
+        yield compare(author, grader.name, queries, a, b)
 
 
-def _both(
-    a: NDArray[np.int64], b: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _both(queries: Ids, a: Ratings, b: Ratings) -> tuple[Ids, Ratings, Ratings]:
     shared = (a != MISSING) & (b != MISSING)
-    return a[shared], b[shared]
+    return queries[shared], a[shared], b[shared]
 
 
 def _alpha(together: NDArray[np.int64], scale: tuple[int, ...], *, ordinal: bool) -> Estimate:

@@ -69,6 +69,11 @@ class Candidate:
     chance: float
 
     @property
+    def cell(self) -> CellName:
+        """Which cell it is."""
+        return self.query_id, self.item_id, self.passage_id
+
+    @property
     def priority(self) -> tuple[float, float]:
         """What the queue is ordered by: expected swaps, expected change of the differences."""
         return self.chance * self.swaps, self.chance * self.gaps

@@ -8,17 +8,18 @@ that changes anything must come from one of its own pages.
 from __future__ import annotations
 
 import ipaddress
+import re
 import secrets
 import socket
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from exampp.errors import InputError
 
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 """Methods that change nothing."""
 _BYTES = 24
+_HOST = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<name>[^\s:@/\[\]]+))(?::[0-9]{0,5})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +63,10 @@ class Access:
 
     def answers_to(self, host: str) -> bool:
         """Whether a Host header names this server: a literal address, or one of its names."""
-        try:
-            name = urlsplit(f"//{host}").hostname or ""
-        except ValueError:
+        found = _HOST.fullmatch(host)
+        if found is None:
             return False
+        name = (found["six"] or found["name"]).lower()
         return is_address(name) or name in self.names
 
 
@@ -111,5 +112,6 @@ def is_own_request(method: str, host: str, headers: Mapping[str, str]) -> bool:
         return site != "cross-site" or headers.get("sec-fetch-mode") == "navigate"
     origin = headers.get("origin", "")
     if origin and origin != "null":
-        return urlsplit(origin).netloc.lower() == host.lower()
+        # https where a server with TLS stands in front
+        return origin.lower() in {f"{scheme}://{host.lower()}" for scheme in ("http", "https")}
     return site == "same-origin"

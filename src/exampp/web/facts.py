@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from exampp.collection import Collection
 from exampp.report.table import Table
-from exampp.review.evidence import Criteria
 from exampp.web.oversight import Oversight
 
 if TYPE_CHECKING:
@@ -35,11 +34,12 @@ class Facts:
     def of(cls, collection: Collection, choice: Choice, min_rating: int) -> Facts:
         """Count."""
         selection = choice.selection
+        criteria = collection.criteria(choice.grader, choice.bank, min_rating=min_rating)
         lint = collection.bank_lint(bank=choice.bank).rows if choice.grades_items else ()
         return cls(
             collection.status(),
             Counter(str(row[1]) for row in lint),
             len(collection.disputes(grader=selection["grader"], bank=selection["bank"])),
-            Oversight.of(collection, selection, Criteria(min_rating)),
+            Oversight.of(collection, selection, criteria),
             time.time(),
         )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs, quote
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -36,7 +36,8 @@ OPEN = "/static/"
 class Gate:
     """An ASGI application that lets only requests of assessors through to another.
 
-    Whoever comes in stands in the scope as `assessor`.
+    Whoever comes in stands in the scope as `assessor`, and the name of the session cookie as
+    `cookie`.
     """
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
@@ -83,7 +84,10 @@ class Gate:
         token = parse_qs(query).get("token") if scope["path"] == "/" else None
         if token:
             return self._exchange(token[0], headers)
-        scope["assessor"] = self.access.assessor(_cookie(headers, self.access.cookie))
+        # other servers on this machine may have set any cookies: one that is odd spoils no other
+        session = cookie_parser(headers.get("cookie", "")).get(self.access.cookie, "")
+        scope["assessor"] = self.access.assessor(session)
+        scope["cookie"] = self.access.cookie
         if scope["assessor"] is not None:
             return None
         if headers.get("sec-fetch-site") == "cross-site":
@@ -117,14 +121,6 @@ def _address(path: str, query: str) -> str:
     if path.startswith("//"):
         return "/"
     return quote(path) + (f"?{query}" if query else "")
-
-
-def _cookie(headers: Headers, name: str) -> str:
-    try:
-        found = SimpleCookie(headers.get("cookie", "")).get(name)
-    except CookieError:
-        return ""
-    return found.value if found else ""
 
 
 def _refused(status: HTTPStatus, text: str) -> Response:

@@ -16,13 +16,13 @@ from exampp.store.grades import graders
 from exampp.web.pages.cells import has_decided
 from exampp.web.visit import Visit
 
-BLIND_COOKIE = "exampp-blind"
-"""Keeps whether a person decides blind, where they have said so."""
+BLIND = "blind"
+"""What a browser keeps: whether a person decides blind, where they have said so."""
 
 
 def is_blind(visit: Visit) -> bool:
     """Whether grades are hidden from this person until they have decided."""
-    said = visit.request.cookies.get(BLIND_COOKIE, "")
+    said = visit.kept(BLIND)
     return visit.room.blind if said not in ("0", "1") else said == "1"
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from exampp.collection import Collection
-from exampp.review.evidence import Criteria
+from exampp.review.evidence import Criteria, no_others
 from exampp.review.lists import (
     MissingEntry,
     Sight,
@@ -54,4 +54,6 @@ class Oversight:
             bases[sight.evidence.by] += 1
             ungraded += ungraded_relevant(sight)
         vain.sort(key=lambda entry: (-entry.count, -entry.overturned))
+        # what other exams say has been asked, and need not be kept in memory
+        criteria = replace(criteria, others=no_others)
         return cls(criteria, tuple(lacking), tuple(vain), bases, ungraded)

@@ -21,14 +21,21 @@ from markupsafe import Markup
 from exampp.report.table import UNDEFINED
 
 HERE = Path(__file__).parent
+SHADES = 6
+"""Colours of ratings, `r0` to `r5` in the style."""
 _TYPES = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
 }
-_DIRECTIONS = {
+_NAMES = {
+    "\u00ad": "SHY",
     "\u061c": "ALM",
+    "\u180e": "MVS",
+    "\u200b": "ZWSP",
+    "\u200c": "ZWNJ",
+    "\u200d": "ZWJ",
     "\u200e": "LRM",
     "\u200f": "RLM",
     "\u202a": "LRE",
@@ -36,30 +43,56 @@ _DIRECTIONS = {
     "\u202c": "PDF",
     "\u202d": "LRO",
     "\u202e": "RLO",
+    "\u2060": "WJ",
     "\u2066": "LRI",
     "\u2067": "RLI",
     "\u2068": "FSI",
     "\u2069": "PDI",
+    "\u3164": "HF",
+    "\ufeff": "BOM",
+    "\uffa0": "HWHF",
 }
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff"
-    + "".join(_DIRECTIONS)
-    + "]"
+"""What cannot be seen, or turns the direction, by its short name (Unicode, chapter 23)."""
+_SCRIPTS = "\u0300-\u180d\u180f-\u1fff\u2100-\u3163\u3165-\ufefe\uff00-\uff9f\U00010000-\U000dffff"
+"""Signs after which joiners have a meaning: those of most scripts, emoji; not Latin letters."""
+_SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+"""Thai, Lao, Burmese, Khmer: a space of no width stands between words."""
+_SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
+_ALWAYS = "".join(_NAMES.keys() - {"\u200b", "\u200c", "\u200d"})
+_HIDDEN = re.compile(
+    # the flags of England, Scotland and Wales, whose letters are tags
+    "\U0001f3f4\U000e0067\U000e0062[\U000e0061-\U000e007a]{3}\U000e007f"
+    "|(?P<tags>[\U000e0000-\U000e007f]+)"
+    "|(?P<control>[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufff9-\ufffb\ufffe\uffff"
+    "\u2061-\u2065\u206a-\u206f])"
+    f"|(?P<selectors>(?<=[{_SELECTORS}])[{_SELECTORS}]+)"
+    f"|(?P<named>(?<![{_SPACELESS}])\u200b|(?<![{_SCRIPTS}])[\u200c\u200d]"
+    f"|[{_ALWAYS}])"
 )
 
 
 def visible(text: str) -> str:
-    """The text with control characters and marks of direction written out."""
-    return _INVISIBLE.sub(_name, text)
+    """The text with what cannot be seen, and what turns the direction of writing, written out.
+
+    Joiners stay where scripts need them, and so do the flags that are made of tags.
+    """
+    return text if text.isascii() and text.isprintable() else _HIDDEN.sub(_name, text)
 
 
 def _name(found: re.Match[str]) -> str:
-    character = found[0]
-    if character in _DIRECTIONS:
-        return f"\u27e8{_DIRECTIONS[character]}\u27e9"
-    if character < "\x20":
-        return chr(0x2400 + ord(character))
-    return "\u2421" if character == "\x7f" else "\ufffd"
+    hidden = found[0]
+    if found.lastgroup == "named":
+        return f"\u27e8{_NAMES[hidden]}\u27e9"
+    if found.lastgroup == "tags":
+        said = "".join(chr(ord(tag) - 0xE0000) for tag in hidden)
+        return f"\u27e8TAGS {''.join(c if c.isprintable() else '?' for c in said)}\u27e9"
+    if found.lastgroup == "selectors":
+        return f"\u27e8{len(hidden)} SELECTORS\u27e9"
+    if found.lastgroup is None:
+        return hidden
+    if hidden < "\x20":
+        return chr(0x2400 + ord(hidden))
+    return "\u2421" if hidden == "\x7f" else "\ufffd"
 
 
 def _finalize(value: Any) -> Any:
@@ -102,6 +135,12 @@ def plural(number: int, one: str, several: str = "") -> str:
     return f"{count(number)} {one if number == 1 else several or one + 's'}"
 
 
+def shade(rating: int, lowest: int, highest: int) -> int:
+    """The shade of a rating: 0 for the lowest of the scale to 5 for the highest."""
+    span = max(1, highest - lowest)
+    return min(SHADES - 1, max(0, round((SHADES - 1) * (rating - lowest) / span)))
+
+
 class StaticFile:
     """One file that pages load: its bytes, its type, and a digest that names its content."""
 
@@ -135,7 +174,7 @@ def templates() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.globals.update(link=link, static=static, plural=plural)
+    environment.globals.update(link=link, static=static, plural=plural, shade=shade)
     environment.filters.update(fixed=fixed, count=count, percent=percent, visible=visible)
     return environment
 

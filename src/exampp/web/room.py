@@ -22,6 +22,7 @@ from exampp.evaluate.leaderboard import Leaderboard
 from exampp.graded import DEFAULT_MEASURES, DEFAULT_MIN_RATING, evaluate_gradebook
 from exampp.records import GraderIdentity
 from exampp.records.choosing import choose_grader, label
+from exampp.records.decisions import effective
 from exampp.records.gradebook import Gradebook
 from exampp.store.bank import bank_names
 from exampp.store.bank_history import known_queries
@@ -81,10 +82,10 @@ class Snapshot:
     """What one choice comes to, over all queries, at one time.
 
     `min_rating` is the lowest rating that counts as an answer; `texts` are those of the queries, by
-    id. `decided` are the cells, as
-    (query_id, item_id, passage_id), on which people had decided.
+    id. `decided` are the cells, as (query_id, item_id, passage_id), on which a decision stood.
     """
 
+    path: Path
     choice: Choice
     min_rating: int
     gradebook: Gradebook
@@ -108,9 +109,10 @@ class Snapshot:
     @cached_property
     def queue(self) -> list[Candidate]:
         """The cells that are most worth a decision, best first."""
-        from exampp.review.queue import queue
-
-        return queue(self.gradebook, min_rating=self.min_rating, k=K, decided=self.decided)
+        with Collection(self.path) as collection:
+            return collection.queue(
+                self.gradebook, min_rating=self.min_rating, k=K, bank=self.choice.bank
+            )
 
     @property
     def is_warm(self) -> bool:
@@ -260,12 +262,12 @@ class Room:
     def _make(self, choice: Choice) -> Snapshot:
         with self.open() as collection:
             gradebook = collection.gradebook(**choice.selection)
-            decided = _decided(collection)
+            decided = decided_cells(collection, choice)
         with closing(connect(self.path)) as connection:
             texts = known_queries(connection)
         threshold = self.min_rating(choice)
         board = evaluate_gradebook(gradebook, DEFAULT_MEASURES, threshold)
-        return Snapshot(choice, threshold, gradebook, board, texts, decided, time.time())
+        return Snapshot(self.path, choice, threshold, gradebook, board, texts, decided, time.time())
 
     def _publish(self, made: Snapshot) -> Snapshot:
         self._snapshots[made.choice.code] = made
@@ -275,20 +277,17 @@ class Room:
         with closing(connect(self.path)) as connection:
             seen = None
             while not self._closed.is_set():
-                now = data_version(connection)
                 start = time.monotonic()
-                for task, is_due in (
-                    (self._refresh, now != seen or self._looked_at.keys() - self._facts.keys()),
-                    (self._recount, True),
-                ):
-                    try:
-                        if is_due:
-                            task()
-                    except ExamError:
-                        pass  # the pages say so, whoever opens one
-                    except Exception:
-                        _LOG.exception("what the pages show could not be computed anew")
-                seen = now
+                try:
+                    now = data_version(connection)
+                    if now != seen or set(self._looked_at) - set(self._facts):
+                        self._refresh()
+                    self._recount()
+                    seen = now
+                except ExamError:
+                    pass  # the pages say so, whoever opens one
+                except Exception:
+                    _LOG.exception("what the pages show could not be computed anew")
                 self._closed.wait(REST * (time.monotonic() - start))
                 self._poke.wait(POLL_SECONDS)
                 self._poke.clear()
@@ -320,5 +319,10 @@ class Room:
             self._recount_after = end + REST_OF_FACTS * (end - start)
 
 
-def _decided(collection: Collection) -> frozenset[tuple[str, str, str]]:
-    return frozenset((one.query_id, one.item_id, one.passage_id) for one in collection.decisions())
+def decided_cells(collection: Collection, choice: Choice) -> frozenset[tuple[str, str, str]]:
+    """The cells of a choice on which a decision stands, as (query_id, item_id, passage_id)."""
+    return frozenset(
+        (one.query_id, one.item_id, one.passage_id)
+        for one in collection.judged(**choice.selection)
+        if effective(one.decisions) is not None
+    )

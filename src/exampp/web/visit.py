@@ -6,18 +6,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated
 
-from fastapi import Depends, Request
+from fastapi import Depends, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from exampp.collection import Collection
+from exampp.records import ITEM_KINDS
+from exampp.store.bank import MAIN_BANK
 from exampp.web.rendering import link, render
 from exampp.web.room import Choice, Room, Snapshot
 
 if TYPE_CHECKING:
     from exampp.web.facts import Facts
 
-CHOICE_COOKIE = "exampp-choice"
-"""Keeps which grader's grades, on which bank, a person looks at."""
+LARGEST = (1 << 63) - 1
+"""The largest key of a store."""
+CHOICE = "choice"
+"""What a browser keeps: which grader's grades, on which bank, a person looks at."""
 
 PLACES = (
     ("o", "/", "Overview"),
@@ -52,7 +56,7 @@ class Visit:
 
         Raises InputError where nothing has been graded yet.
         """
-        return self.room.choice(self.request.cookies.get(CHOICE_COOKIE, ""))
+        return self.room.choice(self.kept(CHOICE))
 
     @cached_property
     def snapshot(self) -> Snapshot:
@@ -66,6 +70,15 @@ class Visit:
     def facts(self) -> Facts | None:
         """Counts over the collection; None until they have been made."""
         return self.room.facts(self.choice)
+
+    @cached_property
+    def bank(self) -> str:
+        """The bank that this person looks at; the first one where passages alone are graded."""
+        if self.choice.bank:
+            return self.choice.bank
+        with self.open() as collection:
+            known = [name for kind in ITEM_KINDS[:-1] for name in collection.banks(kind)]
+        return next(filter(None, known), MAIN_BANK)
 
     @property
     def min_rating(self) -> int:
@@ -86,6 +99,18 @@ class Visit:
         """Whether this page belongs to that place of the navigation."""
         here = self.request.url.path
         return path in (here, PLACE_OF.get(here)) or (path != "/" and here.startswith(f"{path}/"))
+
+    def kept(self, what: str) -> str:
+        """What this browser was told to keep; "" where it was not."""
+        return self.request.cookies.get(self._cookie(what), "")
+
+    def keep(self, answer: Response, what: str, value: str) -> None:
+        """Tell this browser to keep something, until it is closed."""
+        answer.set_cookie(self._cookie(what), value, path="/", httponly=True, samesite="strict")
+
+    def _cookie(self, what: str) -> str:
+        # named after the session's: browsers share cookies between the ports of a host
+        return f"{self.request.scope['cookie']}-{what}"
 
     @property
     def wants_part(self) -> bool:

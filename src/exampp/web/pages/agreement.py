@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse
 
 from exampp.collection import Collection
 from exampp.review.judging import EVERYBODY, Comparison, Judging
-from exampp.web.pages.heat import LEVELS
+from exampp.web.rendering import SHADES
 from exampp.web.visit import Visit, Visiting
 
 router = APIRouter()
@@ -39,7 +39,7 @@ def compared(comparison: Comparison, scale: Sequence[int]) -> Compared:
     most = max(1, int(comparison.counts.max(initial=0)))
     rows = tuple(
         tuple(
-            Count(int(cells), -(-(LEVELS - 1) * int(cells) // most), row == column)
+            Count(int(cells), -(-(SHADES - 1) * int(cells) // most), row == column)
             for column, cells in enumerate(counts)
         )
         for row, counts in enumerate(comparison.counts)
@@ -63,7 +63,8 @@ class Live:
 
 def live(visit: Visit, collection: Collection) -> Live:
     """How far this person and the grader agree by now."""
-    judged = collection.judging(min_rating=visit.min_rating, **visit.choice.selection)
+    grader, bank = visit.choice
+    judged = collection.judging(min_rating=visit.min_rating, grader=grader.key, bank=bank)
     return Live(
         of_person(judged.with_grader, judged, visit.assessor),
         of_person(judged.blind, judged, visit.assessor),
@@ -74,7 +75,12 @@ def live(visit: Visit, collection: Collection) -> Live:
 def agreement(visit: Visiting) -> HTMLResponse:
     """All comparisons."""
     with visit.open() as collection:
-        judged = collection.judging(min_rating=visit.min_rating, **visit.choice.selection)
+        judged = collection.judging(
+            min_rating=visit.min_rating,
+            grader=visit.choice.grader.key,
+            bank=visit.choice.bank,
+            intervals=True,
+        )
     together = of_person(judged.with_grader, judged, EVERYBODY)
     return visit.page(
         "agreement.html",

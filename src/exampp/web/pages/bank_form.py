@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from exampp.bank.changes import Operation
 from exampp.store.bank_history import ItemState
+
+_NUMBER = re.compile("[0-9]{1,18}")
 
 Fields = Mapping[str, Sequence[str]]
 """A form as it arrives: all values of each field."""
@@ -71,7 +74,7 @@ def typed(states: Iterable[ItemState], fields: Fields, seen_as: Seen) -> list[Li
 def _typed(line: Line, fields: Fields, seen_as: Seen) -> Line:
     state, key = line.state, line.key
     said = _first(fields, f"seen-{key}", "")
-    if state is None or not said.isdecimal():
+    if state is None or not _NUMBER.fullmatch(said):
         return line
     seen = int(said)
     base = state if seen >= state.edit else seen_as(state, seen) or state

@@ -13,8 +13,8 @@ from exampp.records.decisions import Decision, disputed, effective, standing
 from exampp.records.dossier import Cell, Dossier
 from exampp.records.gradebook import MISSING
 from exampp.records.grading import Grade, GraderIdentity
-from exampp.web.pages.heat import level
 from exampp.web.passages import Shown, show
+from exampp.web.rendering import shade
 
 
 class Place(NamedTuple):
@@ -34,6 +34,7 @@ class Place(NamedTuple):
         """The cell that `packed` stands for; InputError where it is none."""
         try:
             ids = json.loads(text)
+            json.dumps(ids, ensure_ascii=False).encode()  # half a character is no text
         except (ValueError, RecursionError):
             ids = None
         if not (isinstance(ids, list) and len(ids) == 3 and all(isinstance(i, str) for i in ids)):
@@ -71,7 +72,7 @@ def marks(grader: GraderIdentity) -> tuple[Mark, ...]:
         Mark(
             rating,
             str(rating) if 0 <= rating <= 9 else "",
-            level(rating, grader.lowest, grader.highest),
+            shade(rating, grader.lowest, grader.highest),
             str(rating),
             meanings[rating] if meanings else "",
         )
@@ -164,7 +165,7 @@ def panel(
         ),
         hidden=hidden,
         grade=grade,
-        level=None if automatic is None else level(automatic, grader.lowest, grader.highest),
+        level=None if automatic is None else shade(automatic, grader.lowest, grader.highest),
         rating=rating,
         relevance=None if hidden or judged == MISSING else judged,
         returned=() if hidden else returned(dossier, passage),
@@ -200,7 +201,7 @@ def returned(dossier: Dossier, passage: int) -> tuple[Returned, ...]:
 
 def _opinions(decisions: Sequence[Decision], grader: GraderIdentity) -> tuple[Opinion, ...]:
     return tuple(
-        Opinion(one, level(one.rating, grader.lowest, grader.highest))
+        Opinion(one, shade(one.rating, grader.lowest, grader.highest))
         for one in standing(decisions).values()
         if one.rating is not None
     )

@@ -8,6 +8,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 from exampp.collection import Collection
+from exampp.web.looking import is_blind
 from exampp.web.pages.cells import Panel, panel
 from exampp.web.visit import Visit, Visiting
 
@@ -27,7 +28,13 @@ def disputes(visit: Visiting, query: str | None = None, page: int = 1) -> HTMLRe
         wanted = [(one.query_id, one.item_id, one.passage_id) for one in chosen]
         panels = list(_panels(visit, collection, wanted))
     return visit.page(
-        "disputes.html", panels=panels, total=len(found), page=page, pages=pages, query=query
+        "disputes.html",
+        panels=panels,
+        total=len(found),
+        page=page,
+        pages=pages,
+        query=query,
+        blind=is_blind(visit) and bool(panels),
     )
 
 

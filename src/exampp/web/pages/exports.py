@@ -34,14 +34,14 @@ class ExportFile(NamedTuple):
 def _kind(kind: str) -> Write:
     def write(visit: Visit, to: Path) -> None:
         with visit.open() as collection:
-            collection.export(to, kind, bank=visit.choice.bank or None)
+            collection.export(to, kind, bank=visit.bank)
 
     return write
 
 
 def _bank(visit: Visit, to: Path) -> None:
     with visit.open() as collection:
-        collection.bank_export(to, bank=visit.choice.bank)
+        collection.bank_export(to, bank=visit.bank)
 
 
 def _qrels(labelling: Labelling) -> Write:

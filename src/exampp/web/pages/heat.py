@@ -14,10 +14,9 @@ from exampp.records.dossier import Cell, Dossier
 from exampp.records.gradebook import MISSING, QueryGrades
 from exampp.records.grading import State
 from exampp.web.passages import brief
+from exampp.web.rendering import shade
 
 PER_PAGE = 100
-LEVELS = 6
-"""Shades of the heat map."""
 
 
 class Square(NamedTuple):
@@ -141,8 +140,8 @@ def heat_map(
 ) -> HeatMap:
     """One page of the heat map.
 
-    `seen` are the only cells whose grades may be seen, for an assessor who decides blind; None
-    shows all.
+    `seen` are the only cells whose grades may be seen, for an assessor who decides blind, and
+    judged relevance is not shown either; None shows all.
     """
     grades = dossier.grades
     order = order if order in ORDERS else "agreement"
@@ -158,7 +157,9 @@ def heat_map(
             start=_start(dossier, int(passage)),
             systems=int(standing.systems[passage]),
             best_rank=int(standing.best_rank[passage]) or None,
-            relevance=None if relevance[passage] == MISSING else int(relevance[passage]),
+            relevance=None
+            if seen is not None or relevance[passage] == MISSING
+            else int(relevance[passage]),
             covers=int((grades.ratings[passage] >= min_rating).sum()),
             squares=tuple(
                 square(dossier, (int(passage), item), seen) for item in range(len(grades.item_ids))
@@ -193,12 +194,6 @@ _MISSING_TEXT = {
 }
 
 
-def level(rating: int, lowest: int, highest: int) -> int:
-    """The shade of a rating: 0 for the lowest of the scale to 5 for the highest."""
-    span = max(1, highest - lowest)
-    return min(LEVELS - 1, max(0, round((LEVELS - 1) * (rating - lowest) / span)))
-
-
 def square(dossier: Dossier, cell: Cell, seen: frozenset[Cell] | None = None) -> Square:
     """One cell of the heat map; where `seen` is given and lacks the cell, its grade is hidden."""
     if seen is not None and cell not in seen:
@@ -215,7 +210,7 @@ def square(dossier: Dossier, cell: Cell, seen: frozenset[Cell] | None = None) ->
         text, why = _MISSING_TEXT.get(grade.state, ("\N{MIDDLE DOT}", "not graded"))
         return Square(text, None, mark, said or why)
     grader = dossier.grader
-    return Square(str(rating), level(rating, grader.lowest, grader.highest), mark, said)
+    return Square(str(rating), shade(rating, grader.lowest, grader.highest), mark, said)
 
 
 def _people(decisions: Sequence[Decision]) -> tuple[str, str]:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Response
 
 from exampp.collection import Collection
 from exampp.errors import InputError
 from exampp.records.decisions import Decision
 from exampp.report.table import Table
+from exampp.web.looking import is_blind
 from exampp.web.rendering import link
-from exampp.web.visit import Visit, Visiting
+from exampp.web.visit import LARGEST, Visit, Visiting
 
 router = APIRouter()
 PAGE = 100
@@ -48,13 +49,14 @@ class Edits(NamedTuple):
 
 
 class Said(NamedTuple):
-    """One decision with what it is about; `undoes` tells that this person can take it back."""
+    """One decision with what it is about; `can_undo` tells that this person can take it back."""
 
     decision: Decision
     query_id: str
     item_id: str
     passage_id: str
     item: str
+    verdict: bool
     can_undo: bool
 
 
@@ -65,7 +67,6 @@ def history(
     query: str | None = None,
     author: str | None = None,
     page: int = 1,
-    failed: str = "",
 ) -> Response:
     """Decisions or edits, newest first: all, of one query, of one person."""
     query, author = query or None, author or None
@@ -73,7 +74,7 @@ def history(
         if what == "decisions":
             entries: Sequence[object] = _decisions(visit, collection, query, author)
         else:
-            entries = edits(collection.bank_log(query, bank=visit.choice.bank), author)
+            entries = edits(collection.bank_log(query, bank=visit.bank), author)
     pages = max(1, -(-len(entries) // PAGE))
     page = min(max(1, page), pages)
     return visit.page(
@@ -85,7 +86,7 @@ def history(
         total=len(entries),
         page=page,
         pages=pages,
-        failed=failed,
+        blind=is_blind(visit),
         here=lambda **changed: link(
             "/history", **{"what": what, "query": query, "author": author, **changed}
         ),
@@ -93,7 +94,7 @@ def history(
 
 
 @router.post("/history/undo")
-def undo(visit: Visiting, what: What, number: int) -> Response:
+def undo(visit: Visiting, what: What, number: Annotated[int, Query(ge=1, le=LARGEST)]) -> Response:
     """Take a decision or an edit back, by appending what was before it."""
     with visit.open() as collection:
         try:
@@ -102,7 +103,7 @@ def undo(visit: Visiting, what: What, number: int) -> Response:
             else:
                 collection.bank_undo(
                     number,
-                    bank=visit.choice.bank,
+                    bank=visit.bank,
                     author=visit.assessor,
                     reason=f"undo of edit {number}",
                 )
@@ -128,6 +129,7 @@ def _decisions(
             one.item_id,
             one.passage_id,
             one.item,
+            one.verdict,
             (one.decision.adjudicates or one.decision.author == visit.assessor)
             and one.decision.rating is not None
             and newest[_place(one.decision, one.versions, one.verdict)] == one.decision.number,

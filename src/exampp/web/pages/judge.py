@@ -17,17 +17,14 @@ from exampp.errors import InputError
 from exampp.records.decisions import Decision
 from exampp.records.dossier import Dossier
 from exampp.records.grading import Grade, GraderIdentity
-from exampp.web.looking import BLIND_COOKIE, dossier, is_blind, one_cell
+from exampp.web.looking import BLIND, dossier, is_blind, one_cell
 from exampp.web.pages.agreement import live
 from exampp.web.pages.cells import Panel, Place, cell_of, has_decided, panel
-from exampp.web.pages.heat import level
 from exampp.web.pages.walks import ORDERS, walk
-from exampp.web.rendering import link
-from exampp.web.visit import Visit, Visiting
+from exampp.web.rendering import link, shade
+from exampp.web.visit import LARGEST, Visit, Visiting
 
 router = APIRouter()
-LARGEST = (1 << 63) - 1
-"""The largest key of a store."""
 _VERSION = re.compile("[0-9]{1,18}")
 
 
@@ -105,9 +102,7 @@ def set_blind(
 ) -> RedirectResponse:
     """Hide the grades until one has decided, or show them."""
     answer = visit.go("/judge") if not _is_own(back) else RedirectResponse(back, 303)
-    answer.set_cookie(
-        BLIND_COOKIE, "1" if blind == "1" else "0", path="/", httponly=True, samesite="strict"
-    )
+    visit.keep(answer, BLIND, "1" if blind == "1" else "0")
     return answer
 
 
@@ -180,7 +175,7 @@ def _outcome(grader: GraderIdentity, grade: Grade | None, made: Decision) -> dic
     """What was decided, beside what the grader said."""
     said = grade.rating if grade else None
     levels = [
-        None if one is None else level(one, grader.lowest, grader.highest)
+        None if one is None else shade(one, grader.lowest, grader.highest)
         for one in (made.rating, said)
     ]
     agrees = said is not None and said == made.rating

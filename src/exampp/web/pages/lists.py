@@ -12,11 +12,14 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from fastapi import APIRouter, Response
 from starlette.exceptions import HTTPException
 
+from exampp.collection import Collection
 from exampp.errors import InputError
-from exampp.records.dossier import Dossier
+from exampp.records.topics import default_min_relevant
 from exampp.report.table import render
 from exampp.review.evidence import BASES, Criteria
+from exampp.review.listing import seen_queries
 from exampp.review.lists import (
+    Answers,
     CellRecord,
     Sight,
     chosen_items,
@@ -57,10 +60,20 @@ class Asked:
     """
 
     min_rating: int
-    min_relevant: int = 1
+    min_relevant: int
     by: By = "auto"
     query: str | None = None
     item: str | None = None
+
+    def criteria(self, visit: Visit, collection: Collection) -> Criteria:
+        """It as what counts, to be used while the collection is open."""
+        return collection.criteria(
+            visit.choice.grader,
+            visit.choice.bank,
+            min_rating=self.min_rating,
+            min_relevant=self.min_relevant,
+            by=self.by,
+        )
 
     def address(self, path: str, **changed: object) -> str:
         """The address of this list, or of another, asked for the same."""
@@ -102,7 +115,7 @@ def list_file(
     name: str,
     kind: str,
     min_rating: int | None = None,
-    min_relevant: int = 1,
+    min_relevant: int | None = None,
     by: By = "auto",
     query: str | None = None,
     item: str | None = None,
@@ -137,7 +150,7 @@ def one_list(
     visit: Visiting,
     name: str,
     min_rating: int | None = None,
-    min_relevant: int = 1,
+    min_relevant: int | None = None,
     by: By = "auto",
     query: str | None = None,
     item: str | None = None,
@@ -150,8 +163,12 @@ def one_list(
     queries = visit.snapshot.gradebook.queries
     if at is not None and 0 <= at < len(queries):
         query, item = queries[at].query_id, None
-    threshold = visit.min_rating if min_rating is None else min_rating
-    asked = Asked(threshold, min_relevant, by, query or None, item or None)
+    if min_rating is None:
+        min_rating = visit.min_rating
+    if min_relevant is None:
+        with visit.open() as collection:
+            min_relevant = default_min_relevant(collection.highest_judgment)
+    asked = Asked(min_rating, min_relevant, by, query or None, item or None)
     return visit.page(
         f"list_{name}.html",
         name=name,
@@ -159,7 +176,7 @@ def one_list(
         bases=("auto", *BASES),
         kinds=KINDS,
         asked=asked,
-        highest=visit.choice.grader.highest,
+        scale=(visit.choice.grader.lowest, visit.choice.grader.highest),
         blind=is_blind(visit),
         **_CONTENTS[name](visit, asked, page),
     )
@@ -177,19 +194,20 @@ _looking = threading.Lock()
 def _oversight(visit: Visit, asked: Asked) -> Oversight:
     """What is missing and spurious: counted already where it is what the overview counts."""
     facts = visit.facts
-    by = asked.by
-    criteria = Criteria(asked.min_rating, asked.min_relevant, by)
-    if facts is not None and facts.oversight.criteria == criteria and asked.query is None:
-        return facts.oversight
     if asked.query is not None:
         with visit.open() as collection:
+            criteria = asked.criteria(visit, collection)
             return Oversight.of(collection, visit.choice.selection, criteria, [asked.query])
-    wanted = (visit.choice.code, visit.snapshot.made_at, asked.min_rating, asked.min_relevant, by)
+    known = Criteria(asked.min_rating, asked.min_relevant, asked.by)
+    if facts is not None and facts.oversight.criteria == known:
+        return facts.oversight
+    wanted = (visit.room.path, visit.choice.code, visit.snapshot.made_at, known)
     with _looking:
         if wanted not in _looked:
             while len(_looked) >= _KEPT:
                 del _looked[next(iter(_looked))]
             with visit.open() as collection:
+                criteria = asked.criteria(visit, collection)
                 _looked[wanted] = Oversight.of(collection, visit.choice.selection, criteria)
         return _looked[wanted]
 
@@ -215,23 +233,21 @@ def _spurious(visit: Visit, asked: Asked, page: int) -> dict[str, object]:
 # ---- the lists of one query ----------------------------------------------------------------------
 
 
-def _one(visit: Visit, asked: Asked) -> tuple[Dossier, Sight, dict[str, object]]:
-    """The query asked for, or the first; with its neighbours."""
+def _one(visit: Visit, asked: Asked) -> tuple[Sight, Answers, dict[str, object]]:
+    """The query asked for, or the first, with the answers extracted; and with its neighbours."""
     queries = visit.snapshot.gradebook.queries
     if not queries:
         raise InputError("there are no queries yet", mend="Import some: exampp import")
     query_id = queries[0].query_id if asked.query is None else asked.query
+    grader, bank = visit.choice
     with visit.open() as collection:
-        dossier = next(
-            iter(collection.dossiers(**visit.choice.selection, query_ids=[query_id])), None
-        )
-    if dossier is None:
-        raise HTTPException(404, "There is no query of that id.")
+        dossier, answers = next(seen_queries(collection, grader, bank, [query_id], None))
+        sight = Sight(dossier, asked.criteria(visit, collection))
     at = visit.snapshot.query_index.get(query_id)
     texts = visit.snapshot.texts
     return (
-        dossier,
-        Sight(dossier, Criteria(asked.min_rating, asked.min_relevant, asked.by)),
+        sight,
+        answers,
         {
             "dossier": dossier,
             "at": at,
@@ -253,11 +269,12 @@ class ItemCells(NamedTuple):
 
 
 def _verify(visit: Visit, asked: Asked, page: int) -> dict[str, object]:
-    dossier, sight, around = _one(visit, asked)
+    sight, answers, around = _one(visit, asked)
+    dossier = sight.dossier
     grouped = {
         item_id: list(cells)
         for item_id, cells in groupby(
-            verify(sight, item_id=asked.item), key=lambda cell: cell.item.item_id
+            verify(sight, answers=answers, item_id=asked.item), key=lambda cell: cell.item.item_id
         )
     }
     shown = None
@@ -274,8 +291,8 @@ def _verify(visit: Visit, asked: Asked, page: int) -> dict[str, object]:
 
 
 def _grid(visit: Visit, asked: Asked, page: int) -> dict[str, object]:
-    _, sight, around = _one(visit, asked)
-    whole = grid(sight)
+    sight, answers, around = _one(visit, asked)
+    whole = grid(sight, answers=answers)
     return {**around, "grid": whole, "sheet": sheet(whole.rows, page)}
 
 

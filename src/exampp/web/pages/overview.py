@@ -12,7 +12,7 @@ from exampp.report.table import Table, Value
 from exampp.web.facts import Facts
 from exampp.web.pages.standings import standings
 from exampp.web.rendering import link, plural, render
-from exampp.web.visit import CHOICE_COOKIE, Visit, Visiting
+from exampp.web.visit import CHOICE, Visit, Visiting
 
 router = APIRouter()
 MOST = 500
@@ -65,7 +65,7 @@ def choose(visit: Visiting, code: Annotated[str, Form()]) -> Response:
     """Look at another grader's grades from now on."""
     answer = visit.go("/")
     if any(one.code == code for one in visit.choices):
-        answer.set_cookie(CHOICE_COOKIE, code, path="/", httponly=True, samesite="strict")
+        visit.keep(answer, CHOICE, code)
     return answer
 
 

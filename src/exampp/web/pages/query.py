@@ -13,6 +13,8 @@ from exampp.web.pages.heat import ORDERS, heat_map, square
 from exampp.web.visit import Visiting
 
 router = APIRouter()
+TELLING = frozenset({"rating", "judgment"})
+"""Orders that say what those who decide blind must not see."""
 
 
 @router.get("/query")
@@ -26,7 +28,8 @@ def query(
     blind = is_blind(visit)
     with visit.open() as collection:
         found = dossier(visit, collection, query_id)
-    if blind and order == "rating":
+    orders = {name: said for name, said in ORDERS.items() if not (blind and name in TELLING)}
+    if order not in orders:
         order = "agreement"
     shown = heat_map(
         found,
@@ -39,7 +42,7 @@ def query(
         "query.html",
         dossier=found,
         map=shown,
-        orders={name: said for name, said in ORDERS.items() if not (blind and name == "rating")},
+        orders=orders,
         marks=marks(found.grader),
         min_rating=visit.min_rating,
         blind=blind,

@@ -13,8 +13,9 @@ from exampp.review.queue import Candidate
 from exampp.store.connection import connect
 from exampp.store.dossier import read_texts
 from exampp.web.looking import is_blind
-from exampp.web.pages.heat import level
+from exampp.web.pages.walks import waiting
 from exampp.web.passages import brief
+from exampp.web.rendering import shade
 from exampp.web.visit import Visit, Visiting
 
 router = APIRouter()
@@ -37,25 +38,15 @@ class Waiting(NamedTuple):
 @router.get("/queue")
 def queue(visit: Visiting, query: str | None = None, page: int = 1) -> HTMLResponse:
     """One page of the queue, of all queries or of one."""
-    snapshot = visit.snapshot
     with visit.open() as collection:
-        mine = {
-            (one.query_id, one.item_id, one.passage_id)
-            for one in collection.decisions(author=visit.assessor)
-        }
-        found = [
-            one
-            for one in snapshot.queue
-            if query in (None, one.query_id)
-            and (one.query_id, one.item_id, one.passage_id) not in mine
-        ]
+        found = waiting(visit, collection, query)
     pages = max(1, -(-len(found) // PER_PAGE))
     page = min(max(1, page), pages)
     first = (page - 1) * PER_PAGE
-    waiting = list(_with_texts(visit, found[first : first + PER_PAGE], first))
+    shown = list(_with_texts(visit, found[first : first + PER_PAGE], first))
     return visit.page(
         "queue.html",
-        waiting=waiting,
+        waiting=shown,
         total=len(found),
         page=page,
         pages=pages,
@@ -65,15 +56,13 @@ def queue(visit: Visiting, query: str | None = None, page: int = 1) -> HTMLRespo
 
 
 def _with_texts(visit: Visit, found: Sequence[Candidate], first: int) -> Iterator[Waiting]:
-    cells = [(one.query_id, one.item_id, one.passage_id) for one in found]
+    cells = [one.cell for one in found]
     with closing(connect(visit.room.path)) as connection:
         texts = read_texts(connection, visit.choice.bank, cells, START)
     grader = visit.choice.grader
     for place, (one, cell) in enumerate(zip(found, cells, strict=True), first + 1):
         if cell in texts:
             said = texts[cell]
-            shade = (
-                level(one.rating, grader.lowest, grader.highest) if one.rating is not None else None
-            )
+            level = None if one.rating is None else shade(one.rating, grader.lowest, grader.highest)
             query = said.query or one.query_id
-            yield Waiting(one, place, query, said.item, brief(said.start, 160), shade)
+            yield Waiting(one, place, query, said.item, brief(said.start, 160), level)

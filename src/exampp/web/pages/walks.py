@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from exampp.collection import Collection
 from exampp.records.decisions import standing
 from exampp.records.dossier import Dossier
+from exampp.review.queue import Candidate
 from exampp.web.looking import dossier
 from exampp.web.pages.cells import Place, cell_of
 from exampp.web.pages.heat import ordered
+from exampp.web.room import decided_cells
 from exampp.web.visit import Visit
 
 LENGTH = 100
@@ -49,14 +51,18 @@ def walk(
     return list(_open(found, visit, item_id if order == "item" else None, None))[:LENGTH]
 
 
+def waiting(visit: Visit, collection: Collection, query_id: str | None) -> list[Candidate]:
+    """The queue, of all queries or of one, without what has been decided since it was made."""
+    decided = decided_cells(collection, visit.choice)
+    return [
+        one
+        for one in visit.snapshot.queue
+        if query_id in (None, one.query_id) and one.cell not in decided
+    ]
+
+
 def _by_queue(visit: Visit, collection: Collection, query_id: str | None) -> list[Place]:
-    mine = {
-        (one.query_id, one.item_id, one.passage_id)
-        for one in collection.decisions(author=visit.assessor)
-    }
-    places = (Place(one.query_id, one.item_id, one.passage_id) for one in visit.snapshot.queue)
-    wanted = (p for p in places if p not in mine and query_id in (None, p.query_id))
-    return [place for place, _ in zip(wanted, range(LENGTH), strict=False)]
+    return [Place(*one.cell) for one in waiting(visit, collection, query_id)[:LENGTH]]
 
 
 def _disputed(visit: Visit, collection: Collection, query_id: str | None) -> list[Place]:
