@@ -9,6 +9,8 @@ import pytest
 from commands import Commands
 from hypothesis import settings
 
+import exampp
+
 # a slow machine is no fault, and what CI says must not depend on the draw
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
@@ -23,6 +25,17 @@ def shared_data() -> Path:
         if (found / "dl19").is_dir():
             return found
     pytest.skip("no real data beside the project (../shared/data)")
+
+
+@pytest.fixture(scope="session")
+def dl19_exam(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The TREC DL 2019 exam as a collection; only for looking at."""
+    path = tmp_path_factory.mktemp("dl19") / "dl19.exam"
+    folder = shared_data / "dl19"
+    with exampp.Collection.create(path) as collection:
+        names = ("queries.json", "questions.jsonl.gz", "graded.jsonl.gz")
+        collection.import_files(*(folder / name for name in names))
+    return path
 
 
 @pytest.fixture
