@@ -195,10 +195,8 @@ def test_statistics_of_the_top_have_no_interval_and_the_notes_say_why() -> None:
     assert bounded == {"spearman", "kendall", "tau_ap"}
     beside = intervals(compared, "o")
     assert beside is not None
-    assert any(
-        "the top says too little about itself: none of RBO and tau@k" in note
-        for note in beside.notes
-    )
+    said = "no interval, because the top says too little about itself"
+    assert any(note.startswith(said) for note in beside.notes)
     without = compare_methods([method], {"o": OFFICIAL}, ["rbo"], samples=0).found[0]
     assert without.estimate.no_interval == "none was asked for"
 

@@ -30,7 +30,7 @@ class RankStatistic:
 
 NO_INTERVAL_AT_THE_TOP = (
     "the top says too little about itself: "
-    "none of RBO and tau@k reached its nominal coverage in simulations"
+    "in simulations intervals of RBO and tau@k held the truth too seldom"
 )
 _PLAIN = {
     "spearman": RankStatistic("spearman", "S", "Spearman's rho", spearman_rows),
