@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.stats
 import statsmodels.stats.multitest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exampp.analyze import significance
@@ -165,6 +165,7 @@ def test_hedges_factor() -> None:
     assert pair.small_effect.value == pytest.approx(wanted, abs=1e-12)
 
 
+@settings(max_examples=25)  # the other implementation is slow
 @given(st.lists(st.one_of(st.floats(0, 1), st.sampled_from([0.01, 0.02, 0.05])), max_size=30))
 def test_corrections_are_those_of_statsmodels(p: list[float]) -> None:
     for ours, name in ((holm, "holm"), (benjamini_hochberg, "fdr_bh")):

@@ -136,7 +136,11 @@ def test_significance_refuses_settings_that_make_no_sense(
     assert "alpha must be between 0 and 1, not 1.5" in ran.err
 
 
-def test_compare_explains_the_difference(exam: tuple[Path, Path], exampp_command: Commands) -> None:
+def test_compare_explains_the_difference(
+    exam: tuple[Path, Path], exampp_command: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # texts are cut to the width of the terminal
+    monkeypatch.setenv("COLUMNS", "120")
     graded, bank = exam
     shown = exampp_command("compare", graded, "old", "new", "--bank", bank)
     assert shown.code == 0, shown.err
