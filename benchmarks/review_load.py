@@ -27,6 +27,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
@@ -207,10 +208,10 @@ def shares(taken: list[float]) -> str:
     return " ".join(f"{1000 * cuts[i]:8.1f}" for i in (49, 94, 98))
 
 
-def started(target: Callable[..., None], *arguments: object) -> multiprocessing.Process:
+def started(target: Callable[..., None], *arguments: object) -> SpawnProcess:
     process = multiprocessing.get_context("spawn").Process(target=target, args=arguments)
     process.start()
-    return process  # type: ignore[return-value]
+    return process
 
 
 def main() -> int:

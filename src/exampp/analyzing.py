@@ -40,7 +40,7 @@ class Analyzing(ABC):
     @property
     @abstractmethod
     def graders(self) -> tuple[GraderIdentity, ...]:
-        """Everyone who graded."""
+        """Everyone who graded, in order of first appearance."""
 
     @property
     @abstractmethod
@@ -57,7 +57,12 @@ class Analyzing(ABC):
         bank: str | None = None,
         runs: Sequence[str | Path] = (),
     ) -> Gradebook:
-        """The grades of the one grader that fits, as arrays."""
+        """The grades of the one grader that fits, as arrays.
+
+        `grader` is a model, `model:prompt`, or the start of a grader's key. `runs` are run files
+        that take the place of the rankings. Raises InputError where no grader fits, and
+        AmbiguousGrader where several do.
+        """
 
     @abstractmethod
     def evaluate(self, *args: Any, **options: Any) -> Leaderboard:

@@ -56,28 +56,6 @@ class Graded(Analyzing):
     def close(self) -> None:
         """Close what is open; nothing where all has been read."""
 
-    @property
-    @abstractmethod
-    def graders(self) -> tuple[GraderIdentity, ...]:
-        """Everyone who graded, in order of first appearance."""
-
-    @abstractmethod
-    def gradebook(
-        self,
-        *,
-        grader: str | None = None,
-        prompt: str | None = None,
-        kind: str | None = None,
-        bank: str | None = None,
-        runs: Sequence[str | Path] = (),
-    ) -> Gradebook:
-        """The grades of the one grader that fits, as arrays.
-
-        `grader` is a model, `model:prompt`, or the start of a grader's key. `runs` are run files
-        that take the place of the rankings. Raises InputError where no grader fits, and
-        AmbiguousGrader where several do.
-        """
-
     @abstractmethod
     def dossiers(
         self,

@@ -284,8 +284,9 @@ class Room:
                         self._refresh()
                     self._recount()
                     seen = now
-                except ExamError:
-                    pass  # the pages say so, whoever opens one
+                except ExamError as error:
+                    # whoever opens a page reads it there, too
+                    _LOG.info("what the pages show could not be computed anew: %s", error)
                 except Exception:
                     _LOG.exception("what the pages show could not be computed anew")
                 self._closed.wait(REST * (time.monotonic() - start))
