@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from exampp.banking import Banking
 from exampp.errors import InputError
-from exampp.formats.lines import Skipped, refuse
+from exampp.formats.lines import Skipped, keep_inputs, refuse
 from exampp.grade.graders import DEFAULT_PROMPT, Options, join, make_grading
 from exampp.grade.reparse import Reparsed, reparse
 from exampp.grade.run import MAX_FAILURES, GradingRun, Progress
@@ -118,6 +118,7 @@ class Collection(Banking, Reviewing, Graded):
         """Write the collection as a file of `kind`; returns the number of records written."""
         if kind not in EXPORTS:
             raise InputError(f"cannot export {kind!r}", mend=f"Known: {', '.join(EXPORTS)}")
+        keep_inputs([Path(path)], [self.path])
         return export(self._connection, Path(path), kind, bank)
 
     def contents(self) -> Table:

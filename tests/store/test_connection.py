@@ -138,6 +138,8 @@ def test_opening_a_collection_again_does_not_let_go_of_it(tmp_path: Path) -> Non
     exampp.open_grades(path).close()
     with pytest.raises(InputError):
         connect(path.with_name("none.exam"))
+    with exampp.Collection(path) as again, pytest.raises(InputError, match="would be lost"):
+        again.export(path)
     other = (
         "import sys\nfrom exampp.store.connection import connect\n"
         "connection = connect(sys.argv[1])\n"
