@@ -39,6 +39,7 @@ ROWS = {
 }
 SAME_ROW = {
     ("records", "errors"),
+    ("formats", "store"),
     ("graded", "analyzing"),
     ("collection", "banking"),
     ("collection", "reviewing"),

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import lzma
 import os
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -18,6 +20,7 @@ from exampp.formats.lines import (
     Skipped,
     decode_json,
     encode_json,
+    keep_inputs,
     plain_name,
     read_lines,
     read_pairs,
@@ -26,6 +29,7 @@ from exampp.formats.lines import (
     writing,
 )
 
+Link = Callable[[Path, Path], None]
 CONTENT = b"one\n\n  \ntwo \r\nthree"
 LINES = [(1, b"one"), (4, b"two "), (5, b"three")]
 
@@ -244,3 +248,21 @@ def test_what_is_no_finite_number_is_refused(text: str) -> None:
 def test_a_long_value_is_cut_in_messages() -> None:
     assert shown("a\nb") == r"'a\nb'"
     assert shown("x" * 100) == repr("x" * 57 + "...")
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_an_input_is_kept_under_all_its_names(tmp_path: Path, link: Link) -> None:
+    source, other = file(tmp_path, CONTENT, "source"), tmp_path / "other"
+    link(source, other)
+    with pytest.raises(InputError, match="other: is read, and would be lost"):
+        keep_inputs([other], [source])
+    keep_inputs([tmp_path / "new", None], [source, None, "a name of a bank"])
+
+
+def test_a_full_disk_says_where_and_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    path = file(tmp_path, b"before", "out.csv")
+    with pytest.raises(OSError, match="No space left") as caught, writing(path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert caught.value.filename == str(path)
+    assert path.read_bytes() == b"before"
+    assert list(tmp_path.iterdir()) == [path]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import exams
@@ -18,14 +19,14 @@ from exampp.records.dossier import Dossier
 
 
 @pytest.fixture
-def both(tmp_path: Path) -> tuple[exampp.Collection, exampp.Workbench]:
+def both(tmp_path: Path) -> Iterator[tuple[exampp.Collection, exampp.Workbench]]:
     """A collection with two graders, and the workbench file that it exports."""
-    collection = exams.make(tmp_path)
-    faults = {exams.QUESTIONS["q2"][0]: "the server fell asleep"}
-    collection.grade(ScriptedGrader(["5", "4", *"012345"], default="2", faults=faults))
-    collection.grade(ScriptedGrader("blue light"), prompt="question-answering")
-    collection.export(tmp_path / "graded.jsonl.gz")
-    return collection, exampp.Workbench(tmp_path / "graded.jsonl.gz")
+    with exams.make(tmp_path) as collection:
+        faults = {exams.QUESTIONS["q2"][0]: "the server fell asleep"}
+        collection.grade(ScriptedGrader(["5", "4", *"012345"], default="2", faults=faults))
+        collection.grade(ScriptedGrader("blue light"), prompt="question-answering")
+        collection.export(tmp_path / "graded.jsonl.gz")
+        yield collection, exampp.Workbench(tmp_path / "graded.jsonl.gz")
 
 
 def cells(dossier: Dossier) -> dict[tuple[str, str], tuple[State, int | None, str | None]]:

@@ -12,6 +12,7 @@ import pytest
 
 import exampp
 from exampp.errors import CollectionBusy, InputError
+from exampp.formats.lines import writing
 from exampp.store import connection as module
 from exampp.store.connection import connect, is_collection, transaction
 from exampp.store.migrations import MIGRATIONS
@@ -140,6 +141,8 @@ def test_opening_a_collection_again_does_not_let_go_of_it(tmp_path: Path) -> Non
         connect(path.with_name("none.exam"))
     with exampp.Collection(path) as again, pytest.raises(InputError, match="would be lost"):
         again.export(path)
+    with pytest.raises(InputError, match="would be lost"), writing(path):
+        pass
     other = (
         "import sys\nfrom exampp.store.connection import connect\n"
         "connection = connect(sys.argv[1])\n"
@@ -160,7 +163,8 @@ def test_opening_a_collection_again_does_not_let_go_of_it(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "content", [b"abc", b"x" * 5000, b"SQLite format 3\x00", b"\x1f\x8b" + bytes(range(256)) * 20]
+    "content",
+    [b"\n", b"abc", b"x" * 5000, b"SQLite format 3\x00", b"\x1f\x8b" + bytes(range(256)) * 20],
 )
 def test_what_is_no_collection_is_told_from_one(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "some.file"
@@ -170,3 +174,10 @@ def test_what_is_no_collection_is_told_from_one(tmp_path: Path, content: bytes) 
         connect(path)
     assert path.read_bytes() == content
     assert not is_collection(tmp_path)
+
+
+def test_to_ask_leaves_nothing_beside_a_collection(tmp_path: Path) -> None:
+    path = tmp_path / "my.exam"
+    connect(path, create=True).close()
+    assert is_collection(path)
+    assert list(tmp_path.iterdir()) == [path]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import exams
@@ -25,10 +26,10 @@ CELL = ("q1", SCATTER, "p1")
 
 
 @pytest.fixture
-def collection(tmp_path: Path) -> exampp.Collection:
-    opened = exams.make(tmp_path)
-    opened.grade(ScriptedGrader(RATING))
-    return opened
+def collection(tmp_path: Path) -> Iterator[exampp.Collection]:
+    with exams.make(tmp_path) as opened:
+        opened.grade(ScriptedGrader(RATING))
+        yield opened
 
 
 def rating(collection: exampp.Collection, cell: tuple[str, str, str], **options: str) -> int:

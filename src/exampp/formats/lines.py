@@ -23,6 +23,7 @@ from typing import IO, Any, BinaryIO, TypeVar
 import msgspec
 
 from exampp.errors import InputError
+from exampp.store.connection import is_collection
 
 OnError = Callable[[InputError], None]
 T = TypeVar("T")
@@ -348,24 +349,26 @@ def _expect(text: str, place: int, mark: str) -> int:
     return _skip(text, place + 1)
 
 
-def _is_database(path: Path) -> bool:
-    with path.open("rb") as stream:
-        return stream.read(16) == b"SQLite format 3\x00"
-
-
 def keep_inputs(outputs: Sequence[Path | None], inputs: Sequence[Path | str | None]) -> None:
-    """Refuse to write what is read, or two things into one file.
+    """Refuse to write what is read, by whatever link, or two things into one file.
 
     Raises:
         InputError: An output is among the inputs, or given twice.
     """
-    written = [path.resolve() for path in outputs if path]
-    read = {Path(path).resolve() for path in inputs if path}
+    written = [path for path in outputs if path]
+    read = [Path(path) for path in inputs if path]
     for number, path in enumerate(written):
-        if path in read:
+        if any(_same_file(path, other) for other in read):
             raise InputError("is read, and would be lost", file=path, mend="Write to another file")
-        if path in written[:number]:
+        if any(_same_file(path, other) for other in written[:number]):
             raise InputError("would be written twice", file=path, mend="Name two files")
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return one.resolve() == other.resolve()
 
 
 @contextmanager
@@ -384,7 +387,7 @@ def writing(path: str | Path) -> Iterator[BinaryIO]:
         with path.open("wb") as device:
             yield device
         return
-    if path.exists() and _is_database(path):
+    if is_collection(path):
         raise InputError(
             "is a collection, and would be lost", file=path, mend="Write to another file"
         )
@@ -402,8 +405,11 @@ def writing(path: str | Path) -> Iterator[BinaryIO]:
         os.umask(umask)
         Path(temporary).chmod(0o666 & ~umask)
         Path(temporary).replace(path)
-    except BaseException:
+    except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:
+            # a full disk does not say whose
+            error.filename = str(path)
         raise
 
 

@@ -12,6 +12,8 @@ from exampp.errors import CollectionBusy, InputError
 from exampp.store.migrations import APPLICATION_ID, MIGRATIONS
 
 BUSY_SECONDS = 30.0
+SMALLEST_PAGE = 512
+"""Bytes of the smallest SQLite file that holds anything."""
 
 
 def is_collection(path: str | Path) -> bool:
@@ -21,10 +23,12 @@ def is_collection(path: str | Path) -> bool:
     that this process holds on it, and other processes would overwrite what is being written.
     """
     path = Path(path)
-    if not path.is_file() or not path.stat().st_size:
+    if not path.is_file() or path.stat().st_size < SMALLEST_PAGE:
         return False
+    # immutable: without a log of its own beside the file
+    address = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
     try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as probe:
+        with closing(sqlite3.connect(address, uri=True)) as probe:
             probe.execute("PRAGMA schema_version")
     except sqlite3.OperationalError:
         # it has the header, or SQLite would say that it is no database: it cannot be read just now
@@ -44,7 +48,8 @@ def connect(path: str | Path, *, create: bool = False) -> sqlite3.Connection:
     fresh = not path.exists() or path.stat().st_size == 0
     if fresh and not create:
         raise InputError("no such collection", file=path, mend="Make one: exampp init")
-    if path.is_dir():
+    # SQLite takes a file of one byte for an empty one
+    if path.is_dir() or not (fresh or path.stat().st_size >= SMALLEST_PAGE):
         raise InputError("is not an exampp collection", file=path)
     try:
         connection = _open(path)
