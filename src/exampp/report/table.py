@@ -350,6 +350,7 @@ def _latex(table: Table) -> str:
     layout = "".join("r" if right else "l" for right in is_numeric(table))
     packages = "booktabs" + ",xcolor" * ("weak" in table.marks.values())
     dressed = _dressed(table, "latex", latex_escape)
+    notes = [rf"\par\footnotesize {note}" for note in _notes(table, "latex", latex_escape)]
     body: list[str] = []
     for group in row_groups(table):
         body += [r"\midrule"] * bool(body) + [line(dressed[row]) for row in group]
@@ -366,7 +367,8 @@ def _latex(table: Table) -> str:
         *body,
         r"\bottomrule",
         r"\end{tabular}",
-        *(rf"\par\footnotesize {note}" for note in _notes(table, "latex", latex_escape)),
+        *[r"\par\smallskip"] * bool(notes),
+        *notes,
         r"\end{table}",
     ]
     return "\n".join(parts) + "\n"
