@@ -1,11 +1,13 @@
 """How often the intervals of rank correlations hold the truth, by simulation.
 
-The truth is the correlation of the expected scores with the official ranks. Populations are made
-up (systems whose expected scores follow the official order more or less, queries and noise), or are
-the queries of a graded file, from which samples are drawn. The construction was chosen on the
-settings of `development`; those of `validation` were left alone until it was final. An interval
-that reaches the truth holds it, also at 1. Beside the share that hold it stand its Monte Carlo
-error, the shares that lie wholly above and below the truth, and the mean width. With --percentile
+The truth is the mean of the correlation over exams of as many queries, found from many such exams.
+Populations are made up (systems whose expected scores follow the official order more or less,
+queries and noise), or are the queries of a graded file, from which samples are drawn. The
+construction was chosen on the settings of `development`; those of `validation` were left alone
+until it was final. Beside the share that hold the truth stand its Monte Carlo error, the shares
+that lie wholly above and below the truth, and the mean width. `known` is the share that a normal
+interval with the true standard error would hold: where that is off 95 %, so is the sample of
+exams. `of` counts the samples that have an interval; the others are left out. With --percentile
 the interval of the plain bootstrap stands beside ours.
 
 python benchmarks/interval_coverage.py [--settings validation] [--samples 1000] [--percentile]
@@ -16,7 +18,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache, partial
 from pathlib import Path
 from statistics import NormalDist
 from typing import NamedTuple
@@ -25,23 +28,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 import exampp
-from exampp.analyze.correlation_interval import expected_scores, interval
-from exampp.analyze.rank_correlation import settle_ties
+from exampp.analyze.correlation_interval import Draws, draw, interval, resample
+from exampp.analyze.rank_correlation import Correlations, settle_ties
 from exampp.analyze.rank_statistics import RankStatistic, rank_statistic
-from exampp.analyze.resampling import draw_queries
 from exampp.formats import leaderboards
 
 Floats = NDArray[np.float64]
 Random = np.random.Generator
 STATISTICS = ("spearman", "kendall", "tau_ap")
 LEVEL = 0.95
-ROUNDING = 1e-9
+DRAWS = 50
+"""How many different draws of queries are made for samples of one size."""
 
 
 class Population(NamedTuple):
-    """Expected scores and official values of systems, and a way to draw systems x queries."""
+    """Official values of systems, and a way to draw systems x queries."""
 
-    expected: Floats
     official: Floats
     sample: Callable[[Random], Floats]
 
@@ -74,11 +76,12 @@ class OfFile(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """One interval: does it lie wholly above or below the truth, and its width."""
+    """One interval: does it lie wholly above or below the truth, its width, and `known`."""
 
     above: bool
     below: bool
     width: float
+    known: bool
 
 
 KINDS = {
@@ -107,19 +110,53 @@ KINDS = {
         Kind(36, 43, 1, 0.05),
         Kind(36, 43, 2, 0),
         Kind(8, 25, 2, 0),
-    ),
-    "validation": (
         Kind(50, 60, 2.5, 0, "straight"),
         Kind(28, 35, 1.5, 0.05, "convex"),
         Kind(50, 150, 1.5, 0.15, "S"),
         Kind(28, 35, 1.5, 0.15, "concave"),
         Kind(12, 30, 1.5, 0.05, "straight"),
         Kind(28, 35, 1.5, 0.8, "convex"),
-        Kind(12, 30, 2, 0.4),
         Kind(50, 150, 2, 1.7, "S"),
         Kind(24, 100, 2, 0.4, "steps"),
-        Kind(30, 60, 2, 0.5, "twins"),
         Kind(80, 30, 2, 0.35, "straight"),
+        Kind(4, 30, 2, 0.5),
+        Kind(20, 8, 2, 0.5),
+        Kind(20, 12, 2, 0.5),
+        Kind(20, 16, 2, 0.5),
+        Kind(20, 20, 2, 0.5, "skewed noise"),
+        Kind(12, 30, 0.4, 0, "straight"),
+        Kind(8, 40, 0.7, 0, "straight"),
+        Kind(15, 50, 0.8, 0),
+    ),
+    "validation": (
+        Kind(40, 50, 2, 0.4),
+        Kind(25, 40, 2.5, 0.7),
+        Kind(150, 60, 2, 0.6),
+        Kind(15, 30, 2, 0.3),
+        Kind(9, 40, 2, 0.4),
+        Kind(20, 9, 2, 0.4),
+        Kind(30, 400, 4, 0.5),
+        Kind(30, 50, 2, 3),
+        Kind(30, 50, 1, 0.02),
+        Kind(9, 40, 0.3, 0),
+        Kind(14, 30, 0.4, 0),
+        Kind(25, 11, 2, 0.5),
+        Kind(45, 55, 2, 0.4, "straight"),
+        Kind(25, 40, 2, 0.3, "convex"),
+        Kind(25, 40, 2, 0.3, "concave"),
+        Kind(60, 100, 2, 0.2, "S"),
+        Kind(32, 75, 2, 0.4, "skewed systems"),
+        Kind(45, 35, 2, 0.6, "families"),
+        Kind(45, 35, 2, 0.6, "uneven noise"),
+        Kind(30, 50, 3, 0.4, "skewed noise"),
+        Kind(30, 50, 3, 0.4, "heavy-tailed noise"),
+        Kind(30, 50, 3, 0.4, "tenths"),
+        Kind(40, 50, 2, 0.4, "outlying systems"),
+        Kind(40, 50, 2, 0.4, "outlying official ranks"),
+        Kind(40, 50, 2, 0.4, "five official ranks"),
+        Kind(24, 60, 2, 0.4, "two groups of systems"),
+        Kind(44, 60, 2, 0.4, "twins"),
+        Kind(28, 60, 2, 0.4, "steps"),
     ),
 }
 FILES = {
@@ -130,12 +167,22 @@ FILES = {
         OfFile("AP", 4, 25),
         OfFile("P@20", 3, 43, 0.5),
         OfFile("nDCG@20", 4, 43, 0.5),
-    ),
-    "validation": (
         OfFile("P@10", 4, 43),
         OfFile("Cover@10", 4, 43),
         OfFile("nDCG@10", 4, 30, 0.5),
         OfFile("AP", 3, 25),
+    ),
+    "validation": (
+        OfFile("Cover@15", 4, 43),
+        OfFile("Cover@5", 3, 35),
+        OfFile("nCover@20", 5, 43),
+        OfFile("P@5", 5, 43),
+        OfFile("P@15", 2, 30),
+        OfFile("nDCG@5", 4, 35),
+        OfFile("RR@10", 5, 43),
+        OfFile("AP", 5, 43),
+        OfFile("Cover@20", 3, 43, 0.5),
+        OfFile("AP", 4, 43, 0.5),
     ),
 }
 CURVES: dict[str, Callable[[Floats], Floats]] = {
@@ -174,7 +221,7 @@ def made_up(kind: Kind, random: Random) -> Population:
     sizes = np.full(n, float(kind.noise))
     if shape == "uneven noise":
         sizes *= np.exp(0.7 * random.standard_normal(n))
-    return Population(expected, official, partial(_values, kind, expected, sizes, family))
+    return Population(official, partial(_values, kind, expected, sizes, family))
 
 
 def _values(
@@ -217,7 +264,6 @@ def drawn_from(values: Floats, official: Floats, of: OfFile, random: Random) -> 
     few = random.permutation(len(values))[: round(len(values) * of.share_of_systems)]
     rows = np.sort(few)
     return Population(
-        values[rows].mean(axis=1),
         official[rows],
         lambda random: values[rows][:, random.integers(0, values.shape[1], of.queries)],
     )
@@ -226,48 +272,68 @@ def drawn_from(values: Floats, official: Floats, of: OfFile, random: Random) -> 
 def hits(
     population: Population,
     statistics: Sequence[RankStatistic],
-    resamples: int,
-    percentile: bool,
+    options: argparse.Namespace,
     random: Random,
-) -> Iterator[tuple[tuple[str, str], Hit]]:
-    """The intervals of one sample, by statistic and kind of interval."""
+) -> Iterator[tuple[tuple[str, str], Hit | None]]:
+    """The intervals of one sample, by statistic and kind of interval; None where there is none."""
     values = population.sample(random)
-    queries = values.shape[1]
-    seed = int(random.integers(2**32))
-    means = draw_queries(queries, resamples, seed) @ values.T / queries
-    official = population.official
-    scores = settle_ties(values.mean(axis=1)[None])[0]
-    draws = {"ours": expected_scores(scores, means, official, queries, seed)}
-    if percentile:
-        draws["percentile"] = settle_ties(means)
-    truth = settle_ties(population.expected[None])
+    draws = _draws(values.shape[1], options.resamples, int(random.integers(DRAWS)))
+    resampled = resample(values, np.ones(values.shape, np.bool_), draws)
+    scores = settle_ties(values.mean(axis=1)[None])
+    exams = settle_ties([population.sample(random).mean(axis=1) for _ in range(options.exams)])
     for statistic in statistics:
-        true = statistic.rows(truth, official).values[0]
-        for name, drawn in draws.items():
-            bounds = interval(statistic.rows(drawn, official), LEVEL)
-            if bounds is not None:
+
+        def rows(scores: Floats, statistic: RankStatistic = statistic) -> Correlations:
+            return statistic.rows(scores, population.official)
+
+        value, every = float(rows(scores).values[0]), rows(exams).values
+        truth = float(every.mean())
+        known = abs(value - truth) <= NormalDist().inv_cdf((1 + LEVEL) / 2) * every.std()
+        found = {"ours": interval(rows, value, resampled, draws, LEVEL)}
+        if options.percentile:
+            ends = np.quantile(
+                rows(resampled[: draws.resamples]).values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+            )
+            found["percentile"] = float(ends[0]), float(ends[1])
+        for name, bounds in found.items():
+            hit = None
+            if not isinstance(bounds, str):
                 low, high = bounds
-                above, below = true < low - ROUNDING, true > high + ROUNDING
-                yield (statistic.name, name), Hit(bool(above), bool(below), high - low)
+                hit = Hit(truth < low, truth > high, high - low, bool(known))
+            yield (statistic.name, name), hit
 
 
-def report(title: str, populations: Iterator[Population], options: argparse.Namespace) -> None:
-    """Print a line a statistic and kind of interval."""
+@cache
+def _draws(queries: int, resamples: int, seed: int) -> Draws:
+    return draw(queries, resamples, seed)
+
+
+def report(setting: Kind | OfFile, options: argparse.Namespace) -> str:
+    """A line a statistic and kind of interval."""
+    random = np.random.default_rng(options.seed)
+    if isinstance(setting, OfFile):
+        of_all = of_file(options.graded, options.official, setting)
+        make = partial(drawn_from, *of_all, setting, random)
+    else:
+        make = partial(made_up, setting, random)
     statistics = [rank_statistic(name) for name in options.statistic or STATISTICS]
-    random = np.random.default_rng([options.seed, 1])
     found: dict[tuple[str, str], list[Hit]] = {}
-    for population in populations:
-        for key, hit in hits(population, statistics, options.resamples, options.percentile, random):
-            found.setdefault(key, []).append(hit)
+    for _ in range(options.samples):
+        for key, hit in hits(make(), statistics, options, random):
+            found.setdefault(key, []).extend([hit] if hit else [])
+    lines = []
     for (statistic, name), mine in found.items():
-        above, below, width = np.array(mine, np.float64).mean(axis=0)
+        if not mine:
+            lines.append(f"{setting!s:62} {statistic:10} {name:10} none")
+            continue
+        above, below, width, known = np.array(mine, np.float64).mean(axis=0)
         held = 1 - above - below
         error = np.sqrt(held * (1 - held) / len(mine))
-        print(
-            f"{title:62} {statistic:10} {name:10} {held:6.1%} +-{error:4.1%} "
-            f"{above:5.1%} {below:5.1%} {width:5.2f}",
-            flush=True,
+        lines.append(
+            f"{setting!s:62} {statistic:10} {name:10} {held:6.1%} +-{error:4.1%} "
+            f"{above:5.1%} {below:5.1%} {width:5.2f} {known:6.1%} {len(mine):6}"
         )
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -277,7 +343,8 @@ def main() -> None:
     )
     parser.add_argument("--settings", choices=KINDS, default="validation")
     parser.add_argument("--samples", type=int, default=1000)
-    parser.add_argument("--resamples", type=int, default=400)
+    parser.add_argument("--resamples", type=int, default=1000)
+    parser.add_argument("--exams", type=int, default=400, help="that the truth is the mean of")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--statistic", action="append", help="instead of those with an interval")
     parser.add_argument("--percentile", action="store_true")
@@ -285,18 +352,13 @@ def main() -> None:
     parser.add_argument("--graded", type=Path)
     parser.add_argument("--official", type=Path)
     options = parser.parse_args()
-    print(f"{'setting':62} {'statistic':10} {'interval':10}  holds  error above below width")
-    for of in FILES[options.settings] if options.graded and options.official else ():
-        if options.only in str(of):
-            values, official = of_file(options.graded, options.official, of)
-            random = np.random.default_rng(options.seed)
-            samples = range(options.samples)
-            made = (drawn_from(values, official, of, random) for _ in samples)
-            report(str(of), made, options)
-    for kind in KINDS[options.settings]:
-        if options.only in str(kind):
-            random = np.random.default_rng(options.seed)
-            report(str(kind), (made_up(kind, random) for _ in range(options.samples)), options)
+    print(f"{'setting':62} {'statistic':10} {'interval':10}  ", end="")
+    print("holds  error above below width  known    of")
+    files = FILES[options.settings] if options.graded and options.official else ()
+    settings = [one for one in (*files, *KINDS[options.settings]) if options.only in str(one)]
+    with ProcessPoolExecutor() as pool:
+        for lines in pool.map(partial(report, options=options), settings):
+            print(lines, flush=True)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,7 @@ import pytest
 from gradebooks import dl19, expected, make_book, make_query, make_ranking, official_ranks
 from scipy import stats
 
-from exampp.analyze.correlation_interval import expected_scores
-from exampp.analyze.rank_correlation import kendall_rows, settle_ties
+from exampp.analyze.rank_correlation import settle_ties
 from exampp.errors import InputError
 from exampp.evaluate.measure import parse_measure
 from exampp.evaluate.values import Values
@@ -82,39 +81,76 @@ def test_statistics_equal_scipy() -> None:
     assert found["M", None, "kendall@3"].estimate.value == pytest.approx(top, abs=1e-9)
 
 
-def test_intervals_hold_the_correlation_of_the_expected_scores() -> None:
-    """Of 60 samples about 57 should; the plain percentile interval holds it in under 30."""
-    random = np.random.default_rng(5)
-    held, plain = 0, 0
-    for _ in range(60):
-        true = random.standard_normal(20)
-        official = true + 0.5 * random.standard_normal(20)
-        values = true[:, None] + 3 * random.standard_normal((20, 30))
-        names = [f"s{i}" for i in range(20)]
-        ranks = dict(zip(names, stats.rankdata(-official).tolist(), strict=True))
-        method = Method("m", (scoring(values, names),))
-        one = compare_methods([method], {"o": ranks}, ["kendall"], samples=300).found[0].estimate
-        wanted = stats.kendalltau(true, official).statistic
-        assert one.low is not None
-        assert one.high is not None
-        held += int(one.low <= wanted <= one.high)
-        resampled = values[:, random.integers(0, 30, (300, 30))].mean(axis=2)
-        low, high = np.quantile(kendall_rows(resampled.T, official).values, [0.025, 0.975])
-        plain += int(low <= wanted <= high)
-    assert held >= 53
-    assert plain < 40
+def test_the_interval_is_of_the_systems_and_queries_that_count() -> None:
+    """Strangers, and queries that count for no system, change nothing."""
+    values = noisy(20)
+    plain = compare_methods([Method("m", (scoring(values),))], {"o": OFFICIAL}, ["kendall"])
+    counts = np.ones((9, 23), np.bool_)
+    counts[:, [0, 7, 22]] = False
+    wider = np.full((9, 23), 99.0)
+    wider[:8, np.flatnonzero(counts[0])] = values
+    names = [*SYSTEMS, "stranger"]
+    means = dict(zip(names, wider[:, counts[0]].mean(axis=1).tolist(), strict=True))
+    more = Scoring("M", None, means, tuple(names), Values(wider, counts))
+    found = compare_methods([Method("m", (more,))], {"o": OFFICIAL}, ["kendall"])
+    assert found.found[0].estimate == plain.found[0].estimate
+    assert plain.found[0].estimate.low is not None
 
 
-def test_expected_scores_shrink_to_what_the_noise_leaves() -> None:
-    """Without noise the draws are the scores; where noise explains all, the official order."""
-    random = np.random.default_rng(0)
-    scores, official = random.standard_normal(30), random.standard_normal(30)
-    still = expected_scores(scores, np.tile(scores, (50, 1)), official, 20)
-    assert still == pytest.approx(np.tile(scores, (50, 1)))
-    line = 2.0 * official
-    resampled = line + 5 * random.standard_normal((400, 30))
-    drawn = expected_scores(line + 0.01 * random.standard_normal(30), resampled, official, 20)
-    assert (drawn - line).std() < 5 / 2
+def test_measures_on_different_queries_have_their_own_intervals() -> None:
+    scorings = (scoring(noisy(30), measure="M"), scoring(noisy(20), measure="N"))
+    together = compare_methods([Method("m", scorings)], {"o": OFFICIAL}, ["kendall"]).found
+    for one, alone in zip(together, scorings, strict=True):
+        single = compare_methods([Method("m", (alone,))], {"o": OFFICIAL}, ["kendall"]).found[0]
+        assert one == single
+        assert one.estimate.low is not None
+    assert [one.queries for one in together] == [30, 20]
+
+
+def test_a_lower_level_gives_a_narrower_interval() -> None:
+    method = Method("m", (scoring(noisy()),))
+    widths = []
+    for level in (0.5, 0.8, 0.95):
+        one = compare_methods([method], {"o": OFFICIAL}, ["spearman"], level=level).found[0]
+        assert one.estimate.low is not None
+        assert one.estimate.high is not None
+        assert type(one.estimate.low) is type(one.estimate.high) is float
+        widths.append(one.estimate.high - one.estimate.low)
+    assert widths == sorted(widths)
+    assert len(set(widths)) == 3
+    for wrong in (0, 1, 1.5, float("nan")):
+        with pytest.raises(InputError, match="between 0 and 1"):
+            compare_methods([method], {"o": OFFICIAL}, level=wrong)
+    with pytest.raises(InputError, match="seed"):
+        compare_methods([method], {"o": OFFICIAL}, seed=-1)
+
+
+@pytest.mark.parametrize(("counting", "given"), [(15, True), (2, False)])
+def test_a_system_on_some_of_the_queries(counting: int, given: bool) -> None:
+    values, counts = noisy(20), np.ones((8, 20), np.bool_)
+    counts[2, counting:] = False
+    means = {
+        system: float(row[use].mean())
+        for system, row, use in zip(SYSTEMS, values, counts, strict=True)
+    }
+    some = Scoring("M", None, means, tuple(SYSTEMS), Values(values, counts))
+    one = compare_methods([Method("m", (some,))], {"o": OFFICIAL}, ["kendall"]).found[0]
+    assert (one.estimate.low is not None) == given
+    assert one.queries == 20
+    if not given:
+        assert one.estimate.no_interval == "it is undefined in too many resamples of the queries"
+
+
+def test_no_query_counts_and_one_statistic_named_twice() -> None:
+    none = Values(np.zeros((8, 12)), np.zeros((8, 12), np.bool_))
+    empty = Scoring("M", None, {}, tuple(SYSTEMS), none)
+    compared = compare_methods(
+        [Method("m", (empty, scoring(noisy())))], {"o": OFFICIAL}, ["rbo", "RBO(p=0.90)"]
+    )
+    assert len(compared.found) == 2
+    assert compared.found[0].estimate.reason == "because no query counts for 8 systems"
+    assert compared.found[0].queries == 0
+    assert wide(compared, "o").caption.endswith("over 8 systems")
 
 
 def test_who_is_missing_and_what_is_tied_is_said() -> None:
@@ -134,7 +170,7 @@ DEGENERATE = {
     "all equal": (scoring(np.ones((8, 9))), "all systems have the same score"),
     "no queries": (
         Scoring("M", None, {}, tuple(SYSTEMS), Values(np.zeros((8, 0)), np.zeros((8, 0), bool))),
-        "fewer than 2 systems are in both leaderboards (0)",
+        "no query counts for 8 systems",
     ),
 }
 
@@ -173,15 +209,15 @@ def test_a_value_without_an_interval() -> None:
     found = compare_methods(methods, {"o": OFFICIAL}, ["kendall"]).found
     assert all(one.estimate.value is not None and one.estimate.low is None for one in found)
     assert [one.estimate.no_interval for one in found] == [
-        "there are fewer than 2 queries (1)",
-        "there are fewer than 4 systems (3)",
+        "there are fewer than 8 queries (1)",
+        "there are fewer than 8 systems (3)",
         "only the totals of its systems are known",
     ]
     # no table of intervals then, but the reasons
     compared = compare_methods(methods, {"o": OFFICIAL}, ["kendall"])
     assert intervals(compared, "o") is None
     assert (
-        "no interval, because there are fewer than 2 queries (1): M of one query"
+        "no interval, because there are fewer than 8 queries (1): M of one query"
         in wide(compared, "o").notes
     )
     # one of 28 pairs is swapped

@@ -74,7 +74,8 @@ def _kendall_at(k: int) -> RankStatistic:
     return RankStatistic(
         f"kendall@{k}",
         f"K@{k}",
-        f"Kendall's tau-b of the {k} officially best systems, ties at the cut included",
+        f"Kendall's tau-b of the {k} officially best of the systems compared, or of all if fewer, "
+        "ties at the cut included",
         lambda scores, official: kendall_at_rows(scores, official, k),
         NO_INTERVAL_AT_THE_TOP,
     )

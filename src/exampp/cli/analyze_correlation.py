@@ -76,15 +76,16 @@ def correlation(
         typer.Option(help="A leaderboard made elsewhere as one more method; repeat for several."),
     ] = None,
     samples: Annotated[
-        int, typer.Option(min=0, help="Resamples for the intervals; 0: no intervals.")
+        int, typer.Option(min=0, help="Resamples for the intervals, 50 or more; 0: no intervals.")
     ] = 2000,
+    seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 0,
     on_error: OnError = OnBadLine.refuse,
     style: TableStyle = Style.text,
 ) -> None:
     """Correlate all graders, thresholds and measures with official leaderboards.
 
-    The values as in the papers' tables, then the same with intervals over queries: those of the
-    correlation that the systems' expected scores have. tsv, csv and json hold a row a value.
+    The values as in the papers' tables, then the same with 95 % intervals over queries, which hold
+    what exams of as many queries show on average. tsv, csv and json hold a row a value.
     """
     from exampp.analyzing import by_name
     from exampp.formats import leaderboards
@@ -116,7 +117,7 @@ def correlation(
     ]
     officials = {name: leaderboards.read(path) for name, path in by_name(official).items()}
     compared = compare_methods(
-        methods, officials, statistic or ("spearman", "kendall"), samples=samples
+        methods, officials, statistic or ("spearman", "kendall"), samples=samples, seed=seed
     )
     if style in (Style.tsv, Style.csv, Style.json):
         show(tidy(compared), style.value)

@@ -162,7 +162,7 @@ def _no_signal(standing: Standing) -> Iterator[str]:
 
 
 def _few_systems(standing: Standing) -> Iterator[str]:
-    if standing.compared is not None and standing.compared < FEW_SYSTEMS:
+    if standing.compared and standing.compared < FEW_SYSTEMS:
         yield (
             f"Rank correlations rest on {counted(standing.compared, 'system')}: with fewer than "
             f"{FEW_SYSTEMS} they say little."

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from exampp.analyze.correlation_interval import (
     FEWEST_QUERIES,
     FEWEST_SYSTEMS,
-    expected_scores,
+    Draws,
+    draw,
     interval,
+    resample,
 )
 from exampp.analyze.estimate import Estimate, undefined
 from exampp.analyze.rank_correlation import one_row, settle_ties
@@ -25,11 +27,11 @@ from exampp.analyze.resampling import (
     FEWEST_SAMPLES,
     LEVEL,
     SAMPLES,
-    draw_queries,
-    resampled_means,
 )
 from exampp.errors import InputError
+from exampp.evaluate.values import Values
 from exampp.meta.methods import Method, Scoring
+from exampp.meta.phrases import counted
 
 Floats = NDArray[np.float64]
 Ranks = Mapping[str, float]
@@ -68,6 +70,10 @@ class MethodComparison:
     samples: int
     notes: Mapping[str, tuple[str, ...]]
 
+    def has_intervals(self, official: str) -> bool:
+        """Does any value against this leaderboard have one?"""
+        return any(one.estimate.low is not None for one in self.found if one.official == official)
+
 
 def compare_methods(
     methods: Sequence[Method],
@@ -80,8 +86,8 @@ def compare_methods(
 ) -> MethodComparison:
     """Correlate every scoring of every method with every official leaderboard (rank 1 is best).
 
-    The intervals, over queries, are of the correlation that the expected scores of the systems
-    have (see `analyze.correlation_interval`); with 0 samples there are none.
+    The intervals, over queries, are of what an exam of as many queries shows on average (see
+    `analyze.correlation_interval`); with 0 samples there are none.
 
     Raises:
         InputError: There is no such statistic, two methods have one name, too few samples for
@@ -91,8 +97,11 @@ def compare_methods(
         raise InputError(
             f"samples must be {FEWEST_SAMPLES} or more, not {samples}", mend="0 makes no intervals"
         )
-    asked = tuple(dict.fromkeys(statistics))
-    wanted = tuple(rank_statistic(one) for one in asked)
+    if not 0 < level < 1:
+        raise InputError(f"the level of the intervals must be between 0 and 1, not {level}")
+    if seed < 0:
+        raise InputError(f"the seed must be 0 or more, not {seed}")
+    wanted = tuple({one.name: one for one in map(rank_statistic, statistics)}.values())
     names = [method.name for method in methods]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -120,14 +129,15 @@ class _Bootstrap:
     ) -> None:
         self.statistics = statistics
         self.samples, self.level, self.seed = samples, level, seed
-        self._draws: dict[int, Floats] = {}
+        self._draws: dict[int, Draws] = {}
 
     def compare(self, method: str, scoring: Scoring, official: str, ranks: Ranks) -> list[Found]:
         both = [system for system in scoring.scores if system in ranks]
         scores = settle_ties([[scoring.scores[system] for system in both]])[0]
         better = -np.array([ranks[system] for system in both], np.float64)
-        drawn = self._drawn(scoring, both, scores, better)
-        queries = None if scoring.values is None else scoring.values.values.shape[1]
+        known = len(both) if not scoring.systems else sum(s in ranks for s in scoring.systems)
+        values = _counting(scoring, both)
+        sample = self._sample(values, len(both))
         return [
             Found(
                 method=method,
@@ -135,56 +145,67 @@ class _Bootstrap:
                 measure=scoring.measure,
                 min_rating=scoring.min_rating,
                 statistic=statistic.name,
-                estimate=self._estimate(statistic, scores, better, drawn),
+                estimate=self._estimate(statistic, scores, better, known, sample),
                 systems=len(both),
-                queries=queries,
+                queries=None if values is None else values.values.shape[1],
             )
             for statistic in self.statistics
         ]
 
     def _estimate(
-        self, statistic: RankStatistic, scores: Floats, better: Floats, drawn: Floats | str
+        self,
+        statistic: RankStatistic,
+        scores: Floats,
+        better: Floats,
+        known: int,
+        sample: tuple[Floats, Draws] | str,
     ) -> Estimate:
         value = one_row(lambda x, y: statistic.rows(np.asarray(x), np.asarray(y)), scores, better)
         if value.value is None:
-            return undefined(_why(value.reason, scores, better))
-        if isinstance(drawn, str):
-            return Estimate(value.value, no_interval=drawn)
+            return undefined(_why(value.reason, scores, better, known))
+        if isinstance(sample, str):
+            return Estimate(value.value, no_interval=sample)
         if statistic.no_interval:
             return Estimate(value.value, no_interval=statistic.no_interval)
-        bounds = interval(statistic.rows(drawn, better), self.level)
-        if bounds is None:
-            return Estimate(value.value, no_interval="it is undefined in some resamples")
+        bounds = interval(lambda x: statistic.rows(x, better), value.value, *sample, self.level)
+        if isinstance(bounds, str):
+            return Estimate(value.value, no_interval=bounds)
         return Estimate(value.value, *bounds)
 
-    def _drawn(
-        self, scoring: Scoring, both: Sequence[str], scores: Floats, better: Floats
-    ) -> Floats | str:
-        """Draws of the expected scores, or why there are none."""
+    def _sample(self, values: Values | None, systems: int) -> tuple[Floats, Draws] | str:
+        """The scores in resamples of the queries, with the draws, or why there are none."""
         if not self.samples:
             return NOT_ASKED
-        if scoring.values is None:
+        if values is None:
             return ONLY_TOTALS
-        queries = scoring.values.values.shape[1]
-        if len(both) < FEWEST_SYSTEMS:
-            return f"there are fewer than {FEWEST_SYSTEMS} systems ({len(both)})"
+        if all(statistic.no_interval for statistic in self.statistics):
+            return self.statistics[0].no_interval
+        queries = values.values.shape[1]
+        if systems < FEWEST_SYSTEMS:
+            return f"there are fewer than {FEWEST_SYSTEMS} systems ({systems})"
         if queries < FEWEST_QUERIES:
             return f"there are fewer than {FEWEST_QUERIES} queries ({queries})"
-        place = {system: index for index, system in enumerate(scoring.systems)}
-        rows = [place[system] for system in both]
         if queries not in self._draws:
-            self._draws[queries] = draw_queries(queries, self.samples, self.seed)
-        means, defined = resampled_means(
-            scoring.values.values[rows], scoring.values.counts[rows], self._draws[queries]
-        )
-        whole = defined.all(axis=1)
-        if not whole.any():
-            return "no resample has a query that counts for every system"
-        return expected_scores(scores, means[whole], better, queries, self.seed)
+            self._draws[queries] = draw(queries, self.samples, self.seed)
+        draws = self._draws[queries]
+        return resample(values.values, values.counts, draws), draws
 
 
-def _why(reason: str, scores: Floats, better: Floats) -> str:
-    """Which side it is that has all values equal."""
+def _counting(scoring: Scoring, systems: Sequence[str]) -> Values | None:
+    """The values of these systems on the queries that count for any; None if unknown."""
+    if scoring.values is None:
+        return None
+    place = {system: index for index, system in enumerate(scoring.systems)}
+    rows = [place[system] for system in systems]
+    counts = scoring.values.counts[rows]
+    count = counts.any(axis=0)
+    return Values(scoring.values.values[rows][:, count], counts[:, count])
+
+
+def _why(reason: str, scores: Floats, better: Floats, known: int) -> str:
+    """What is missing, or which side has all values equal; `known` systems may lack a score."""
+    if len(scores) < 2 <= known:
+        return f"because no query counts for {counted(known - len(scores), 'system')}"
     if len(scores) < 2:
         return f"because fewer than 2 systems are in both leaderboards ({len(scores)})"
     if np.all(scores == scores[0]):

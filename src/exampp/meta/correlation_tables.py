@@ -63,19 +63,17 @@ def intervals(comparison: MethodComparison, official: str) -> Table | None:
 
     None if no value has one; the notes of `wide` then say why.
     """
-    found = _against(comparison, official)
-    if not _has_intervals(found):
+    if not comparison.has_intervals(official):
         return None
+    found = _against(comparison, official)
     lines: dict[tuple[str, str], list[Value]] = {}
     for one in found:
         key = one.method, heading(one.measure, one.min_rating)
         lines.setdefault(key, []).append(with_interval(one.estimate))
     notes = [
         f"[low, high]: {percent(comparison.level)} interval over queries, "
-        f"{comparison.samples:,} resamples, of the correlation that the expected scores have; the "
-        "value may lie outside, as the noise of the queries shifts it, mostly down; "
-        "in simulations 95 % intervals held it in 91 to 100 % of the samples, but in 56 to 60 % "
-        "where systems fall into a few groups of almost equal scores",
+        f"{comparison.samples:,} resamples, of what an exam of as many queries shows on average; "
+        "with endless queries the correlation would mostly be higher",
         *_no_intervals(found),
     ]
     return Table.of(
@@ -148,13 +146,10 @@ def _against(comparison: MethodComparison, official: str) -> list[Found]:
 
 
 def _caption(official: str, found: Sequence[Found]) -> str:
-    systems = sorted({one.systems for one in found}) or [0]
+    defined = [one for one in found if one.estimate.value is not None]
+    systems = sorted({one.systems for one in defined or found}) or [0]
     few = "" if len(systems) == 1 else f"{systems[0]} to "
     return f"Rank correlation with {official} over {few}{counted(systems[-1], 'system')}"
-
-
-def _has_intervals(found: Sequence[Found]) -> bool:
-    return any(one.estimate.low is not None for one in found)
 
 
 def _no_intervals(found: Sequence[Found]) -> Iterator[str]:
@@ -165,7 +160,7 @@ def _notes(comparison: MethodComparison, official: str, found: Sequence[Found]) 
     meanings = (f"{one.heading}: {one.meaning}" for one in comparison.statistics)
     yield "; ".join(meanings)
     yield from _reasons(found, "undefined,", lambda one: one.reason)
-    if not _has_intervals(found):
+    if not comparison.has_intervals(official):
         yield from _no_intervals(found)
     yield from comparison.notes[official]
     yield from comparison.notes[""]

@@ -104,6 +104,15 @@ REFERENCES: Mapping[str, Reference] = {
             "year": "1904",
         },
     ),
+    "politis1999subsampling": Reference(
+        "book",
+        {
+            "author": "Politis, Dimitris N. and Romano, Joseph P. and Wolf, Michael",
+            "title": "Subsampling",
+            "publisher": "Springer",
+            "year": "1999",
+        },
+    ),
     "yilmaz2008tauap": Reference(
         "inproceedings",
         {

@@ -77,6 +77,8 @@ def _keys(found: Findings) -> Iterator[str]:
         yield from ("benjamini1995fdr", "piepho2004letters")
     if found.settings.official:
         yield from ("spearman1904association", "kendall1945ties")
+    if found.correlation and any(map(found.correlation.has_intervals, found.settings.official)):
+        yield "politis1999subsampling"
     if found.agreement:
         yield "cohen1960kappa"
 
@@ -160,12 +162,19 @@ def _tests(found: Findings) -> Iterator[str]:
 
 def _correlation(found: Findings) -> Iterator[str]:
     for name, ranks in found.settings.official.items():
-        both = len(set(ranks) & set(found.board.systems))
+        both = counted(len(set(ranks) & set(found.board.systems)), "system")
         yield (
-            f"The leaderboard was compared with {name} over the {both} systems of both, by "
-            "Spearman's rho [@spearman1904association] and Kendall's tau-b "
-            "[@kendall1945ties], with bootstrap intervals over queries."
+            f"The leaderboard was compared with {name} over the {both} of both, by "
+            "Spearman's rho [@spearman1904association] and Kendall's tau-b [@kendall1945ties]."
         )
+        given = found.correlation
+        if given and given.has_intervals(name):
+            yield (
+                f"Their {percent(given.level)} intervals are for the mean over exams of as many "
+                f"queries: shaped as in a bootstrap over queries ({given.samples:,} samples), with "
+                "the variance extrapolated from random halves and quarters of the queries "
+                "[@politis1999subsampling]."
+            )
 
 
 def _agreement(found: Findings) -> Iterator[str]:
