@@ -93,8 +93,8 @@ def test_every_plot_in_every_format(
     exampp_command: Commands, graded: Path, kind: str, ending: str
 ) -> None:
     to = graded.parent / f"{kind}{ending}"
-    official = graded.parent / "official.json"
-    ran = exampp_command("plot", kind, graded, "-o", to, "--official", official)
+    official = ["--official", graded.parent / "official.json"] if kind == "scatter" else []
+    ran = exampp_command("plot", kind, graded, "-o", to, *official)
     assert ran.code == 0, ran.err
     head = {".svg": b"<svg", ".png": b"\x89PNG", ".json": b"{", ".csv": b""}[ending]
     assert to.read_bytes().startswith(head)
@@ -122,7 +122,7 @@ def test_what_is_read_is_never_written_over(exampp_command: Commands, graded: Pa
     assert not (folder / "r.html").exists()
 
 
-@pytest.mark.parametrize("kind", ["curve", "labels", "leaderboard"])
+@pytest.mark.parametrize("kind", ["curve", "leaderboard"])
 def test_a_threshold_off_the_scale_draws_nothing(
     exampp_command: Commands, graded: Path, kind: str
 ) -> None:
@@ -138,13 +138,71 @@ def test_plots_say_what_is_wrong(exampp_command: Commands, graded: Path) -> None
     ran = exampp_command("plot", "scatter", graded, "-o", to)
     assert (ran.code, ran.out) == (2, "")
     assert "--official" in ran.err
-    ran = exampp_command("plot", "leaderboard", graded, "-o", graded.parent / "x.gif")
-    assert ran.code == 2
-    assert ".svg" in ran.err
-    ran = exampp_command("plot", "leaderboard", graded, "-o", graded.parent / "no" / "x.svg")
-    assert ran.code != 0
-    assert "Traceback" not in ran.err
     assert not to.exists()
+    for name in ("x.gif", "x"):
+        ran = exampp_command("plot", "leaderboard", graded, "-o", graded.parent / name)
+        assert ran.code == 2
+        assert f"{name}: " in ran.err
+        assert ".svg" in ran.err
+    to = graded.parent / "no" / "x.svg"
+    ran = exampp_command("plot", "leaderboard", graded, "-o", to)
+    assert ran.code == 2
+    assert f"{to}: cannot be written" in ran.err
+
+
+def test_a_plot_is_not_written_over_a_collection(exampp_command: Commands, graded: Path) -> None:
+    other = graded.parent / "other.csv"
+    exampp.Collection.create(other).close()
+    before = other.read_bytes()
+    ran = exampp_command("plot", "leaderboard", graded, "-o", other)
+    assert ran.code == 2
+    assert "is a collection, and would be lost" in ran.err
+    assert other.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["grades", "-m", "AP"], "plots that take it: leaderboard, methods, scatter, curve, heat"),
+        (["labels", "--min-rating", 2], "--min-rating changes nothing"),
+        (["curve", "--official", "official.json"], "plots that take it: methods, scatter"),
+        (["grades", "--facets", "pool"], "--facets changes nothing"),
+        (["leaderboard", "-m", "AP", "-m", "P@5"], "2 measures are too many"),
+        (["curve", "-m", "nDCG@5"], "shows Cover@k, not nDCG@5"),
+        (["curve", "-m", "Cover"], "shows Cover@k, not Cover"),
+    ],
+)
+def test_no_option_of_a_plot_is_ignored(
+    exampp_command: Commands, graded: Path, arguments: list[str], said: str
+) -> None:
+    to = graded.parent / "x.csv"
+    ran = exampp_command("plot", arguments[0], graded, "-o", to, *arguments[1:])
+    assert (ran.code, to.exists()) == (2, False)
+    assert said in ran.err
+
+
+def test_a_curve_ends_at_the_cutoff(exampp_command: Commands, graded: Path) -> None:
+    to = graded.parent / "x.csv"
+    assert exampp_command("plot", "curve", graded, "-o", to, "-m", "Cover@3").code == 0
+    assert {line.split(",")[1] for line in to.read_text().splitlines()} == {"k", "1", "2", "3"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("scatter", "no system has both a rank"),
+        ("methods", "no system is in the official leaderboard"),
+    ],
+)
+@pytest.mark.parametrize("ending", [".svg", ".csv"])
+def test_where_there_is_nothing_to_draw_no_file_is_written(
+    exampp_command: Commands, graded: Path, kind: str, said: str, ending: str
+) -> None:
+    to, others = graded.parent / f"x{ending}", graded.parent / "others.json"
+    others.write_text(json.dumps({"delta": 1, "epsilon": 2}))
+    ran = exampp_command("plot", kind, graded, "-o", to, "--official", others)
+    assert (ran.code, to.exists()) == (2, False)
+    assert said in ran.err
 
 
 def test_without_the_extra_nothing_is_written(

@@ -10,7 +10,6 @@ import sys
 import zlib
 from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -19,7 +18,7 @@ import pytest
 
 from exampp.errors import InputError
 from exampp.report.plots import curves, distributions, heatmap, methods, scatter
-from exampp.report.plots.figure import GREY, SERIES, Figure
+from exampp.report.plots.figure import GREY, SERIES, Figure, writer
 from exampp.report.plots.leaderboard import Spread, groups, leaderboard
 from exampp.report.plots.pixels import VIRIDIS, picture, shade
 
@@ -138,7 +137,7 @@ def test_long_names_are_cut_in_the_picture_and_whole_in_the_data() -> None:
 def test_a_leaderboard_is_sorted_and_leaves_out_what_is_undefined() -> None:
     figure = leaderboard([Spread("b", 0.2), Spread("a", 0.7, 0.6, 0.8), Spread("c", None)], "AP")
     assert [row["name"] for row in figure.spec["data"]["values"]] == ["a", "b"]
-    assert [row[0] for row in figure.data.rows] == ["b", "a", "c"]
+    assert [row[0] for row in figure.data.rows] == ["a", "b", "c"]
     assert "from a at 0.700 down to b at 0.200" in figure.alt
 
 
@@ -170,7 +169,30 @@ def test_renormalising_maps_best_to_one_and_worst_to_zero_with_their_errors() ->
 def test_methods_renormalise_over_the_systems_of_the_order_only() -> None:
     scores = {"AP": [Spread("a", 0.9), Spread("b", 0.6), Spread("c", 0.1)]}
     figure = methods.methods(scores, ["b", "a"])
-    assert [(row[1], row[2]) for row in figure.data.rows] == [("a", 1.0), ("b", 0.0)]
+    assert [(row[1], row[2]) for row in figure.data.rows] == [("b", 0.0), ("a", 1.0)]
+
+
+def test_error_bars_of_methods_are_whole_however_long() -> None:
+    """By hand: the scores go to 0 and 1, the bars of b with them from -2 to 2, of a from -4 to 6.
+
+    They are drawn at 10 for one, and none ends outside the 620 pixels of the plot.
+    """
+    scores = {"AP": [Spread("a", 0.6, 0.1, 1.1), Spread("b", 0.5, 0.3, 0.7)]}
+    bars = re.findall(
+        rf'<line transform="translate\(([\d.-]+),[\d.]+\)" x2="([\d.-]+)"[^>]*{SERIES[0]}',
+        drawn(methods.methods(scores, ["a", "b"])),
+    )
+    ends = [sorted((float(x), float(x) + float(width))) for x, width in bars]
+    (low_a, high_a), (low_b, high_b) = ends
+    assert 0 <= low_a < low_b < high_b < high_a <= 620
+    assert (high_a - low_a) / (high_b - low_b) == pytest.approx(10 / 4, abs=0.01)
+
+
+def test_a_dot_at_the_axis_covers_no_name() -> None:
+    svg = drawn(leaderboard([Spread("best", 1.0), Spread("last", 0.6)], "AP"))
+    (end,) = re.findall(r'<text text-anchor="end" transform="translate\((-[\d.]+),[^>]*>last<', svg)
+    (dot,) = re.findall(r'translate\(0,[\d.]+\)" d="M([\d.]+),0A', svg)
+    assert float(end) < -float(dot)
 
 
 def test_outliers_are_named_where_nothing_is_covered() -> None:
@@ -276,23 +298,21 @@ def luminance(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def test_every_format_is_written(tmp_path: Path) -> None:
+def test_every_format_is_written() -> None:
     pytest.importorskip("vl_convert")
     figure = leaderboards(["one", "two"])
-    for theme in ("light", "dark"):
-        figure.save(tmp_path / f"{theme}.png", theme)
-        assert (tmp_path / f"{theme}.png").read_bytes()[:4] == b"\x89PNG"
-    assert (tmp_path / "light.png").read_bytes() != (tmp_path / "dark.png").read_bytes()
     for ending, head in (
-        (".svg", "<svg"),
-        (".json", "{"),
-        (".csv", "system,"),
-        (".tsv", "system\t"),
+        (".svg", b"<svg"),
+        (".PNG", b"\x89PNG"),
+        (".json", b"{"),
+        (".csv", b"system,"),
+        (".tsv", b"system\t"),
     ):
-        figure.save(tmp_path / f"x{ending}")
-        assert (tmp_path / f"x{ending}").read_text(encoding="utf-8").startswith(head)
-    with pytest.raises(InputError, match=r"\.svg, \.png"):
-        figure.save(tmp_path / "x.gif")
+        assert writer(f"x{ending}")(figure, "light").startswith(head)
+    assert writer("x.png")(figure, "light") != writer("x.png")(figure, "dark")
+    for name in ("x.gif", "x"):
+        with pytest.raises(InputError, match=r"\.svg, \.png"):
+            writer(name)
 
 
 NOTHING = [
@@ -307,6 +327,7 @@ NOTHING = [
     curves.curves({}),
     heatmap.heatmap(np.zeros((0, 0)), np.zeros((0, 0), np.bool_), [], [], "AP"),
     heatmap.heatmap(np.zeros((1, 0)), np.zeros((1, 0), np.bool_), ["a"], [], "AP"),
+    heatmap.heatmap(np.zeros((1, 1)), np.zeros((1, 1), np.bool_), ["a"], ["q"], "AP"),
 ]
 
 
@@ -315,7 +336,8 @@ def test_where_there_is_nothing_the_figure_says_so(figure: Figure) -> None:
     svg = drawn(figure)
     assert "There is nothing to draw." in texts(svg)
     assert "Infinity" not in svg
-    assert figure.alt.endswith(".")
+    assert not figure.spec
+    assert re.fullmatch(r"Nothing to draw: .+\.", figure.alt)
 
 
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:

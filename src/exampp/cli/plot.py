@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -45,7 +46,7 @@ class PlotKind(StrEnum):
 
 
 class Theme(StrEnum):
-    """The ground that a figure is for."""
+    """Ink and ground of a figure."""
 
     light = "light"
     dark = "dark"
@@ -57,7 +58,10 @@ def plot(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", help="The file: .svg, .png, .json (Vega-Lite), .csv or .tsv (data)."
+            "--output",
+            "-o",
+            dir_okay=False,
+            help="The file: .svg, .png, .json (Vega-Lite), .csv or .tsv (data).",
         ),
     ],
     measure: Annotated[
@@ -65,15 +69,16 @@ def plot(
         typer.Option(
             "--measure",
             "-m",
-            help="The measure; for methods, repeat for several. [default: Cover@20; for methods "
-            "Cover@20, nDCG@20, P@20, AP]",
+            help="The measure; for methods, repeat for up to six; for curve, Cover@k with the "
+            "last k; not for grades and labels. [default: Cover@20; for methods Cover@20, nDCG@20, "
+            "P@20, AP]",
         ),
     ] = None,
     min_rating: MinRating = None,
     official: Annotated[
         Path | None, typer.Option(help="The official leaderboard, for scatter and methods.")
     ] = None,
-    theme: Annotated[Theme, typer.Option(help="The ground it is for; it stays transparent.")] = (
+    theme: Annotated[Theme, typer.Option(help="Dark ink on white, or light ink on near-black.")] = (
         Theme.light
     ),
     grader: GraderName = None,
@@ -84,12 +89,21 @@ def plot(
     facets: Facets = FacetMode.auto,
     on_error: OnError = OnBadLine.refuse,
 ) -> None:
-    """Draw one figure.
+    """Draw one figure; an option that would change nothing in it is refused.
 
     COLLECTION may be a file of graded passages; --bank then names a bank file.
     """
-    from exampp.formats.lines import keep_inputs
+    from exampp.formats.lines import keep_inputs, writing
+    from exampp.report.plots.figure import writer
 
+    given = {
+        "--measure": measure or None,
+        "--min-rating": min_rating,
+        "--official": official,
+        "--facets": None if facets is FacetMode.auto else facets,
+    }
+    measures = _checked(what, [key for key in given if given[key] is not None], measure)
+    write = writer(output)
     if what is PlotKind.scatter and official is None:
         raise exampp.InputError(
             f"{what.value} needs an official leaderboard", mend="Name one with --official"
@@ -103,18 +117,78 @@ def plot(
             bank=bank,
             runs=run or (),
         )
-    figure = _figure(what, book, measure, min_rating, official, facets.value)
-    figure.save(output, theme.value)
+    figure = _figure(what, book, measures, min_rating, official, facets.value)
+    if not figure.spec:
+        raise exampp.InputError(figure.alt, file=collection, mend=_KINDS[what].mend)
+    content = write(figure, theme.value)
+    with writing(output) as stream:
+        stream.write(content)
     remark(f"{output}: {figure.title}")
 
 
-_METHODS = ("Cover@20", "nDCG@20", "P@20", "AP")
+class _Kind(NamedTuple):
+    """Options of one kind of plot, and what helps where there is nothing to draw."""
+
+    options: Collection[str]
+    mend: str
+    measures: Sequence[str] = ("Cover@20",)
+    most: int = 1
+
+
+_BOARD = ("--measure", "--min-rating", "--facets")
+_RANKED = (*_BOARD, "--official")
+_KINDS: Mapping[PlotKind, _Kind] = {
+    PlotKind.leaderboard: _Kind(_BOARD, "Choose another --measure"),
+    PlotKind.methods: _Kind(
+        _RANKED,
+        "Choose other measures, or an official leaderboard of these systems",
+        ("Cover@20", "nDCG@20", "P@20", "AP"),
+        6,
+    ),
+    PlotKind.scatter: _Kind(_RANKED, "Choose an official leaderboard of these systems"),
+    PlotKind.grades: _Kind((), "Add grades"),
+    PlotKind.labels: _Kind((), "Add judgments and grades of the same passages"),
+    PlotKind.curve: _Kind(_BOARD, "Add the rankings of systems"),
+    PlotKind.heatmap: _Kind(_BOARD, "Choose another --measure"),
+}
+
+
+def _checked(what: PlotKind, given: Sequence[str], measures: Sequence[str] | None) -> Sequence[str]:
+    """The measures to be drawn; InputError for an option that would change nothing."""
+    kind = _KINDS[what]
+    for option in given:
+        if option not in kind.options:
+            taking = [other.value for other in PlotKind if option in _KINDS[other].options]
+            raise exampp.InputError(
+                f"{option} changes nothing in the plot {what.value}",
+                mend=f"Leave it out; plots that take it: {', '.join(taking)}",
+            )
+    measures = measures or kind.measures
+    if len(measures) > kind.most:
+        raise exampp.InputError(
+            f"{len(measures)} measures are too many for the plot {what.value}",
+            mend=f"Name at most {kind.most}",
+        )
+    return measures
+
+
+def _depth(measure: str) -> int:
+    """The last k of the curve of Cover@k."""
+    from exampp.evaluate.measure import parse_measure
+
+    parsed = parse_measure(measure)
+    if parsed.name != "Cover" or parsed.cutoff is None:
+        raise exampp.InputError(
+            f"the plot curve shows Cover@k, not {measure}",
+            mend="Name the last k, such as --measure Cover@20",
+        )
+    return parsed.cutoff
 
 
 def _figure(
     what: PlotKind,
     book: Gradebook,
-    measures: list[str] | None,
+    measures: Sequence[str],
     min_rating: int | None,
     official: Path | None,
     facets: FacetChoice,
@@ -131,9 +205,8 @@ def _figure(
     if what is PlotKind.labels:
         return figures.labels_figure(book, exampp.Labelling(), threshold)
     if what is PlotKind.curve:
-        return figures.curves_figure(book, threshold, facets=facets)
-    default = _METHODS if what is PlotKind.methods else _METHODS[:1]
-    board = evaluate_gradebook(book, measures or default, threshold, facets=facets)
+        return figures.curves_figure(book, threshold, depth=_depth(measures[0]), facets=facets)
+    board = evaluate_gradebook(book, measures, threshold, facets=facets)
     first = board.columns[0]
     ranks = leaderboards.read(official) if official else None
     if what is PlotKind.methods:

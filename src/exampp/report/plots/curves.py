@@ -184,7 +184,7 @@ def _alt(
     depth: int,
 ) -> str:
     if not ranked:
-        return f"An empty plot: no system has {measure}."
+        return f"Nothing to draw: no system has {measure}."
     best = values[ranked[0]]
     whole = "" if ceiling is None else f" All graded passages together reach {ceiling:.3f}."
     return (

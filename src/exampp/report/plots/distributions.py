@@ -89,7 +89,9 @@ def _grades_alt(counts: Mapping[str, Mapping[int, int]], ratings: Sequence[int])
         if total:
             shares = ", ".join(f"{of_grader.get(r, 0) / total:.1%} {r}" for r in ratings)
             parts.append(f"{grader} ({total:,} cells): {shares}")
-    return f"Bar chart of the ratings given. {'; '.join(parts) or 'No cell is graded'}."
+    if not parts:
+        return "Nothing to draw: no cell is graded."
+    return f"Bar chart of the ratings given. {'; '.join(parts)}."
 
 
 def labels(counts: Mapping[int, Mapping[int, int]], *, name: str = "labels") -> Figure:
@@ -166,7 +168,7 @@ def _labels_alt(
     counts: Mapping[int, Mapping[int, int]], judgments: Sequence[int], found: Sequence[int]
 ) -> str:
     if not found:
-        return "An empty chart: no passage has both a judgment and a label."
+        return "Nothing to draw: no passage has both a judgment and a label."
     top = found[-1]
     parts = [
         f"{counts[j].get(top, 0) / size:.0%} of the {size:,} passages judged {j}"

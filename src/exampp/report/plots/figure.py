@@ -81,24 +81,9 @@ class Figure:
         """The Vega-Lite specification, with its data, as JSON."""
         return json.dumps(self.themed(theme), ensure_ascii=False, allow_nan=False) + "\n"
 
-    def save(self, path: str | Path, theme: Theme = "light") -> None:
-        """Write the figure in the format that the file's name ends with.
 
-        Raises:
-            InputError: No such format, or the extra `plots` is not installed.
-        """
-        path = Path(path)
-        write = FORMATS.get(path.suffix.lower())
-        if write is None:
-            raise InputError(
-                f"cannot draw a {path.suffix or 'nameless'} file",
-                file=path,
-                mend=f"Formats: {', '.join(FORMATS)}",
-            )
-        path.write_bytes(write(self, theme))
-
-
-FORMATS: Mapping[str, Callable[[Figure, Theme], bytes]] = {
+Writer = Callable[[Figure, Theme], bytes]
+FORMATS: Mapping[str, Writer] = {
     ".svg": lambda figure, theme: figure.svg(theme).encode(),
     ".png": lambda figure, theme: figure.png(theme),
     ".json": lambda figure, theme: figure.json(theme).encode(),
@@ -106,6 +91,22 @@ FORMATS: Mapping[str, Callable[[Figure, Theme], bytes]] = {
     ".tsv": lambda figure, _: render(figure.data, "tsv").encode(),
 }
 """What a figure can be written as, by the ending of the file: pictures, specification, data."""
+
+
+def writer(path: str | Path) -> Writer:
+    """What makes the content of a file, in the format that its name ends with.
+
+    Raises:
+        InputError: The name ends with no such format.
+    """
+    found = FORMATS.get(Path(path).suffix.lower())
+    if found is None:
+        raise InputError(
+            "the name does not end with a format of plots",
+            file=path,
+            mend=f"Formats: {', '.join(FORMATS)}",
+        )
+    return found
 
 
 _NOTHING: Spec = {

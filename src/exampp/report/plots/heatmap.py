@@ -45,9 +45,11 @@ def heatmap(
         name=name,
         title=f"{measure} of every system on every query",
         subtitle="Systems from best to worst, queries from easiest to hardest; empty: no value",
-        alt=_alt(names, ids, down[column], measure),
+        alt=_alt(names, ids, down[column], measure)
+        if known.any()
+        else f"Nothing to draw: {measure} has no values.",
         spec={}
-        if not (names and ids)
+        if not known.any()
         else {
             "width": width,
             "height": height,
@@ -145,8 +147,6 @@ def _range(known: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _alt(names: Sequence[str], ids: Sequence[str], means: NDArray[np.float64], measure: str) -> str:
-    if not names or not ids:
-        return f"An empty heat map: {measure} has no values."
     return (
         f"Heat map of {measure}, {len(names)} systems by {len(ids)} queries. Best system "
         f"{names[0]}, worst {names[-1]}; easiest query {ids[0]} (mean {max(means[0], 0):.2f}), "

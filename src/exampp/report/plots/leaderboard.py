@@ -42,13 +42,15 @@ def leaderboard(
 
     `spread` says what the bars are. Systems that share a letter in `letters` are not told apart:
     those that share one with the best are filled, and letters stand beside the rows where they
-    are few. Draft grades are called so. A system without a value is not drawn, but in the data.
+    are few. Draft grades are called so. A system without a value is last in the data, not drawn.
     """
     known = [one for one in scores if one.value is not None]
     known.sort(key=lambda one: (-(one.value or 0.0), one.system))
+    undefined = [one for one in scores if one.value is None]
     names = [one.system for one in known]
     height, size = row_height(len(known))
-    order = by_name(names, labelFontSize=size, grid=True)
+    # room for the dot of a score at the axis
+    order = by_name(names, labelFontSize=size, labelPadding=10, grid=True)
     across = {"field": "value", "type": "quantitative", "scale": {"zero": False, "nice": True}}
     top = {"orient": "top"} if len(known) > 40 else {}
     score = {**across, "title": measure, "axis": {"grid": False, "tickCount": 8, **top}}
@@ -105,7 +107,7 @@ def leaderboard(
         },
         data=Table.of(
             ["system", "value", "low", "high", "letters"],
-            [[*one, letters.get(one.system, "")] for one in scores],
+            [[*one, letters.get(one.system, "")] for one in (*known, *undefined)],
             f"{measure} with {spread}",
             [DRAFT] if draft else [],
         ),
@@ -122,7 +124,7 @@ def _subtitle(spread: str, letters: bool, draft: bool) -> str:
 
 def _alt(known: Sequence[Spread], measure: str, spread: str, draft: bool) -> str:
     if not known:
-        return f"An empty leaderboard: {measure} is undefined for every system."
+        return f"Nothing to draw: {measure} is undefined for every system."
     first, last = known[0], known[-1]
     graded = " from draft grades" if draft else ""
     return (

@@ -30,9 +30,12 @@ def methods(
     Systems that are not in `order` are left out before re-normalising. A method whose scores are
     all equal has none that could be drawn, and is not.
     """
-    places = set(order)
+    places = {system: place for place, system in enumerate(order)}
     drawn = {
-        method: renormalised([one for one in found if one.system in places])
+        method: sorted(
+            renormalised([one for one in found if one.system in places]),
+            key=lambda one: places[one.system],
+        )
         for method, found in list(scores.items())[: len(SERIES)]
     }
     drawn = {method: found for method, found in drawn.items() if found}
@@ -40,14 +43,14 @@ def methods(
     many = len(order) > _MANY
     between, around, size = (2.6, 4, 16) if many else (4.5, 8, 34)
     height = around + between * max(1, len(labels))
-    values = [[m, *one, order.index(one.system)] for m, found in drawn.items() for one in found]
+    values = [[m, *one] for m, found in drawn.items() for one in found]
     colour = {
         "field": "method",
         "type": "nominal",
         "scale": {"domain": labels, "range": list(SERIES[: len(labels)])},
         "legend": {"title": None, "orient": "top", "columns": 4, "labelLimit": 220},
     }
-    across = {"type": "quantitative", "scale": {"domain": [-0.2, 1.2]}}
+    across = {"type": "quantitative", "scale": {"zero": False, "nice": False, "padding": 10}}
     title = "re-normalised score (best system 1, worst 0)"
     axis = {"values": [0, 0.25, 0.5, 0.75, 1], "format": ".2f", "grid": True, "domain": False}
     across = {**across, "title": title, "axis": axis}
@@ -66,7 +69,7 @@ def methods(
         else {
             "width": _WIDTH,
             "height": height * max(1, len(order)),
-            "data": rows(("method", "name", "value", "low", "high", "place"), values),
+            "data": rows(("method", "name", "value", "low", "high"), values),
             "encoding": {
                 "y": by_name(order, labelFontSize=row_height(len(order))[1]),
                 "yOffset": apart,
@@ -74,7 +77,7 @@ def methods(
             },
             "layer": [
                 {
-                    "mark": {"type": "rule", "strokeWidth": 1.4, "opacity": 0.6, "clip": True},
+                    "mark": {"type": "rule", "strokeWidth": 1.4, "opacity": 0.6},
                     "encoding": {"x": {**across, "field": "low"}, "x2": {"field": "high"}},
                 },
                 {
@@ -93,7 +96,7 @@ def methods(
         },
         data=Table.of(
             ["method", "system", "value", "low", "high"],
-            [[m, *one] for m, found in drawn.items() for one in found],
+            values,
             f"Scores re-normalised per method, with {spread}",
         ),
     )
@@ -117,8 +120,10 @@ def renormalised(scores: Sequence[Spread]) -> list[Spread]:
 
 
 def _alt(drawn: Mapping[str, Sequence[Spread]], order: Sequence[str], ordered_by: str) -> str:
+    if not order:
+        return f"Nothing to draw: no system is in {ordered_by}."
     if not drawn:
-        return "An empty plot: no method tells the systems apart, so that nothing is drawn."
+        return "Nothing to draw: no method tells the systems apart."
     best = [
         f"{max(found, key=lambda one: one.value or 0.0).system} under {method}"
         for method, found in drawn.items()

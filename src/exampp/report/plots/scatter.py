@@ -164,7 +164,7 @@ def _box(x: float, y: float, side: str, width: float) -> _Box:
 
 def _alt(points: Sequence[Ranked], measure: str, official: str, subtitle: str) -> str:
     if not points:
-        return f"An empty plot: no system has both a rank by {measure} and an {official} rank."
+        return f"Nothing to draw: no system has both a rank by {measure} and an {official} rank."
     far = max(points, key=lambda p: abs(p.official - p.ours))
     return (
         f"Scatter plot of {len(points)} systems, {official} rank against rank by {measure}"
