@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from exampp.errors import InputError
 from exampp.records import GraderIdentity, Judgment, content_hash
 from exampp.records.choosing import choose_grader, fitting_graders, label
 
@@ -88,6 +89,7 @@ class Analyzing(ABC):
 
         Raises InputError where a name fits none.
         """
+        check_lists(graders=graders)
         found: dict[str, GraderIdentity] = {}
         for name in graders or (None,):
             fitting = fitting_graders(self.graders, grader=name, prompt=prompt, kind=kind)
@@ -119,6 +121,7 @@ class Analyzing(ABC):
         """
         from exampp.meta.methods import DEFAULT_MEASURES, graded_method, qrels_method
 
+        check_lists(measures=measures, min_rating=min_rating)
         measures = measures or DEFAULT_MEASURES
         book = None
         for one in self.fitting(graders, prompt=prompt, kind=kind):
@@ -145,6 +148,7 @@ class Analyzing(ABC):
         """
         from exampp.meta.correlation import compare_methods
 
+        check_lists(statistics=statistics)
         methods = list(self.methods(measures, **options))
         return compare_methods(methods, official, statistics, samples=samples, seed=seed)
 
@@ -171,6 +175,7 @@ class Analyzing(ABC):
         from exampp.meta.agreement_findings import find
         from exampp.meta.agreement_raters import DEFAULT_AT_LEAST
 
+        check_lists(at_least=at_least, min_relevant=min_relevant, layouts=layouts)
         chosen = self.fitting(graders, prompt=prompt, kind=kind)
         people = against in (None, "people")
         return find(
@@ -218,10 +223,10 @@ class Analyzing(ABC):
         self,
         first: str,
         second: str,
-        measure: str = "Cover@20",
+        measure: str = "Cover",
         *,
         min_rating: int | None = None,
-        k: int = 20,
+        k: int | None = None,
         facets: FacetChoice = "auto",
         seed: int = 0,
         **grades: Any,
@@ -229,7 +234,9 @@ class Analyzing(ABC):
         """The difference of two systems explained, and the leaderboard that it is taken from.
 
         Items are those that the first `k` passages of one system cover and those of the other do
-        not. Takes the options of `gradebook`. InputError for a system that is not known.
+        not: as many as the measure reads, or 20 where it has no cutoff. Takes the options of
+        `gradebook`. InputError for a system that is not known, and for a `k` that is not the cutoff
+        of the measure.
         """
         from exampp.evaluate.leaderboard import evaluate
         from exampp.evaluate.measure import parse_measure
@@ -237,7 +244,13 @@ class Analyzing(ABC):
 
         book = self.gradebook(**grades)
         asked = parse_measure(measure)
-        asked = asked.cut(k) if asked.kind.cover else asked
+        if None not in (k, asked.cutoff) and k != asked.cutoff:
+            raise InputError(
+                f"{asked} reads {asked.cutoff} passages, but k is {k}",
+                mend=f"Leave out k, or ask for {asked.name}@{k}",
+            )
+        depth = asked.cutoff or (20 if k is None else k)
+        asked = asked.cut(depth) if asked.kind.cover else asked
         threshold = book.grader.default_min_rating if min_rating is None else min_rating
         board = evaluate(book, [asked], [threshold], facets=facets)
         found = compare(
@@ -246,7 +259,7 @@ class Analyzing(ABC):
             first,
             second,
             threshold=threshold,
-            k=asked.cutoff or k,
+            k=depth,
             facets=board.facets,
             seed=seed,
         )
@@ -277,6 +290,7 @@ class Analyzing(ABC):
         from exampp.meta.report import report
         from exampp.meta.report_commands import Given, commands
 
+        check_lists(official=official, measures=measures)
         book = self.gradebook(**grades, runs=runs)
         settings = Settings(
             min_rating=book.grader.default_min_rating if min_rating is None else min_rating,
@@ -298,6 +312,13 @@ class Analyzing(ABC):
             made=f"exampp {__version__}, {datetime.now(UTC):%Y-%m-%d}",
         )
         return report(book, settings, source)
+
+
+def check_lists(**given: object) -> None:
+    """Raise InputError for an argument, given by its name, that is one value and not several."""
+    for name, value in given.items():
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            raise InputError(f"{name} is not a list", mend=f"Give one, as in {name}=[{value!r}]")
 
 
 def by_name(paths: Sequence[str | Path]) -> dict[str, Path]:

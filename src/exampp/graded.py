@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
-from exampp.analyzing import Analyzing
+from exampp.analyzing import Analyzing, check_lists
 from exampp.errors import InputError
 from exampp.evaluate.cover import Missing
 from exampp.evaluate.exams import FacetChoice
@@ -21,6 +21,7 @@ from exampp.formats import qrels as qrels_format
 from exampp.formats import runs as runs_format
 from exampp.formats.lines import Skipped, existing_file, refuse
 from exampp.formats.workbench_gradebook import read_grades
+from exampp.meta.phrases import counted
 from exampp.records import BankEntry, GraderIdentity, Judgment
 from exampp.records.choosing import choose_grader
 from exampp.records.dossier import Dossier
@@ -32,7 +33,6 @@ from exampp.report.table import Table
 if TYPE_CHECKING:
     from exampp.review.evidence import Criteria
 
-T = TypeVar("T")
 DEFAULT_MEASURES = ("Cover@20", "nCover@20", "nDCG@20")
 
 
@@ -93,7 +93,7 @@ class Graded(Analyzing):
         rating that counts as an answer: by default 4, or the highest of a shorter scale. The
         grades are those of `gradebook`; the other options those of `evaluate.leaderboard`.
         """
-        measures, runs = _several("measures", measures), _several("runs", runs)
+        check_lists(measures=measures)
         book = self.gradebook(grader=grader, prompt=prompt, kind=kind, bank=bank, runs=runs)
         return evaluate_gradebook(
             book,
@@ -188,12 +188,6 @@ class Graded(Analyzing):
         return Criteria(least, relevant, by, depth, others)
 
 
-def _several(name: str, given: Sequence[T] | str) -> Sequence[T]:
-    if isinstance(given, str):
-        raise InputError(f"{name} is one text", mend=f"Give a list, as in {name}=[{given!r}]")
-    return given
-
-
 class Workbench(Graded):
     """A file of graded passages, read in place of a collection; nothing is written.
 
@@ -228,7 +222,7 @@ class Workbench(Graded):
             book = self._grades.gradebook(chosen, read_bank_file(bank), Path(bank).name)
         if self.skipped.count:
             first = self.skipped.first[0]
-            note = f"{self.skipped.count} bad lines were skipped, the first: {first}."
+            note = f"Skipped {counted(self.skipped.count, 'bad line')}, the first: {first}."
             book = replace(book, notes=(*book.notes, note))
         return with_run_files(book, runs)
 
@@ -322,6 +316,7 @@ def with_run_files(book: Gradebook, paths: Sequence[str | Path]) -> Gradebook:
 
     Raises InputError where no query of the runs is known.
     """
+    check_lists(runs=paths)
     if not paths:
         return book
     found = with_runs(book, read_run_files(paths))

@@ -86,6 +86,9 @@ def test_undefined_values_are_none_and_explained() -> None:
     assert board.scores("nCover@5") == {}
     assert board.systems == ("a", "b")
     assert "Left out of nCover@5 at 4, as no graded passage covers anything: q." in board.notes
+    other = evaluate(book, ["Cover@5", "nCover@3"], [4])
+    assert "Left out of nCover@3 at 4, as no graded passage covers anything: q." in other.notes
+    assert not any("nCover@5" in note for note in other.notes)
     assert "A single query counts, so that there is no standard error." in board.notes
 
 

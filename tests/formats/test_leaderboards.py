@@ -22,14 +22,26 @@ RANKS = {"a": 1.0, "b": 2.5, "c": 2.5, "d": 4.0}
         '{\n "a": 1,\n "b": 2.5,\n "c": 2.5,\n "d": 4.0\n}\n',
         "a\t1\nb\t2.5\nc\t2.5\nd\t4\n",
         "\ufeffsystem\trank\r\na\t1\r\n\r\nb\t2.5\r\nc\t2.5\r\nd\t4",
-        'Run,Official Rank\na,1\nb, 2.5\n"c",2.5\nd,4\n',
+        'Run,Ranking\na,1\nb, 2.5\n"c",2.5\nd,4\n',
         "a 1\nb   2.5\nc\x0b2.5\n d 4\n",
         "system\tscore\nd\t-1\nb\t0.5\nc\t.50\na\t7e2\n",
+        "run\t#\na\t1\nb\t2.5\nc\t2.5\nd\t4\n",
+        "team,Place\na,1\nb,2.5\nc,2.5\nd,4\n",
+        "run position\na 1\nb 2.5\nc 2.5\nd 4\n",
         "system nDCG@10\nd 0.1\nc 0.2\nb 0.2\na 0.3\n",
+        "run\tMRR\nd\t1\nc\t2\nb\t2\na\t3\n",
     ],
 )
 def test_every_layout_gives_the_same_ranks(tmp_path: Path, content: str) -> None:
     assert leaderboards.read(file(tmp_path, content)) == RANKS
+
+
+@pytest.mark.parametrize("name", ["rank_score", "Reciprocal Rank", "Official Rank", "position@5"])
+def test_a_header_that_may_mean_ranks_or_scores_is_refused(tmp_path: Path, name: str) -> None:
+    path = file(tmp_path, f"\nsystem,{name}\na,1\nb,2\n")
+    with pytest.raises(InputError, match=r"`rank` .*`score`") as caught:
+        leaderboards.read(path, Skipped())
+    assert (caught.value.line, caught.value.field) == (2, "column 2")
 
 
 def test_names_with_spaces_between_tabs_or_commas(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import exams
 import pytest
@@ -34,6 +36,42 @@ def test_how_far_can_it_be_trusted(opened: exampp.Collection, tmp_path: Path) ->
         assert compared.pair.difference.value == pytest.approx(means["alpha"] - means["beta"])
         with pytest.raises(exampp.InputError, match="gamma"):
             opened.compare("beta", "gamma")
+
+
+def test_one_value_where_a_list_is_asked_for(opened: exampp.Collection) -> None:
+    official = {"official": {"alpha": 1, "beta": 2}}
+    wrong: dict[str, Callable[[Any], object]] = {
+        "measures=['Cover@20']": lambda it: it.correlation(official, "Cover@20"),
+        "statistics=['kendall']": lambda it: it.correlation(official, statistics="kendall"),
+        "min_rating=[4]": lambda it: it.correlation(official, min_rating=4),
+        "graders=['m']": lambda it: it.agreement(graders="m"),
+        "layouts=['strict']": lambda it: it.agreement(layouts="strict"),
+        "at_least=[2]": lambda it: it.agreement(at_least=2),
+        "min_relevant=[2]": lambda it: it.agreement(min_relevant=2),
+        "runs=['a.run']": lambda it: it.compare("beta", "alpha", runs="a.run"),
+        "official=['a.json']": lambda it: it.report(official="a.json"),
+    }
+    with opened:
+        for mend, call in wrong.items():
+            with pytest.raises(exampp.InputError) as caught:
+                call(opened)
+            assert mend in str(caught.value)
+
+
+def test_a_comparison_reads_as_many_passages_as_its_measure(opened: exampp.Collection) -> None:
+    with opened:
+        for measure, k, depth in (
+            ("Cover", None, 20),
+            ("Cover", 1, 1),
+            ("P@3", 3, 3),
+            ("AP", 2, 2),
+        ):
+            assert opened.compare("beta", "alpha", measure, k=k)[0].k == depth
+        with pytest.raises(exampp.InputError, match=r"P@3 reads 3 passages, but k is 5.*P@5"):
+            opened.compare("beta", "alpha", "P@3", k=5)
+        for wrong in ({"seed": -1}, {"k": 0}, {"k": 0, "measure": "AP"}):
+            with pytest.raises(exampp.InputError, match="must be"):
+                opened.compare("beta", "alpha", **wrong)
 
 
 def test_a_report_names_the_commands_that_make_its_parts(

@@ -139,7 +139,7 @@ def test_one_query_is_said_to_be_too_few() -> None:
     table = compare_tables.total(found, board)
     because = "because fewer than 2 queries count for both systems."
     for what in ("p", "The interval of the difference", "The effect size d_z"):
-        assert f"{what} is undefined: {because}" in table.notes
+        assert f"{what} is undefined, {because}" in table.notes
     assert "nan" not in render(table, "text").lower()
 
 

@@ -378,14 +378,44 @@ def test_a_threshold_that_no_grade_reaches() -> None:
     book = make_book(make_query({"a": [3], "b": [0]}, {"a": 2, "b": 0}))
     strict = only(book, layouts=["STRICT"], min_rating=5)
     assert reasons(strict, KAPPAS) == {"all labels of model:self-rating are 0+1+2+3+4"}
-    relevant = only(book, layouts=["LENIENT"], min_relevant=[7])
-    assert reasons(relevant, KAPPAS) == {"all judgments are 0+2"}
+
+
+@pytest.mark.parametrize("cut", [-5, 0, 3])
+def test_a_cut_off_the_scale_of_the_judgments_is_refused(cut: int) -> None:
+    book = make_book(make_query({"a": [3], "b": [0]}, {"a": 2, "b": 0}))
+    with pytest.raises(InputError, match=f"judgment {cut} makes no sense.* Choose from 1 to 2"):
+        find([book], min_relevant=[1, cut])
+
+
+def test_judgments_that_are_all_alike_may_be_the_cut() -> None:
+    book = make_book(make_query({"a": [3], "b": [0]}, {"a": 1, "b": 1}))
+    found = only(book, layouts=["LENIENT"], min_relevant=[1])
+    # (1/2 - 3/8) / (1 - 3/8)
+    assert found["ac1"]["value"] == pytest.approx(0.2)
+
+
+def test_labels_by_more_ratings_than_there_are_items_are_noted() -> None:
+    book = make_book(make_query(RATINGS, JUDGED))
+    assert find([book], at_least=[1, 3, 9, 12]).notes[-1] == (
+        "The 9th best rating, 12th best rating by model:self-rating is 0 for every passage, "
+        "because no query has more than 3 items (--at-least)."
+    )
+    assert not find([book], at_least=[1, 3]).notes[1:]
+
+
+def test_labels_are_not_compared_against_just_anything() -> None:
+    with pytest.raises(InputError, match=r"'judgement'.* judgments, graders, people"):
+        find([make_book(make_query(RATINGS, JUDGED))], against="judgement")  # type: ignore[arg-type]
 
 
 def test_one_query_has_a_value_and_no_interval() -> None:
     found = only(make_book(make_query(RATINGS, JUDGED)), layouts=["LENIENT"])
     assert found["kappa"]["value"] == pytest.approx(0.5)
     assert (found["kappa"]["low"], found["kappa"]["reason"]) == (None, "there is only one query")
+    made = find([make_book(make_query(RATINGS, JUDGED))], at_least=[1], layouts=["LENIENT"])
+    confusion, _ = made.for_reading().values()
+    assert confusion.rows[0][-1] is None
+    assert confusion.notes == ("Cohen's kappa has no interval, because there is only one query.",)
 
 
 def test_one_grader_alone() -> None:

@@ -72,8 +72,8 @@ def test_the_better_system_comes_first_and_letters_follow_the_test() -> None:
     assert found.pairs[1].p == found.pairs[2].p == 2 / 4096
     assert found.pairs[1].holm == pytest.approx(3 * 2 / 4096)
     assert notes[0] == (
-        "nCover@20 \u22654: of 3 pairs differ at 0.05: 2 (66.7%) with Holm's correction, 2 (66.7%) "
-        "with the correction of Benjamini and Hochberg, 2 (66.7%) with no correction; "
+        "nCover@20 \u22654: pairs that differ at 0.05, of 3: 2 (66.7%) with Holm's correction, "
+        "2 (66.7%) with the correction of Benjamini and Hochberg, 2 (66.7%) with no correction; "
         "standard-error bars are apart in 2 of 3."
     )
     assert "(all sign patterns) with Holm's correction" in notes[1]
@@ -117,7 +117,7 @@ def test_one_system_or_none() -> None:
     found, notes = found_and_notes({"alone": ramp(0.5)})
     assert found.systems[0].letters is None
     assert notes == [
-        "No pair of systems is compared under nCover@20 \u22654: because there is one system."
+        "No pair of systems is compared under nCover@20 \u22654, because there is one system."
     ]
     assert found_and_notes({})[1][0].endswith("because there is no system.")
 
@@ -127,11 +127,11 @@ def test_one_query() -> None:
     assert [row.letters for row in found.systems] == [None, None]
     assert found.overlap == (None,)
     assert notes[0] == (
-        "The letters and the share of distinguishable pairs of nCover@20 \u22654 are undefined: "
+        "The letters and the share of distinguishable pairs of nCover@20 \u22654 are undefined, "
         "because no pair can be tested."
     )
     assert any(
-        "the p-value: because fewer than 2 queries count for both systems" in n for n in notes
+        "the p-value), because fewer than 2 queries count for both systems" in n for n in notes
     )
 
 
@@ -142,10 +142,10 @@ def test_no_query_counts_for_a_system() -> None:
         ("a", "b"),
         ("never", None),
     ]
-    assert any("of 1 pair differ" in n for n in notes)
-    assert any("for 2 of 3 pairs: the difference: because no query counts" in n for n in notes)
+    assert any("differ at 0.05, of 1: 1 (100.0%)" in n for n in notes)
+    assert any("for 2 of 3 pairs (the difference), because no query counts" in n for n in notes)
     assert any(
-        "no interval of the mean for 1 of 3 systems: because fewer than 2 queries" in n
+        "no interval of the mean for 1 of 3 systems, because fewer than 2 queries" in n
         for n in notes
     )
 
@@ -156,22 +156,56 @@ def test_all_values_equal() -> None:
     assert found.pairs[0].p == 1.0
     assert (found.systems[0].low, found.systems[0].high) == (None, None)
     assert any("differ by the same amount on every query" in n for n in notes)
-    assert any("for 2 of 2 systems: because its values are the same" in n for n in notes)
+    assert any("for 2 of 2 systems, because its values are the same" in n for n in notes)
 
 
 def test_letters_that_nobody_could_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("exampp.analyze.letters.MOST_GROUPS", 1)
     found, notes = found_and_notes({"a": ramp(0.1), "b": ramp(0.5), "c": ramp(0.9)})
     assert {row.letters for row in found.systems} == {None}
-    assert any("The letters of nCover@20 \u22654 are undefined: because they" in n for n in notes)
-    assert any("of 3 pairs differ" in n for n in notes)
+    assert any("The letters of nCover@20 \u22654 are undefined, because they" in n for n in notes)
+    assert any("differ at 0.05, of 3: " in n for n in notes)
 
 
 def test_too_few_patterns_for_the_correction_are_noticed() -> None:
     rows = {f"s{i}": ramp(i / 20, 30) for i in range(12)}
     _, notes = found_and_notes(rows, permutations=200)
-    assert any("200 sign patterns are too few for 66 pairs" in n for n in notes)
-    assert not any("too few" in n for n in found_and_notes(rows)[1])
+    # 66 / 201
+    assert (
+        "nCover@20 \u22654: no pair can become significant at 0.05: the smallest p-value there can "
+        "be for 66 pairs, tested by 200 random sign patterns, is 0.33 with Holm's correction."
+    ) in notes
+    assert not any("no pair can" in n for n in found_and_notes(rows)[1])
+
+
+@pytest.mark.parametrize(
+    ("queries", "correction", "least"),
+    [
+        (7, "holm", "0.23"),
+        (9, "holm", "0.059"),
+        (10, "holm", ""),
+        (7, "bh", ""),
+        (5, "bh", "0.062"),
+    ],
+)
+def test_too_few_queries_for_any_pair_to_differ(queries: int, correction: str, least: str) -> None:
+    # 15 pairs, of which the smallest p is 2 / 2 ** queries
+    rows: dict[str, list[float | None]] = {f"s{i}": [i / 10] * queries for i in range(6)}
+    _, notes = found_and_notes(rows, correction=correction)
+    said = [n for n in notes if "no pair can become significant" in n]
+    assert len(said) == bool(least)
+    assert all(f"differ on {queries} queries at most, is {least} with" in n for n in said)
+
+
+def test_patterns_too_few_to_tell_anything_have_no_p_above_1() -> None:
+    _, notes = found_and_notes({"a": ramp(0.1), "b": ramp(0.9), "c": ramp(0.5)}, permutations=1)
+    assert any("tested by 1 random sign pattern, is 1 with Holm" in n for n in notes)
+
+
+def test_systems_that_are_equal_but_for_rounding_differ_by_0() -> None:
+    found, _ = found_and_notes({"a": [0.6, 0.8, 0.2, 0.4], "b": [0.8, 0.2, 0.4, 0.6]})
+    assert found.pairs[0].difference.value == 0
+    assert found.pairs[0].effect.value == 0
 
 
 def test_the_table_of_pairs_is_tidy() -> None:

@@ -40,11 +40,18 @@ def compare(
     measure: Annotated[
         str | None,
         typer.Option(
-            "--measure", "-m", help="Cover, or any measure of ir_measures. [default: Cover@k]"
+            "--measure", "-m", help="Cover, or any measure of ir_measures. [default: Cover]"
         ),
     ] = None,
     min_rating: MinRating = None,
-    k: Annotated[int, typer.Option("-k", help="Passages of a ranking that are read.")] = 20,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k",
+            help="Passages of a ranking of which items are explained, and that Cover reads. "
+            "[default: the cutoff of the measure, or 20]",
+        ),
+    ] = None,
     grader: GraderName = None,
     prompt: PromptName = None,
     kind: ItemKind = None,

@@ -14,6 +14,7 @@ from exampp.cli.options import BankName, CollectionFile, ExportFormat, OnBadLine
 from exampp.cli.output import remark, show
 from exampp.cli.run import write_template
 from exampp.errors import InputError
+from exampp.meta.phrases import counted
 
 
 def init(
@@ -115,18 +116,19 @@ def import_(
             passage_tokens=passage_tokens,
         )
     for file in report.files:
-        typer.echo(f"{file.file}: {file.kind}, {file.records} records")
+        typer.echo(f"{file.file}: {file.kind}, {counted(file.records, 'record')}")
     for error in report.skipped_first:
         remark(f"skipped: {error}")
     if report.skipped:
-        remark(f"{report.skipped} bad lines were skipped")
+        remark(f"skipped {counted(report.skipped, 'bad line')}")
     if report.findings.rows:
         show(report.findings, "text")
     for thing, now in report.after.items():
         new = now - report.before[thing]
         typer.echo(f"{thing:>10}  {now:>9}" + (f"  ({new:+})" if new else ""))
     if report.retired:
-        typer.echo(f"{report.retired} items that the bank's file no longer holds were retired.")
+        retired = counted(report.retired, "item")
+        typer.echo(f"Retired {retired} that the bank's file no longer holds.")
     if not report.changes:
         typer.echo("Nothing changed.")
 
@@ -144,7 +146,7 @@ def export(
     with exampp.Collection(collection) as opened:
         chosen = kind.value if kind else kind_by_name(to)
         count = opened.export(to, chosen, bank=bank)
-    typer.echo(f"{to}: {chosen}, {count} records")
+    typer.echo(f"{to}: {chosen}, {counted(count, 'record')}")
 
 
 _BY_ENDING = {

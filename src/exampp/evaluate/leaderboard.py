@@ -222,7 +222,7 @@ def evaluate(
         systems=_sorted(gradebook.systems, columns[0].values.means()),
         column_systems=gradebook.systems,
         columns=columns,
-        notes=Notes(gradebook, mode, covers, scored, missing, policy).all(),
+        notes=Notes(gradebook, asked, mode, covers, scored, missing, policy).all(),
     )
 
 

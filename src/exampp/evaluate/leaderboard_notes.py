@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from exampp.evaluate.cover import CoverResult, Missing
 from exampp.evaluate.exams import Facets
+from exampp.evaluate.measure import Measure
 from exampp.evaluate.policy import Policy
 from exampp.evaluate.scores import Score, ScoreResult
 from exampp.evaluate.sheets import contradictions
@@ -26,6 +27,7 @@ class Notes:
     """Everything that is worth a sentence under a leaderboard."""
 
     gradebook: Gradebook
+    measures: Sequence[Measure]
     facets: Facets
     covers: Mapping[int, CoverResult]
     scored: ScoreResult | None
@@ -105,14 +107,8 @@ class Notes:
                     f"Of the cells that Cover@{k} reads, up to {worst} have no grade: "
                     f"{_MISSING[self.missing]}."
                 )
-            for threshold, table in zip(result.thresholds, result.n_cover, strict=True):
-                counts = table.overall.counts[0]
-                empty = [q for q, c in zip(result.query_ids, counts, strict=True) if not c]
-                if empty:
-                    yield (
-                        f"Left out of nCover@{k} at {threshold}, as no graded passage covers "
-                        f"anything: {_list(empty)}."
-                    )
+            if any(m.name == "nCover" and m.cutoff == k for m in self.measures):
+                yield from _uncovered(k, result)
             if self.missing == "skip":
                 yield from _skipped(k, result)
 
@@ -152,6 +148,18 @@ def _diverse(found: Score) -> bool:
 
 
 _ONE_QUERY = "A single query counts, so that there is no standard error."
+
+
+def _uncovered(k: int, result: CoverResult) -> Iterator[str]:
+    """Queries for which nCover is undefined."""
+    for threshold, table in zip(result.thresholds, result.n_cover, strict=True):
+        counts = table.overall.counts[0]
+        empty = [q for q, c in zip(result.query_ids, counts, strict=True) if not c]
+        if empty:
+            yield (
+                f"Left out of nCover@{k} at {threshold}, as no graded passage covers anything: "
+                f"{_list(empty)}."
+            )
 
 
 def _skipped(k: int, result: CoverResult) -> Iterator[str]:

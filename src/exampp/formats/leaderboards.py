@@ -20,6 +20,12 @@ from exampp.formats.lines import (
     writing,
 )
 
+_RANKS = frozenset({"rank", "ranks", "ranking", "position", "place", "pos", "#"})
+"""Headers of a column of ranks."""
+
+_RANK_LIKE = ("rank", "position", "place")
+"""Within any other header they leave open which end is the best: reciprocal rank, rank score."""
+
 _NO_NUMBERS = frozenset({"", "null", "none", "na", "n/a", "-"})
 """Cells that stand where a number is missing; in the first line they do not make it a header."""
 
@@ -30,15 +36,16 @@ def read(path: str | Path, on_error: OnError = refuse) -> dict[str, float]:
     Lines may be separated by tabs, commas or other whitespace. A header whose second column is
     not a rank (`score`, `nDCG@10` ...) says that higher is better: the scores are turned into
     ranks, equal ones sharing the average. Without a header, and in JSON, numbers are ranks.
-    InputError for a system without a finite number, a rank below 1, and a system that occurs twice.
+    InputError for a system without a finite number, a rank below 1, a system that occurs twice,
+    and a header that may mean either.
     """
-    _, head = next(read_lines(path))
+    first, head = next(read_lines(path))
     is_score = False
     if head.lstrip().startswith((b"{", b"[")):
         rows = _from_dictionary(path, on_error)
     else:
         header = _header(head, path)
-        is_score = header is not None and "rank" not in header[1].lower()
+        is_score = header is not None and _is_score(header[1], path, first)
         rows = _from_lines(path, on_error, header is not None)
     values: dict[str, float] = {}
     lines: dict[str, int] = {}
@@ -51,6 +58,20 @@ def read(path: str | Path, on_error: OnError = refuse) -> dict[str, float]:
         else:
             values[system], lines[system] = value, number
     return ranks_of(values) if is_score else values
+
+
+def _is_score(name: str, path: str | Path, number: int) -> bool:
+    """Whether a column of this name holds scores; if not, it holds ranks."""
+    lowered = name.lower()
+    if lowered not in _RANKS and any(word in lowered for word in _RANK_LIKE):
+        raise InputError(
+            f"the header {shown(name)} may mean ranks or scores",
+            file=path,
+            line=number,
+            field="column 2",
+            mend="Call the column `rank` (1 is best) or `score` (higher is better)",
+        )
+    return lowered not in _RANKS
 
 
 def _below_one(system: str, value: float, path: str | Path, number: int) -> InputError:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
+from exampp.errors import InputError
 from exampp.meta.agreement import (
     LAYOUTS,
     Comparison,
@@ -18,6 +19,7 @@ from exampp.meta.agreement_raters import (
     Panel,
     among_graders,
     check_min_rating,
+    check_min_relevant,
     panel,
     ways,
     with_judgments,
@@ -28,10 +30,12 @@ from exampp.meta.agreement_tables import (
     by_pair,
     confusion_table,
     joint_table,
+    label_name,
     statistics_table,
     tidy,
     tidy_counts,
 )
+from exampp.meta.phrases import counted
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.report.table import Table
 
@@ -91,8 +95,13 @@ def find(
     default 2 or the highest there is. `against` leaves the rest out.
 
     Raises:
-        InputError: There is no such layout, or a number is off the scale.
+        InputError: There is no such layout or `against`, or a number is off the scale.
     """
+    if against not in (None, *get_args(Against)):
+        raise InputError(
+            f"labels are not compared against {against!r}",
+            mend=f"Choose from {', '.join(get_args(Against))}",
+        )
     wanted = check_layouts(layouts)
     check_min_rating(books, min_rating)
     notes = list(dict.fromkeys(note for book in books for note in _book_notes(book)))
@@ -103,6 +112,7 @@ def find(
         found = panel(books, at_least, judged=True)
         cuts: Sequence[int | None] = tuple(dict.fromkeys(min_relevant)) or (None,)
         if len(found.query):
+            check_min_relevant(found, min_relevant)
             compared = [c for cut in cuts for c in with_judgments(found, min_rating, cut)]
             judged = blocks(compared, wanted)
         notes += _left_out(found)
@@ -110,6 +120,8 @@ def find(
         found = panel(books, at_least)
         mutual = blocks(among_graders(found, min_rating), wanted)
         joint = all_together(found, wanted, min_rating) if len(books) > 2 else ()
+    if judged or mutual:
+        notes += dict.fromkeys(note for book in books for note in _beyond(book, at_least))
     if against == "graders" and len(books) < 2:
         notes.append("Agreement of graders is undefined, because there is only one grader.")
     decided = blocks(people, wanted)
@@ -141,6 +153,17 @@ def _book_notes(book: Gradebook) -> Iterator[str]:
     if book.grader.is_draft:
         yield "These are draft grades: good for trying things out, not for conclusions."
     yield from book.notes
+
+
+def _beyond(book: Gradebook, at_least: Sequence[int]) -> Iterator[str]:
+    """That no passage can have so many ratings."""
+    most = max((len(query.item_ids) for query in book.queries), default=0)
+    beyond = [label_name(m) for m in dict.fromkeys(at_least) if m > most]
+    if beyond and book.grader.kind != "query":
+        yield (
+            f"The {', '.join(beyond)} by {book.grader.name} is {book.grader.lowest} for every "
+            f"passage, because no query has more than {counted(most, 'item')} (--at-least)."
+        )
 
 
 def _left_out(found: Panel) -> Iterator[str]:

@@ -126,6 +126,22 @@ def check_min_rating(books: Sequence[Gradebook], min_rating: int | None) -> None
     )
 
 
+def check_min_relevant(found: Panel, min_relevant: Sequence[int]) -> None:
+    """Raises InputError for a cut that leaves all judgments on one side, if another would not."""
+    judged = found.judgments[found.judgments != MISSING]
+    if not len(judged):
+        return
+    lowest, highest = int(judged.min()), int(judged.max())
+    least = min(lowest + 1, highest)
+    for cut in min_relevant:
+        if not least <= cut <= highest:
+            raise InputError(
+                f"the minimum relevant judgment {cut} makes no sense for judgments from {lowest} "
+                f"to {highest}",
+                mend=f"Choose from {least} to {highest}",
+            )
+
+
 def ways(found: Panel, *books: Gradebook) -> Iterator[tuple[int, int | None]]:
     """(m, m to be shown): graders of whole queries give one label, so that no m is to be shown."""
     if all(book.grader.kind == "query" for book in books):

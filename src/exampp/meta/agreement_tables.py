@@ -96,12 +96,12 @@ def confusion_table(block: Block) -> Table:
     ]
     heading: list[str | Column] = [block.layout, *map(group_name, columns[::-1]), "total"]
     if kappa.value is not None:
-        shown: list[Value] = [kappa.value, interval(kappa)]
+        shown: list[Value] = [kappa.value, interval(kappa) or None]
         heading += [Column("Cohen's kappa", 2), "95% interval"]
         body = [row + (["", ""] if number else shown) for number, row in enumerate(body)]
     name = label_name(comparison.at_least)
     caption = f"{block.layout}: {block.title}, label = {name}"
-    return Table.of(heading, body, caption, [] if kappa.value is not None else [_why(kappa)])
+    return Table.of(heading, body, caption, list(_why(kappa)))
 
 
 def statistics_table(found: Sequence[Block]) -> Table:
@@ -199,8 +199,11 @@ def _twofold(block: Block) -> bool:
     return len(block.comparison.rater.scale.cuts(block.layout)) == 1
 
 
-def _why(one: Estimate) -> str:
-    return f"Cohen's kappa is undefined, because {one.reason}."
+def _why(kappa: Estimate) -> Iterator[str]:
+    if kappa.value is None:
+        yield f"Cohen's kappa is undefined, because {kappa.reason}."
+    elif kappa.no_interval:
+        yield f"Cohen's kappa has no interval, because {kappa.no_interval}."
 
 
 def _notes(found: Sequence[Block]) -> Iterator[str]:

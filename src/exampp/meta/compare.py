@@ -17,6 +17,7 @@ from exampp.errors import InputError
 from exampp.evaluate.exams import Exam, Facets, Indices, exams
 from exampp.evaluate.leaderboard import Column
 from exampp.evaluate.values import Mean
+from exampp.meta.significance import settled, without_rounding
 from exampp.prompts import answer_text, load, names
 from exampp.prompts.declaration import suggest
 from exampp.prompts.spans import best_span
@@ -123,14 +124,18 @@ def compare(
     the first `k` passages.
 
     Raises:
-        InputError: There is no such system, or the two are the same.
+        InputError: There is no such system, the two are the same, or a number makes no sense.
     """
     rows = [_row(gradebook.systems, name) for name in (first, second)]
+    if seed < 0:
+        raise InputError(f"the seed must be 0 or more, not {seed}")
+    if k < 1:
+        raise InputError(f"k must be 1 or more, not {k}")
     if first == second:
         raise InputError(f"{first!r} is compared with itself", mend="Name two systems")
     values, counts = column.values.values[rows], column.values.counts[rows]
-    (pair,) = compare_pairs(
-        values, counts, np.array([[1, 0]]), permutations=permutations, seed=seed
+    (pair,) = settled(
+        compare_pairs(values, counts, np.array([[1, 0]]), permutations=permutations, seed=seed)
     )
     changed = list(item_changes(gradebook, first, second, threshold=threshold, k=k, facets=facets))
     means = column.values.means()
@@ -280,7 +285,9 @@ def _queries(
                 query_id=query_id,
                 first=first,
                 second=second,
-                difference=None if first is None or second is None else second - first,
+                difference=None
+                if first is None or second is None
+                else without_rounding(second - first),
                 gained=moves.get((query_id, "gained"), 0),
                 lost=moves.get((query_id, "lost"), 0),
             )

@@ -177,6 +177,6 @@ def _notes(found: Comparison) -> Iterator[str]:
         ("The effect size d_z", pair.effect.reason),
     ):
         if reason:
-            yield f"{what} is undefined: because {reason}."
+            yield f"{what} is undefined, because {reason}."
     if pair.p is None:
-        yield "p is undefined: because fewer than 2 queries count for both systems."
+        yield "p is undefined, because fewer than 2 queries count for both systems."

@@ -105,9 +105,13 @@ def compare_methods(
     names = [method.name for method in methods]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"two methods are called {twice}", mend="Give them different names")
-    if not methods or not officials:
-        raise InputError("there is nothing to compare", mend="Give an official leaderboard")
+        raise InputError(
+            f"two methods are called {twice}", mend="Name each once; files may be renamed"
+        )
+    if not methods or not officials or not wanted:
+        raise InputError(
+            "there is nothing to compare", mend="Give an official leaderboard and a statistic"
+        )
     bootstrap = _Bootstrap(wanted, samples, level, seed)
     found: list[Found] = []
     notes = {"": tuple(f"{method.name}: {note}" for method in methods for note in method.notes)}

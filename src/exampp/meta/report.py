@@ -58,14 +58,14 @@ def _summary(found: Findings) -> Section:
     pairs = [pair for pair in tested.pairs if pair.p is not None]
     apart = sum(bool(tested.settings.differs(pair)) for pair in pairs)
     tiles = [
-        (f"{len(book.systems)}", "systems"),
-        (f"{len(book.queries)}", "queries"),
-        (f"{sum(len(q.item_ids) for q in book.queries):,}", f"{book.grader.kind}s in the bank"),
-        (f"{sum(q.pool_size for q in book.queries):,}", "passages in the pool"),
-        (f"{cells:,}", "cells graded"),
+        _tile(len(book.systems), "system"),
+        _tile(len(book.queries), "query"),
+        _tile(sum(len(q.item_ids) for q in book.queries), book.grader.kind, " in the bank"),
+        _tile(sum(q.pool_size for q in book.queries), "passage", " in the pool"),
+        _tile(cells, "cell", " graded"),
     ]
     if pairs:
-        share = f"of {len(pairs):,} pairs of systems are told apart"
+        share = f"of {counted(len(pairs), 'pair')} of systems told apart"
         tiles.append((f"{apart / len(pairs):.0%}", share))
     official = found.settings.official
     compared = [len(set(ranks) & set(book.systems)) for ranks in official.values()]
@@ -80,6 +80,11 @@ def _summary(found: Findings) -> Section:
             Notices(warned) if warned else None,
         ],
     )
+
+
+def _tile(number: int, noun: str, rest: str = "") -> tuple[str, str]:
+    shown, _, name = counted(number, noun).partition(" ")
+    return shown, name + rest
 
 
 def _headline(found: Findings) -> str:
@@ -280,7 +285,7 @@ def _judgments(found: Findings) -> Section:
     if figures.has_judgments(found.book):
         blocks.append(figures.labels_figure(found.book, settings.labelling, settings.min_rating))
     passages = found.agreement[0].comparison.units
-    title = f"Agreement of labels with judgments on {passages:,} passages"
+    title = f"Agreement of labels with judgments on {counted(passages, 'passage')}"
     table = agreement_tables.statistics_table(found.agreement)
     blocks.append(replace(table, caption=title))
     for block in found.agreement[: len(LAYOUTS)]:
@@ -315,7 +320,7 @@ def _queries(found: Findings) -> Section:
             )
             if len(table.rows) > _HARDEST
             else None,
-            Folded(f"All {len(table.rows)} queries", table),
+            Folded(f"All queries ({len(table.rows)})", table),
         ],
     )
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.analyze.estimate import Estimate
 from exampp.analyze.letters import letter_display
 from exampp.analyze.resampling import FEWEST_SAMPLES, SAMPLES, bootstrap_means, draw_queries
 from exampp.analyze.significance import Pair, compare_pairs, enough_permutations
@@ -17,6 +18,8 @@ from exampp.evaluate.leaderboard import Column
 from exampp.evaluate.values import Mean
 
 Correction = Literal["holm", "bh", "none"]
+
+_ROUNDING = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +98,15 @@ def significance(column: Column, systems: Sequence[str], settings: Settings) -> 
     values, counts = column.values.values[order], column.values.counts[order]
     n = len(order)
     permutations = settings.permutations or enough_permutations(n * (n - 1) // 2, settings.alpha)
-    pairs = compare_pairs(
-        values,
-        counts,
-        permutations=permutations,
-        samples=settings.samples,
-        level=1 - settings.alpha,
-        seed=settings.seed,
+    pairs = settled(
+        compare_pairs(
+            values,
+            counts,
+            permutations=permutations,
+            samples=settings.samples,
+            level=1 - settings.alpha,
+            seed=settings.seed,
+        )
     )
     ordered = [means[i] for i in order]
     rows = zip(
@@ -122,6 +127,28 @@ def significance(column: Column, systems: Sequence[str], settings: Settings) -> 
         permutations=permutations,
         settings=settings,
     )
+
+
+def settled(pairs: Iterable[Pair]) -> tuple[Pair, ...]:
+    """The pairs, with a difference and effect sizes of 0 where these are rounding alone."""
+    return tuple(
+        replace(
+            pair,
+            difference=_settled(pair.difference),
+            effect=_settled(pair.effect),
+            small_effect=_settled(pair.small_effect),
+        )
+        for pair in pairs
+    )
+
+
+def _settled(one: Estimate) -> Estimate:
+    return one if one.value is None else replace(one, value=without_rounding(one.value))
+
+
+def without_rounding(difference: float) -> float:
+    """The difference of two values, 0 where it is rounding alone."""
+    return 0.0 if abs(difference) < _ROUNDING else difference
 
 
 def bars_overlap(one: Mean, other: Mean) -> bool | None:

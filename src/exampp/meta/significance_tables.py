@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from exampp.analyze.letters import MOST_GROUPS
-from exampp.analyze.significance import FEW_QUERIES
+from exampp.analyze.multiple import benjamini_hochberg, holm
+from exampp.analyze.significance import FEW_QUERIES, Pair
 from exampp.evaluate.leaderboard import Leaderboard
 from exampp.evaluate.tables import PROVENANCE, caption, heading
 from exampp.meta.phrases import counted, percent
@@ -17,6 +21,11 @@ NAMES: Mapping[Correction, str] = {
     "holm": "Holm's correction",
     "bh": "the correction of Benjamini and Hochberg",
     "none": "no correction",
+}
+CORRECTED: Mapping[Correction, Callable[[ArrayLike], NDArray[np.float64]]] = {
+    "holm": holm,
+    "bh": benjamini_hochberg,
+    "none": np.asarray,
 }
 
 
@@ -88,11 +97,12 @@ def notes(found: Significance) -> tuple[str, ...]:
     name = heading(found.measure, found.min_rating)
     if len(found.systems) < 2:
         how_many = "one system" if found.systems else "no system"
-        return (f"No pair of systems is compared under {name}: because there is {how_many}.",)
+        return (f"No pair of systems is compared under {name}, because there is {how_many}.",)
     return (
         *_distinguishable(found, name),
         _method(found),
         *_queries(found, name),
+        *_hopeless(found, name),
         *_undefined(found, name),
     )
 
@@ -101,13 +111,13 @@ def _distinguishable(found: Significance, name: str) -> Iterator[str]:
     tested = [pair for pair in found.pairs if pair.p is not None]
     if not tested:
         yield (
-            f"The letters and the share of distinguishable pairs of {name} are undefined: because "
+            f"The letters and the share of distinguishable pairs of {name} are undefined, because "
             "no pair can be tested."
         )
         return
     if not any(row.letters for row in found.systems):
         yield (
-            f"The letters of {name} are undefined: because they would name more than "
+            f"The letters of {name} are undefined, because they would name more than "
             f"{MOST_GROUPS} groups of systems that do not differ."
         )
     alpha = found.settings.alpha
@@ -120,7 +130,7 @@ def _distinguishable(found: Significance, name: str) -> Iterator[str]:
     known = [overlap for overlap in found.overlap if overlap is not None]
     apart = sum(not overlap for overlap in known)
     bars = f"; standard-error bars are apart in {apart} of {len(known)}" if known else ""
-    yield f"{name}: of {counted(len(tested), 'pair')} differ at {alpha:g}: {shown}{bars}."
+    yield f"{name}: pairs that differ at {alpha:g}, of {len(tested):,}: {shown}{bars}."
 
 
 def _at_most(p: float | None, alpha: float) -> bool:
@@ -131,7 +141,7 @@ def _method(found: Significance) -> str:
     settings = found.settings
     exact = sum(pair.exact for pair in found.pairs if pair.p is not None)
     tested = sum(pair.p is not None for pair in found.pairs)
-    how = f"{found.permutations:,} random sign patterns, seed {settings.seed}"
+    how = f"{counted(found.permutations, 'random sign pattern')}, seed {settings.seed}"
     if exact:
         some = f"{how}; all of them in {counted(exact, 'pair')}"
         how = "all sign patterns" if exact == tested else some
@@ -150,14 +160,34 @@ def _queries(found: Significance, name: str) -> Iterator[str]:
             f"{name}: not every query counts for every system. A pair is compared on the queries "
             f"that count for both: {min(numbers)} to {max(numbers)} of them."
         )
-    least = 1 / (found.permutations + 1) * len(found.pairs)
-    sampled = any(pair.p is not None and not pair.exact for pair in found.pairs)
-    if sampled and found.settings.correction == "holm" and least > found.settings.alpha:
-        yield (
-            f"{name}: {found.permutations:,} sign patterns are too few for "
-            f"{counted(len(found.pairs), 'pair')}: the smallest p-value there can be is "
-            f"{least:.2g} after Holm's correction."
+
+
+def _hopeless(found: Significance, name: str) -> Iterator[str]:
+    """That the test cannot find any pair to differ, whatever the differences are."""
+    tested = [pair for pair in found.pairs if pair.p is not None]
+    untied = [_untied(pair) for pair in tested]
+    floors = [
+        min(1.0, 2 / 2**n) if pair.exact else 1 / (found.permutations + 1)
+        for pair, n in zip(tested, untied, strict=True)
+    ]
+    settings = found.settings
+    least = min(CORRECTED[settings.correction](floors), default=0.0)
+    if least > settings.alpha and any(untied):
+        by = (
+            f"which differ on {counted(max(untied), 'query')} at most"
+            if all(pair.exact for pair in tested)
+            else f"tested by {counted(found.permutations, 'random sign pattern')}"
         )
+        yield (
+            f"{name}: no pair can become significant at {settings.alpha:g}: the smallest p-value "
+            f"there can be for {counted(len(tested), 'pair')}, {by}, is {least:.2g} with "
+            f"{NAMES[settings.correction]}."
+        )
+
+
+def _untied(pair: Pair) -> int:
+    """Queries on which the two differ."""
+    return round(((pair.won or 0) + (pair.lost or 0)) * pair.queries)
 
 
 def _undefined(found: Significance, name: str) -> Iterator[str]:
@@ -165,7 +195,7 @@ def _undefined(found: Significance, name: str) -> Iterator[str]:
     alone = Counter(row.no_interval for row in found.systems if row.no_interval)
     systems = counted(len(found.systems), "system")
     for reason, number in alone.items():
-        yield f"{name}: no interval of the mean for {number} of {systems}: because {reason}."
+        yield f"{name}: no interval of the mean for {number} of {systems}, because {reason}."
     reasons: dict[str, Counter[str]] = {}
     for pair in found.pairs:
         for what, reason in (
@@ -179,5 +209,5 @@ def _undefined(found: Significance, name: str) -> Iterator[str]:
                 reasons.setdefault(reason, Counter())[what] += 1
     pairs = counted(len(found.pairs), "pair")
     for reason, counts in reasons.items():
-        whats = ", ".join(counts)
-        yield f"{name}: undefined for {max(counts.values())} of {pairs}: {whats}: because {reason}."
+        what = f"{max(counts.values())} of {pairs} ({', '.join(counts)})"
+        yield f"{name}: undefined for {what}, because {reason}."
