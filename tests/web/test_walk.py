@@ -244,7 +244,7 @@ def test_arrow_keys_walk_the_heat_map(page: Page, path: Path) -> None:
     page.wait_for_selector("#heat td.decided")
     assert page.locator("#heat td.decided").inner_text().startswith("5")
     page.keyboard.press("Escape")
-    assert page.locator("#panel").is_hidden()
+    page.wait_for_selector("#panel", state="hidden")
     assert [one[2] for one in decided(path)] == [5]
 
 
