@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse
 from exampp.collection import Collection
 from exampp.web.looking import is_blind
 from exampp.web.pages.cells import Panel, panel
+from exampp.web.sheets import sheet
 from exampp.web.visit import Visit, Visiting
 
 router = APIRouter()
@@ -22,17 +23,15 @@ def disputes(visit: Visiting, query: str | None = None, page: int = 1) -> HTMLRe
     """One page of the disputes: the passage, what each assessor said, and why."""
     with visit.open() as collection:
         found = collection.disputes(query_id=query, **visit.choice.selection)
-        pages = max(1, -(-len(found) // SHOWN))
-        page = min(max(1, page), pages)
-        chosen = found[(page - 1) * SHOWN : page * SHOWN]
-        wanted = [(one.query_id, one.item_id, one.passage_id) for one in chosen]
+        shown = sheet(found, page, SHOWN)
+        wanted = [(one.query_id, one.item_id, one.passage_id) for one in shown.entries]
         panels = list(_panels(visit, collection, wanted))
     return visit.page(
         "disputes.html",
         panels=panels,
-        total=len(found),
-        page=page,
-        pages=pages,
+        total=shown.total,
+        page=shown.page,
+        pages=shown.pages,
         query=query,
         blind=is_blind(visit) and bool(panels),
     )

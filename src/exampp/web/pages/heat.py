@@ -15,6 +15,7 @@ from exampp.records.gradebook import MISSING, QueryGrades
 from exampp.records.grading import State
 from exampp.web.passages import brief
 from exampp.web.rendering import shade
+from exampp.web.sheets import sheet
 
 PER_PAGE = 100
 
@@ -146,15 +147,13 @@ def heat_map(
     grades = dossier.grades
     order = order if order in ORDERS else "agreement"
     indices = ordered(grades, order, min_rating)
-    pages = max(1, -(-len(indices) // per_page))
-    page = min(max(1, page), pages)
-    chosen = indices[(page - 1) * per_page : page * per_page]
+    shown = sheet(indices.tolist(), page, per_page)
     standing, relevance = standings(grades), _relevance(grades)
     rows = tuple(
         Row(
-            passage=int(passage),
+            passage=passage,
             passage_id=grades.passage_ids[passage],
-            start=_start(dossier, int(passage)),
+            start=_start(dossier, passage),
             systems=int(standing.systems[passage]),
             best_rank=int(standing.best_rank[passage]) or None,
             relevance=None
@@ -162,12 +161,13 @@ def heat_map(
             else int(relevance[passage]),
             covers=int((grades.ratings[passage] >= min_rating).sum()),
             squares=tuple(
-                square(dossier, (int(passage), item), seen) for item in range(len(grades.item_ids))
+                square(dossier, (passage, item), seen) for item in range(len(grades.item_ids))
             ),
         )
-        for passage in chosen
+        for passage in shown.entries
     )
-    return HeatMap(columns(dossier, min_rating), rows, order, page, pages, len(indices))
+    heads = columns(dossier, min_rating)
+    return HeatMap(heads, rows, order, shown.page, shown.pages, shown.total)
 
 
 def columns(dossier: Dossier, min_rating: int) -> tuple[Column, ...]:

@@ -14,6 +14,7 @@ from exampp.records.decisions import Decision
 from exampp.report.table import Table
 from exampp.web.looking import is_blind
 from exampp.web.rendering import link
+from exampp.web.sheets import sheet
 from exampp.web.visit import LARGEST, Visit, Visiting
 
 router = APIRouter()
@@ -75,17 +76,16 @@ def history(
             entries: Sequence[object] = _decisions(visit, collection, query, author)
         else:
             entries = edits(collection.bank_log(query, bank=visit.bank), author)
-    pages = max(1, -(-len(entries) // PAGE))
-    page = min(max(1, page), pages)
+    shown = sheet(entries, page, PAGE)
     return visit.page(
         "history.html",
         what=what,
         query=query,
         author=author,
-        entries=entries[(page - 1) * PAGE : page * PAGE],
-        total=len(entries),
-        page=page,
-        pages=pages,
+        entries=shown.entries,
+        total=shown.total,
+        page=shown.page,
+        pages=shown.pages,
         blind=is_blind(visit),
         here=lambda **changed: link(
             "/history", **{"what": what, "query": query, "author": author, **changed}

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 from fastapi import APIRouter, Response
 from starlette.exceptions import HTTPException
@@ -29,10 +29,10 @@ from exampp.review.lists import (
 from exampp.web.looking import is_blind
 from exampp.web.oversight import Oversight
 from exampp.web.rendering import link
+from exampp.web.sheets import sheet
 from exampp.web.visit import Visit, Visiting
 
 router = APIRouter()
-T = TypeVar("T")
 
 NAMES = {
     "verify": ("Verify grading", "every reply and grade of an item, the best and the worst first"),
@@ -85,22 +85,6 @@ class Asked:
             "item": self.item,
         }
         return link(path, **{**given, **changed})
-
-
-class Sheet(NamedTuple):
-    """One page of something long."""
-
-    entries: Sequence[Any]
-    total: int
-    page: int
-    pages: int
-
-
-def sheet(entries: Sequence[T], page: int, size: int = PAGE) -> Sheet:
-    """A page of entries; the nearest where there is none such."""
-    pages = max(1, -(-len(entries) // size))
-    page = min(max(1, page), pages)
-    return Sheet(entries[(page - 1) * size : page * size], len(entries), page, pages)
 
 
 @router.get("/lists")
@@ -214,7 +198,7 @@ def _oversight(visit: Visit, asked: Asked) -> Oversight:
 
 def _missing(visit: Visit, asked: Asked, page: int) -> dict[str, object]:
     found = _oversight(visit, asked)
-    shown = sheet(found.missing, page)
+    shown = sheet(found.missing, page, PAGE)
     groups = [
         (query_id, text, list(entries))
         for (query_id, text), entries in groupby(
@@ -227,7 +211,7 @@ def _missing(visit: Visit, asked: Asked, page: int) -> dict[str, object]:
 def _spurious(visit: Visit, asked: Asked, page: int) -> dict[str, object]:
     found = _oversight(visit, asked)
     entries = [e for e in found.spurious if asked.item in (None, e.item.item_id)]
-    return {"found": found, "sheet": sheet(entries, page)}
+    return {"found": found, "sheet": sheet(entries, page, PAGE)}
 
 
 # ---- the lists of one query ----------------------------------------------------------------------
@@ -284,7 +268,7 @@ def _verify(visit: Visit, asked: Asked, page: int) -> dict[str, object]:
         cells = grouped.get(item.item_id, [])
         spread = sorted(Counter(c.rating for c in cells if c.rating is not None).items())
         if asked.item is not None:
-            shown = sheet(cells, page)
+            shown = sheet(cells, page, PAGE)
         part = cells[:FEW] if shown is None else shown.entries
         items.append(ItemCells(item.item_id, item.text, part, len(cells), spread))
     return {**around, "items": items, "sheet": shown}
@@ -293,7 +277,7 @@ def _verify(visit: Visit, asked: Asked, page: int) -> dict[str, object]:
 def _grid(visit: Visit, asked: Asked, page: int) -> dict[str, object]:
     sight, answers, around = _one(visit, asked)
     whole = grid(sight, answers=answers)
-    return {**around, "grid": whole, "sheet": sheet(whole.rows, page)}
+    return {**around, "grid": whole, "sheet": sheet(whole.rows, page, PAGE)}
 
 
 _CONTENTS: Mapping[str, Callable[[Visit, Asked, int], dict[str, object]]] = {

@@ -13,6 +13,7 @@ from exampp.records.gradebook import MISSING, QueryGrades
 from exampp.web.facts import Facts
 from exampp.web.rendering import link
 from exampp.web.room import Snapshot
+from exampp.web.sheets import sheet
 from exampp.web.visit import Visiting
 
 router = APIRouter()
@@ -84,18 +85,17 @@ def queries(visit: Visiting, find: str = "", order: str = "", page: int = 1) -> 
     if order in ORDERS:
         key, largest_first = ORDERS[order]
         rows.sort(key=key, reverse=largest_first)
-    pages = max(1, -(-len(rows) // PAGE))
-    page = min(max(1, page), pages)
+    shown = sheet(rows, page, PAGE)
     return visit.page(
         "_queries.html" if visit.wants_part else "queries.html",
         heads=HEADS,
         orders=ORDERS,
         order=order if order in ORDERS else "",
         find=find,
-        rows=rows[(page - 1) * PAGE : page * PAGE],
-        total=len(rows),
-        page=page,
-        pages=pages,
+        rows=shown.entries,
+        total=shown.total,
+        page=shown.page,
+        pages=shown.pages,
         here=lambda **changed: link(
             "/queries", **{"find": find or None, "order": order or None, **changed}
         ),

@@ -16,6 +16,7 @@ from exampp.web.looking import is_blind
 from exampp.web.pages.walks import waiting
 from exampp.web.passages import brief
 from exampp.web.rendering import shade
+from exampp.web.sheets import sheet
 from exampp.web.visit import Visit, Visiting
 
 router = APIRouter()
@@ -40,16 +41,13 @@ def queue(visit: Visiting, query: str | None = None, page: int = 1) -> HTMLRespo
     """One page of the queue, of all queries or of one."""
     with visit.open() as collection:
         found = waiting(visit, collection, query)
-    pages = max(1, -(-len(found) // PER_PAGE))
-    page = min(max(1, page), pages)
-    first = (page - 1) * PER_PAGE
-    shown = list(_with_texts(visit, found[first : first + PER_PAGE], first))
+    shown = sheet(found, page, PER_PAGE)
     return visit.page(
         "queue.html",
-        waiting=shown,
-        total=len(found),
-        page=page,
-        pages=pages,
+        waiting=list(_with_texts(visit, shown.entries, shown.first)),
+        total=shown.total,
+        page=shown.page,
+        pages=shown.pages,
         query=query,
         blind=is_blind(visit),
     )
