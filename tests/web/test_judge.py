@@ -329,7 +329,7 @@ def test_what_was_taken_back_waits_again(path: Path, monkeypatch: pytest.MonkeyP
             made = collection.decide(*cell, 5, author="ada")
             assert len(waiting(client)) == len(before) - 1
             collection.undo_decision(made.number, author="ada")
-        for _ in range(300):
+        for _ in range(1500):
             if waiting(client).keys() == before.keys():
                 break
             time.sleep(0.02)
