@@ -166,6 +166,15 @@ def test_a_reply_cut_off_is_set_aside(reading: str) -> None:
     assert read(reading, "4: The", truncated=True) == Outcome(State.TRUNCATED, None, "truncated")
 
 
+def test_a_text_without_a_number_is_an_answer_only_where_that_is_asked_for() -> None:
+    unparsed = Outcome(State.UNPARSED, None, "no number")
+    assert read("self-rating", "The moon", unnumbered="unparsed") == unparsed
+    assert read("self-rating", "4", unnumbered="unparsed").rating == 4
+    assert read("self-rating", "unanswerable", unnumbered="unparsed").rating == 0
+    with pytest.raises(InputError, match="give one of answer, unparsed"):
+        read("self-rating", "The moon", unnumbered="ignored")
+
+
 def test_the_default_for_an_answer_follows_the_scale() -> None:
     assert read("self-rating", "The moon", lowest=1, highest=7).rating == 2
     assert read("self-rating", "no", lowest=1, highest=7).rating == 1

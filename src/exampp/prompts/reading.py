@@ -32,6 +32,7 @@ class Reply:
     field: str = ""
     thresholds: tuple[float, ...] = ()
     keys: tuple[str, ...] = ()
+    unnumbered: str = "answer"
 
 
 Reader = Callable[[Reply], Outcome]
@@ -46,6 +47,13 @@ class Policy:
     prepare: Callable[[str], str]
     sets_truncated_aside: bool
 
+
+UNNUMBERED = ("answer", "unparsed")
+"""What a text without a number is in reply to a request for a self-rating.
+
+`answer`: the model answered in place of rating, which counts one above the lowest rating (EXAM++,
+section 4.2.2; so do the papers' models). `unparsed`: nothing is known.
+"""
 
 _REFUSED = Outcome(State.REFUSED, rule="refused")
 _THOUGHT = re.compile(r"(?s)^.*</think(?:ing)?>")
@@ -112,6 +120,8 @@ def _read_self_rating(reply: Reply) -> Outcome:
         return _REFUSED
     if is_unanswerable(text) or says_unanswerable(text):
         return _graded(reply.lowest, "unanswerable")
+    if reply.unnumbered == "unparsed":
+        return _unparsed("no number")
     return _graded(reply.lowest + 1, "answered")
 
 
@@ -247,14 +257,17 @@ def read(
     truncated: bool = False,
     thresholds: Sequence[float] = (),
     keys: Sequence[str] = (),
+    unnumbered: str = "answer",
 ) -> Outcome:
     """Read a reply by the named rules, on the scale `lowest` to `highest` (a verdict is 0 or 1).
 
     `field` is the value that counts in a JSON reply; `truncated` says that the model was stopped
     before it had finished; `thresholds` are those of the reading `thresholds`, lowest first;
-    with `keys`, the known answers, an extracted answer is verified instead of only looked at.
+    with `keys`, the known answers, an extracted answer is verified instead of only looked at;
+    `unnumbered`, one of `UNNUMBERED`, says what a text is that holds no number.
 
-    Raises InputError for an unknown mode or reading and for thresholds that do not fit the scale.
+    Raises InputError for an unknown mode, reading or `unnumbered`, and for thresholds that do not
+    fit the scale.
     Sources: EXAM++, section 4.2; FLAN-T5-EXAM, section 3.2.
     """
     if mode not in POLICIES:
@@ -265,7 +278,14 @@ def read(
             f"there are no rules of reading called '{reading}'",
             mend=f"give one of {', '.join(policy.readers)}",
         )
+    if unnumbered not in UNNUMBERED:
+        raise InputError(
+            f"a text without a number cannot be '{unnumbered}'",
+            field="unnumbered",
+            mend=f"give one of {', '.join(UNNUMBERED)}",
+        )
     if truncated and policy.sets_truncated_aside:
         return Outcome(State.TRUNCATED, rule="truncated")
-    given = Reply(policy.prepare(reply), lowest, highest, field, tuple(thresholds), tuple(keys))
+    text = policy.prepare(reply)
+    given = Reply(text, lowest, highest, field, tuple(thresholds), tuple(keys), unnumbered)
     return policy.readers[reading](given)
