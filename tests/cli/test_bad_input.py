@@ -5,11 +5,19 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import exams
 import pytest
 from commands import Commands
+
+import exampp
+from exampp.formats import queries
+from exampp.records import Query
 
 GRADED = {
     "paragraph_id": "p1",
@@ -135,6 +143,38 @@ def test_a_failed_first_import_leaves_no_collection(
     assert list(tmp_path.glob("my.exam*")) == []
     ran = exampp_command("import", path, *files)
     assert (ran.code, "(+4)" in ran.out) == (0, True)
+
+
+OTHER = """
+import sys, exampp
+with exampp.Collection.create(sys.argv[1], exist_ok=True) as collection:
+    collection.import_files(*sys.argv[2:])
+"""
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_first_import_keeps_what_another_process_committed_meanwhile(
+    fails: bool, tmp_path: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "my.exam"
+    theirs = exams.write_files(tmp_path / "files")
+    mine = tmp_path / "queries.tsv"
+    mine.write_text("q3\twhy is grass green\n")
+    read = queries.read
+
+    def meanwhile(*given: Any) -> Iterator[Query]:
+        yield from read(*given)
+        if not path.exists():
+            subprocess.run([sys.executable, "-c", OTHER, path, *theirs], check=True)
+        if fails:
+            raise exampp.InputError("the disk is on fire")
+
+    monkeypatch.setattr(queries, "read", meanwhile)
+    assert exampp_command("import", path, mine).code == (2 if fails else 0)
+    assert [file.name for file in tmp_path.glob("*my.exam*")] == ["my.exam"]
+    with exampp.Collection(path) as collection:
+        count = {row[0]: row[1] for row in collection.contents().rows}["queries"]
+    assert count == (2 if fails else 3)
 
 
 @pytest.mark.parametrize("line_end", [b"\n", b"\r\n"])

@@ -14,6 +14,7 @@ import pytest
 import zstandard
 from samples import COMPRESSIONS, fault, file
 
+import exampp
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, integer, real, shown
 from exampp.formats.lines import (
@@ -266,3 +267,15 @@ def test_a_full_disk_says_where_and_leaves_the_file_as_it_was(tmp_path: Path) ->
     assert caught.value.filename == str(path)
     assert path.read_bytes() == b"before"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("ending", ["", "-wal", "-shm", "-journal"])
+def test_nothing_lands_on_a_file_of_a_collection(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / "my.exam"
+    with exampp.Collection.create(path):
+        before = {file.name: file.read_bytes() for file in tmp_path.glob("my.exam-*")}
+        with pytest.raises(InputError, match="would be lost"), writing(f"{path}{ending}") as stream:
+            stream.write(b"x")
+        assert {file.name: file.read_bytes() for file in tmp_path.glob("my.exam-*")} == before
+    with writing(tmp_path / f"other.exam{ending}") as stream:
+        stream.write(b"x")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import contextlib
+import os
 from pathlib import Path
-from typing import Annotated
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +16,9 @@ from exampp.cli.output import remark, show
 from exampp.cli.run import write_template
 from exampp.errors import InputError
 from exampp.meta.phrases import counted
+
+if TYPE_CHECKING:
+    from exampp.inputs.importing import ImportReport
 
 
 def init(
@@ -37,18 +41,23 @@ def init(
         raise InputError("what is to be made?", mend="Name a collection, or a file with --config")
 
 
-@contextmanager
-def _made_for(path: Path) -> Iterator[exampp.Collection]:
-    """The collection, made if there is none; a first import that fails leaves no file behind."""
-    fresh = not path.exists()
-    try:
-        with exampp.Collection.create(path, exist_ok=True) as opened:
-            yield opened
-    except BaseException:
-        if fresh:
-            for left in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
-                left.unlink(missing_ok=True)
-        raise
+def _import(path: Path, files: list[Path], **options: Any) -> ImportReport:
+    """Import into a collection; the first import makes it, and a failed one leaves no file behind.
+
+    Until it is complete, a new collection is a file of its own beside the path: nothing is ever
+    removed that another process could have written to. Where another process made the collection
+    meanwhile, the files go into that one.
+    """
+    if not path.exists() and path.parent.is_dir():
+        with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+            made = Path(folder) / path.name
+            with exampp.Collection.create(made) as opened:
+                report = opened.import_files(*files, **options)
+            with contextlib.suppress(OSError):
+                os.link(made, path)
+                return report
+    with exampp.Collection.create(path, exist_ok=True) as opened:
+        return opened.import_files(*files, **options)
 
 
 def import_(
@@ -103,18 +112,18 @@ def import_(
     All files or none: after an error the collection is as it was. Importing a file again changes
     nothing; a changed text makes exactly its cells due again.
     """
-    with _made_for(collection) as opened:
-        report = opened.import_files(
-            *files,
-            kind=kind,
-            bank=bank,
-            on_error=on_error.value,
-            unknown_passages=unknown_passages.value,
-            corpus=corpus,
-            depth=depth,
-            system=system,
-            passage_tokens=passage_tokens,
-        )
+    report = _import(
+        collection,
+        files,
+        kind=kind,
+        bank=bank,
+        on_error=on_error.value,
+        unknown_passages=unknown_passages.value,
+        corpus=corpus,
+        depth=depth,
+        system=system,
+        passage_tokens=passage_tokens,
+    )
     for file in report.files:
         typer.echo(f"{file.file}: {file.kind}, {counted(file.records, 'record')}")
     for error in report.skipped_first:

@@ -13,6 +13,7 @@ import typer
 from exampp.cli.grade import work
 from exampp.cli.output import remark
 from exampp.errors import InputError, Unfinished
+from exampp.formats.lines import encode_text, writing
 
 
 def run(
@@ -44,7 +45,5 @@ def write_template(path: Path, collection: Path | None) -> None:
     text = (files("exampp.config") / "template.toml").read_text(encoding="utf-8")
     if collection is not None:
         text = text.replace('path = "my.exam"', f'path = "{collection.as_posix()}"', 1)
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror})", file=path) from None
+    with writing(path) as stream:
+        stream.write(encode_text(text, path))

@@ -387,10 +387,7 @@ def writing(path: str | Path) -> Iterator[BinaryIO]:
         with path.open("wb") as device:
             yield device
         return
-    if is_collection(path):
-        raise InputError(
-            "is a collection, and would be lost", file=path, mend="Write to another file"
-        )
+    _spare_collections(path)
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:
@@ -411,6 +408,17 @@ def writing(path: str | Path) -> Iterator[BinaryIO]:
             # a full disk does not say whose
             error.filename = str(path)
         raise
+
+
+def _spare_collections(path: Path) -> None:
+    """Refuse to replace a collection, and the files that SQLite keeps beside an open one."""
+    named = re.fullmatch(r"(.+)-(?:wal|shm|journal)", path.name)
+    beside = path.with_name(named[1]) if named else None
+    what = "is a collection" if is_collection(path) else ""
+    if beside and is_collection(beside):
+        what = f"belongs to the collection {beside.name}"
+    if what:
+        raise InputError(f"{what}, and would be lost", file=path, mend="Write to another file")
 
 
 @contextmanager
