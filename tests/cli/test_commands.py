@@ -214,10 +214,31 @@ def test_ctrl_c_says_how_to_continue(tmp_path: Path) -> None:
 
 
 def test_public_and_sealed_part_side_by_side(graded: Path, exampp_command: Commands) -> None:
-    ran = exampp_command("evaluate", graded, "--parts")
+    ran = exampp_command("bank", "compare", graded)
     assert (ran.code, "has no sealed part" in ran.err) == (2, True)
     assert exampp_command("bank", "split", graded, "--secret", "0.5", "--seed", "1").code == 0
-    ran = exampp_command("evaluate", graded, "--parts", "--min-rating", "1", "--format", "csv")
+    ran = exampp_command("bank", "compare", graded, "--min-rating", "1", "--format", "csv")
     rows = list(csv.reader(io.StringIO(ran.out)))
     assert rows[0][0] == "system"
     assert {row[0] for row in rows[1:]} == {"alpha", "beta"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (["evaluate", "EXAM", "--grader", "a", "--grader", "b"], "--grader is given 2 times"),
+        (["evaluate", "EXAM", "--per-query", "--per-query"], "--per-query is given 2 times"),
+        (["bank", "show", "EXAM", "--query=a", "--query=b", "--query=c"], "--query is given 3"),
+        (["evaluate", "EXAM", "--grader", ""], "--grader is empty"),
+        (["evaluate", "EXAM", "-m", "AP", "-m", " "], "--measure is empty"),
+        (["evaluate", ""], "COLLECTION is empty"),
+        (["import", "EXAM", "a.run", ""], "FILE... is empty"),
+    ],
+)
+def test_what_is_given_twice_or_empty_is_refused(
+    graded: Path, exampp_command: Commands, arguments: list[str], fault: str
+) -> None:
+    ran = exampp_command(*(graded if part == "EXAM" else part for part in arguments))
+    assert (ran.code, ran.out) == (2, "")
+    assert fault in ran.err
+    assert exampp_command("evaluate", graded, "-m", "AP", "-m", "RR").code == 0

@@ -136,6 +136,9 @@ def test_what_people_decided(exampp_command: Commands, exam: Path) -> None:
     [
         (["review", "EXAM"], "what is to be looked at?"),
         (["review", "EXAM", "bogus"], "'bogus' is not one of"),
+        (["review", "EXAM", "--serve"], "Say: exampp serve COLLECTION"),
+        (["review", "EXAM", "--port", "0", "--serve"], "Say: exampp serve COLLECTION"),
+        (["evaluate", "EXAM", "--parts"], "Say: exampp bank compare COLLECTION"),
         (["review", "EXAM", "grid", "--query", "q9"], "no query 'q9'"),
         (["review", "EXAM", "verify", "--item", "zz"], "no item's id is 'zz'"),
         (["review", "EXAM", "verify", "--grader", "gpt"], "no grader fits"),
@@ -160,9 +163,11 @@ def test_serving_takes_the_options(
     serve: Callable[..., None] = lambda path, **options: called.append((path, options))  # noqa: E731
     monkeypatch.setattr(web, "serve", serve)
     options = ["--host", "::1", "--port", "0", "--assessor", "ann", "--assessor", "bob", "--blind"]
-    ran = exampp_command("review", exam, "--serve", "--kind", "question", *options)
+    ran = exampp_command("serve", exam, "--kind", "question", *options)
     assert ran.code == 0, ran.err
     ((path, given),) = called
     assert path == exam
     assert (given["host"], given["port"], given["assessors"]) == ("::1", 0, ["ann", "bob"])
+    assert exampp_command("serve", exam).code == 0
+    assert called[-1][1]["port"] == 8765
     assert (given["blind"], given["kind"], given["min_rating"]) == (True, "question", None)

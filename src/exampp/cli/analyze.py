@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import typer
-
 from exampp.cli import analyze_agreement, analyze_correlation, analyze_significance
+from exampp.cli.command import Commands
 
-app = typer.Typer(help="How far the leaderboard can be trusted.", no_args_is_help=True)
+app = Commands(help="How far the leaderboard can be trusted.", no_args_is_help=True)
 app.command("correlation")(analyze_correlation.correlation)
 app.command("agreement")(analyze_agreement.agreement)
 app.command("significance")(analyze_significance.significance)

@@ -9,11 +9,28 @@ from typing import Annotated
 import typer
 
 import exampp
+from exampp.cli.board_options import (
+    FacetMode,
+    Facets,
+    MinRating,
+    Missing,
+    MissingPolicy,
+    RunFiles,
+)
+from exampp.cli.command import Commands
 from exampp.cli.generate import generate_bank
-from exampp.cli.options import CollectionFile, Style, TableStyle
+from exampp.cli.options import (
+    BankName,
+    CollectionFile,
+    GraderName,
+    ItemKind,
+    PromptName,
+    Style,
+    TableStyle,
+)
 from exampp.cli.output import remark, show
 
-app = typer.Typer(help="Own a bank: generate, look, edit, check, seal.", no_args_is_help=True)
+app = Commands(help="Own a bank: generate, look, edit, check, seal.", no_args_is_help=True)
 
 app.command("generate")(generate_bank)
 
@@ -301,6 +318,42 @@ def verify_bank(
     show(found.table(), style.value)
     if not found.unchanged:
         raise typer.Exit(1)
+
+
+@app.command("compare")
+def compare_parts(
+    collection: CollectionFile,
+    measure: Annotated[
+        str, typer.Option("--measure", "-m", help="Cover@20, nCover@20, or any of ir_measures.")
+    ] = "Cover@20",
+    min_rating: MinRating = None,
+    grader: GraderName = None,
+    prompt: PromptName = None,
+    kind: ItemKind = None,
+    bank: BankName = None,
+    run: RunFiles = None,
+    facets: Facets = FacetMode.auto,
+    missing: Missing = MissingPolicy.zero,
+    style: TableStyle = Style.text,
+) -> None:
+    """Compare the public and the sealed part of a bank: every system by either.
+
+    A system that is much better on the public items was tuned to them. For example:
+    exampp bank compare my.exam -m Cover@20 --min-rating 4
+    """
+    with exampp.Collection(collection) as opened:
+        table = opened.evaluate_parts(
+            measure,
+            min_rating=min_rating,
+            grader=grader,
+            prompt=prompt,
+            kind=kind.value if kind else None,
+            bank=bank,
+            runs=run or (),
+            facets=facets.value,
+            missing=missing.value,
+        )
+    show(table, style.value)
 
 
 def _only(values: list[str]) -> str:

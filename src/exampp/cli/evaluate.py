@@ -24,6 +24,7 @@ from exampp.cli.board_options import (
     OnError,
     RunFiles,
 )
+from exampp.cli.command import moved
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -47,6 +48,7 @@ class Compat(StrEnum):
     rubric = "rubric"
 
 
+@moved("exampp bank compare COLLECTION", "--parts")
 def evaluate(
     collection: CollectionOrWorkbench,
     measure: Measures = None,
@@ -71,10 +73,6 @@ def evaluate(
     per_query: Annotated[
         bool, typer.Option("--per-query", help="A row for every system and query.")
     ] = False,
-    parts: Annotated[
-        bool,
-        typer.Option("--parts", help="The public and the sealed part of the bank, side by side."),
-    ] = False,
     compat: Annotated[
         Compat, typer.Option(help="rubric: the definitions of the papers' own program.")
     ] = Compat.exam,
@@ -92,10 +90,6 @@ def evaluate(
 
     keep_inputs([qrels], [collection, bank, official, *(run or ())])
     with exampp.open_grades(collection, on_error.value) as opened:
-        if parts:
-            first = (measure or DEFAULT_MEASURES)[0]
-            _parts(opened, first, min_rating, grader, prompt, bank, style)
-            return
         book = opened.gradebook(
             grader=grader,
             prompt=prompt,
@@ -129,24 +123,6 @@ def evaluate(
             )
         threshold = min_rating[0] if min_rating else None
         _write_qrels(book, labelling, threshold, board.facets == "subtopic", qrels)
-
-
-def _parts(
-    opened: exampp.Collection | exampp.Workbench,
-    measure: str,
-    min_rating: list[int] | None,
-    grader: str | None,
-    prompt: str | None,
-    bank: str | None,
-    style: Style,
-) -> None:
-    if not isinstance(opened, exampp.Collection):
-        raise exampp.InputError("a graded file has no sealed part", mend="Give a collection")
-    threshold = min_rating[0] if min_rating else None
-    table = opened.evaluate_parts(
-        measure, min_rating=threshold, grader=grader, prompt=prompt, bank=bank
-    )
-    show(table, style.value)
 
 
 def _write_qrels(

@@ -26,10 +26,12 @@ from exampp.cli import (
     report,
     review,
     run,
+    serve,
 )
+from exampp.cli.command import Commands
 from exampp.errors import ExamError
 
-app = typer.Typer(
+app = Commands(
     name="exampp",
     help="Evaluate retrieval, generation and RAG systems by an exam.",
     no_args_is_help=True,
@@ -65,6 +67,7 @@ app.command("grade")(grade.grade)
 app.command("status")(grade.status)
 app.command("finetune")(finetune.finetune)
 app.command("review")(review.review)
+app.command("serve")(serve.serve)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
 app.command("report")(report.report)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from exampp.cli.command import Commands
 from exampp.cli.options import Style, TableStyle
 from exampp.cli.output import show
 from exampp.report.table import Table
@@ -19,7 +20,7 @@ EXAMPLE = {
     "answer": "because it is runny",
 }
 
-app = typer.Typer(help="What a grader is asked.", no_args_is_help=True)
+app = Commands(help="What a grader is asked.", no_args_is_help=True)
 
 
 @app.command("list")

@@ -6,12 +6,12 @@ import shutil
 import sys
 from collections.abc import Iterator
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import exampp
+from exampp.cli.command import moved
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -61,6 +61,7 @@ LEAST_WIDTH = 40
 """Of a terminal, so many columns hold what is no text, and a text gets at least so many."""
 
 
+@moved("exampp serve COLLECTION", "--serve", "--host", "--port", "--assessor", "--blind")
 def review(
     collection: CollectionOrWorkbench,
     name: Annotated[
@@ -72,9 +73,6 @@ def review(
             "not relevant. decisions, disputes, agreement: what people decided.",
         ),
     ] = None,
-    serve: Annotated[
-        bool, typer.Option("--serve", help="Open the review in the browser instead.")
-    ] = False,
     query: Annotated[str | None, typer.Option(help="Only this query.")] = None,
     item: Annotated[
         str | None, typer.Option(help="Only this item, or those whose ids start so.")
@@ -114,16 +112,6 @@ def review(
     kind: ItemKind = None,
     bank: BankName = None,
     author: Annotated[str | None, typer.Option(help="Only this person's decisions.")] = None,
-    host: Annotated[str, typer.Option(help="--serve: the address to listen on.")] = "127.0.0.1",
-    port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="--serve: the port; 0 takes a free one.")
-    ] = None,
-    assessor: Annotated[
-        list[str] | None, typer.Option(help="--serve: an assessor's name; repeat for several.")
-    ] = None,
-    blind: Annotated[
-        bool, typer.Option("--blind", help="--serve: hide automatic grades until one decided.")
-    ] = False,
     on_error: Annotated[
         OnBadLine, typer.Option(help="A bad line of a graded file: refuse the file, or skip.")
     ] = OnBadLine.refuse,
@@ -139,13 +127,10 @@ def review(
         "kind": kind.value if kind else None,
         "bank": bank,
     }
-    if serve:
-        network = {"host": host, **({} if port is None else {"port": port})}
-        _serve(collection, assessor or [], blind, min_rating, {**who, **network})
-        return
     if name is None:
         raise InputError(
-            "what is to be looked at?", mend=f"Name one of {', '.join(ListName)}, or --serve"
+            "what is to be looked at?",
+            mend=f"Name one of {', '.join(ListName)}; exampp serve shows all as pages",
         )
     with exampp.open_grades(collection, on_error.value) as opened:
         if name in LIMITS:
@@ -171,18 +156,6 @@ def review(
                 show(next(iter(tables.values())), style.value)
             else:
                 show_several(tables, style.value)
-
-
-def _serve(
-    collection: Path,
-    assessors: list[str],
-    blind: bool,
-    min_rating: int | None,
-    options: dict[str, Any],
-) -> None:
-    from exampp import web
-
-    web.serve(collection, assessors=assessors, blind=blind, min_rating=min_rating, **options)
 
 
 def _limit(name: ListName, limit: int | None, style: Style) -> int | None:

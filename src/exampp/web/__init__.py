@@ -1,5 +1,5 @@
 """The review as pages: `serve` opens a collection to the browsers of its assessors."""
 
-from exampp.web.serving import serve
+from exampp.web.serving import PORT, serve
 
-__all__ = ["serve"]
+__all__ = ["PORT", "serve"]

@@ -1,0 +1,132 @@
+"""Commands that do what they are told: an option that would change nothing is refused.
+
+Where an option changes something in some uses of its command alone, that is declared at the
+command:
+
+    @counting(Counts(("--author",), "for the list decisions", lambda p: p["name"] == "decisions"))
+    def review(...): ...
+
+What was declared is enforced here, and here alone. `moved` declares options of
+earlier versions that became commands, so that who gives one is told.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import typer
+from typer.core import TyperCommand
+
+from exampp.errors import InputError
+
+Given = Mapping[str, Any]
+"""The values of a command's parameters, by their names in Python."""
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Options that change something only where `where` holds for the values of a command.
+
+    `only` says where that is, to stand after "it counts only".
+    """
+
+    options: tuple[str, ...]
+    only: str
+    where: Callable[[Given], bool]
+
+
+def counting(*rules: Counts) -> Callable[[Function], Function]:
+    """Declare where options of a command count; given elsewhere, they are refused."""
+
+    def declare(function: Function) -> Function:
+        vars(function)["counting"] = rules
+        return function
+
+    return declare
+
+
+def moved(to: str, *options: str) -> Callable[[Function], Function]:
+    """Declare options that a command had once, and the command that does it now."""
+
+    def declare(function: Function) -> Function:
+        vars(function)["moved"] = {**vars(function).get("moved", {}), **dict.fromkeys(options, to)}
+        return function
+
+    return declare
+
+
+class Command(TyperCommand):
+    """A command of which every option is given once, is not empty, and changes something."""
+
+    @property
+    def rules(self) -> tuple[Counts, ...]:
+        """What is declared about its options."""
+        found: tuple[Counts, ...] = vars(self.callback).get("counting", ())
+        return found
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments. Raises InputError for what is given twice or is empty."""
+        try:
+            raw, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        except Exception as error:
+            # the class of the error has no public name in some versions of typer
+            option = getattr(error, "option_name", None)
+            if to := vars(self.callback).get("moved", {}).get(option):
+                raise InputError(f"{option} is a command of its own", mend=f"Say: {to}") from None
+            raise
+        rest = super().parse_args(ctx, args)
+        for param, times in Counter(order).items():
+            _check_once(param, times)
+            _check_not_empty(param, raw.get(param.name))
+        return rest
+
+    def invoke(self, ctx: Any) -> Any:
+        """Do what is asked. Raises InputError for an option that would change nothing."""
+        named = {name: one for one in self.params for name in one.opts}
+        for rule in self.rules:
+            idle = [option for option in rule.options if _is_given(ctx, named[option].name)]
+            if idle and not rule.where(ctx.params):
+                raise InputError(
+                    f"{idle[0]} would change nothing: it counts only {rule.only}",
+                    mend="Leave it out",
+                )
+        return super().invoke(ctx)
+
+
+class Commands(typer.Typer):
+    """A group of such commands."""
+
+    def command(
+        self, name: str | None = None, *, cls: type[TyperCommand] | None = Command, **options: Any
+    ) -> Callable[[Function], Function]:
+        """Add a command."""
+        return super().command(name, cls=cls, **options)
+
+
+def _is_given(ctx: Any, name: str) -> bool:
+    source = ctx.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _check_once(param: Any, times: int) -> None:
+    if times > 1 and not param.multiple:
+        raise InputError(
+            f"{_name(param)} is given {times} times, and takes one value",
+            mend="Give the one that is meant",
+        )
+
+
+def _check_not_empty(param: Any, value: Any) -> None:
+    several = value if isinstance(value, list | tuple) else [value]
+    if any(isinstance(one, str) and not one.strip() for one in several):
+        raise InputError(f"{_name(param)} is empty", mend="Give a value, or leave it out")
+
+
+def _name(param: Any) -> str:
+    if param.param_type_name == "argument":
+        return str(param.metavar or param.name.upper())
+    return str(max(param.opts, key=len))

@@ -1,0 +1,50 @@
+"""`exampp serve`: the review as pages."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from exampp.cli.board_options import MinRating
+from exampp.cli.options import BankName, CollectionFile, GraderName, ItemKind, PromptName
+
+
+def serve(
+    collection: CollectionFile,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="The port; 0 takes a free one. [default: 8765]"),
+    ] = None,
+    assessor: Annotated[
+        list[str] | None, typer.Option(help="An assessor's name; repeat for several.")
+    ] = None,
+    blind: Annotated[
+        bool, typer.Option("--blind", help="Hide automatic grades until one has decided.")
+    ] = False,
+    min_rating: MinRating = None,
+    grader: GraderName = None,
+    prompt: PromptName = None,
+    kind: ItemKind = None,
+    bank: BankName = None,
+) -> None:
+    """Open a collection in the browser: judge, edit the bank, see what it changes.
+
+    Prints the address of each assessor, and serves until Ctrl-C. For example:
+    exampp serve my.exam --assessor ann --assessor bob
+    """
+    from exampp import web
+
+    web.serve(
+        collection,
+        host=host,
+        port=web.PORT if port is None else port,
+        assessors=assessor or [],
+        blind=blind,
+        min_rating=min_rating,
+        grader=grader,
+        prompt=prompt,
+        kind=kind.value if kind else None,
+        bank=bank,
+    )
