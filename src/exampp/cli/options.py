@@ -94,6 +94,12 @@ BaseUrl = Annotated[
 Concurrency = Annotated[int | None, typer.Option(help="openai: requests in flight at most.")]
 Retries = Annotated[int | None, typer.Option(help="openai: tries after a failed one.")]
 Timeout = Annotated[float | None, typer.Option(help="openai: seconds to wait.")]
+RedirectTo = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST", help="openai: another host that the server may send passages on to."
+    ),
+]
 MaxRequests = Annotated[int | None, typer.Option(help="openai: stop before more.")]
 MaxCost = Annotated[float | None, typer.Option(help="openai: stop before it costs more.")]
 PriceRead = Annotated[float | None, typer.Option(help="openai: price of a million tokens read.")]

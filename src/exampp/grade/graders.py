@@ -43,6 +43,7 @@ class Options:
     concurrency: int | None = None
     retries: int | None = None
     timeout: float | None = None
+    redirect_to: str | None = None
     max_requests: int | None = None
     max_cost: float | None = None
     price_read: float | None = None
@@ -140,6 +141,7 @@ def _openai(prompt: Prompt, options: Options) -> Grader:
         sampling=sampling,
         policy=openai.Policy(**{policy[name]: given[name] for name in policy if name in given}),
         limits=openai.Limits(options.max_requests, options.max_cost, price),
+        redirect_to=options.redirect_to,
     )
 
 
@@ -161,8 +163,8 @@ class Backend:
 _ANY = {"prompt", "kind"}
 _MODEL = _ANY | {"model", "revision", "decode", "max_new_tokens"}
 _LOCAL = {"device", "dtype", "beams", "limit", "batch_tokens"}
-_SERVER = {"base_url", "api_key", "concurrency", "retries", "timeout", "max_requests", "max_cost"}
-_PRICES = {"price_read", "price_written", "price_cached"}
+_SERVER = {"base_url", "api_key", "concurrency", "retries", "timeout", "redirect_to"}
+_PRICES = {"max_requests", "max_cost", "price_read", "price_written", "price_cached"}
 BACKENDS: Mapping[str, Backend] = {
     "draft": Backend(_draft, "draft", frozenset({"kind"})),
     "hf": Backend(_hf, DEFAULT_PROMPT, frozenset(_MODEL | _LOCAL)),

@@ -9,15 +9,17 @@ have tipped (`doubtful`), and those are computed again, alone and without paddin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Generic, Protocol, TypeVar
 
+from exampp.errors import ExamError, Unfinished
 from exampp.llm.base import Ask, Reply
 
 Row = TypeVar("Row")
 Result = TypeVar("Result")
+Done = TypeVar("Done")
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 
 
@@ -72,7 +74,8 @@ class Batcher(Generic[Row, Result]):
     """Answers asks with a model, in batches of at most `budget` padded tokens.
 
     `budget` shrinks when memory runs out and stays small then. `look_ahead` asks are pulled at
-    most before their replies are yielded.
+    most before their replies are yielded. Whatever the model fails with ends the answers with
+    Unfinished; faults of the asks' own source pass as they are.
     """
 
     def __init__(self, model: Model[Row, Result], *, budget: int, look_ahead: int) -> None:
@@ -88,7 +91,9 @@ class Batcher(Generic[Row, Result]):
 
     def _window(self, asks: Sequence[Ask]) -> Iterator[tuple[Ask, Reply]]:
         waiting: dict[Row, list[_Job[Row]]] = {}
-        for ask, encoded in zip(asks, self.model.encode(asks), strict=True):
+        for ask, encoded in zip(
+            asks, _failing_clearly(lambda: self.model.encode(asks)), strict=True
+        ):
             if isinstance(encoded, str):
                 yield ask, Reply("", fault=encoded)
                 continue
@@ -132,10 +137,9 @@ class Batcher(Generic[Row, Result]):
     def _attempt(self, batch: Sequence[Row]) -> Sequence[Result] | None:
         """The results of a batch; None if memory ran out."""
         try:
-            return self.model.run(batch)
-        except (RuntimeError, MemoryError) as error:
-            if not is_out_of_memory(error):
-                raise
+            return _failing_clearly(lambda: self.model.run(batch))
+        except (RuntimeError, MemoryError):
+            pass
         # outside of `except`: the exception holds the tensors of the frames that it went through
         self.model.free()
         return None
@@ -145,6 +149,21 @@ class Batcher(Generic[Row, Result]):
             return result
         alone = self._attempt([row])
         return result if alone is None else alone[0]
+
+
+def _failing_clearly(action: Callable[[], Done]) -> Done:
+    """What a model does; Unfinished for all that it fails with, memory aside."""
+    try:
+        return action()
+    except ExamError:
+        raise
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise
+        reason = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+        raise Unfinished(
+            f"the model failed: {reason}. Its files may be damaged, or not fit together"
+        ) from error
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,14 +70,18 @@ def fetch(
 
     Raises:
         InputError: torch or transformers is missing, the model is not there, incomplete or of no
-            known kind, the device is not there, or the dtype does not suit the model.
+            known kind, needs code of its own, the device is not there, or the dtype does not suit
+            the model.
 
     """
     torch, transformers = require()
     place = find_device(torch, device)
     folder = find_folder(model)
     source = str(folder) if folder else model
-    options = {} if folder else {"revision": revision or "main"}
+    # said in every load: where nothing is said, transformers asks standard input
+    options: dict[str, Any] = {"trust_remote_code": False}
+    if not folder:
+        options["revision"] = revision or "main"
     config = guarded(model, lambda: transformers.AutoConfig.from_pretrained(source, **options))
     kind = task or task_of(config)
     precision = dtype or default_dtype(torch, place)
@@ -114,6 +119,7 @@ def find_folder(model: str) -> Path | None:
                 file=folder,
                 mend="Give a folder that transformers has saved a model to",
             )
+        _check_files(folder)
         return folder
     if folder.exists() or model.startswith((".", "/", "~")) or model.count("/") > 1 or not model:
         raise InputError(
@@ -123,13 +129,34 @@ def find_folder(model: str) -> Path | None:
     return None
 
 
-def guarded(model: str, action: Callable[[], T]) -> T:
-    """The result of `action`; what goes wrong with files, network or memory is an InputError."""
-    from safetensors import SafetensorError
+def _check_files(folder: Path) -> None:
+    """Refuse a folder with a broken JSON file: transformers passes over some of them."""
+    for file in sorted(folder.glob("*.json")):
+        try:
+            json.loads(file.read_bytes())
+        except (ValueError, RecursionError, OSError):
+            raise InputError(
+                "the model could not be loaded: this file of it is no JSON",
+                file=file,
+                mend="Copy or download the model again",
+            ) from None
 
+
+def guarded(model: str, action: Callable[[], T]) -> T:
+    """The result of `action`; whatever goes wrong with a model is an InputError.
+
+    A model is files of others: a damaged or a malicious one fails anywhere in the library.
+    """
     try:
         return action()
-    except (OSError, ValueError, RuntimeError, KeyError, ImportError, SafetensorError) as error:
+    except InputError:
+        raise
+    except Exception as error:
+        if "trust_remote_code" in str(error):
+            raise InputError(
+                f"the model '{model}' needs code of its own, which exampp never runs",
+                mend="Take a model whose architecture transformers knows by itself",
+            ) from None
         reason = str(error).strip() or type(error).__name__
         raise InputError(
             f"the model '{model}' could not be loaded: {reason.splitlines()[0]}",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.llm.hf.fetching import TASKS, Fetched, fetch
+from exampp.llm.hf.fetching import TASKS, Fetched, fetch, guarded
 from exampp.llm.hf.grader import LocalGrader, LocalModel
 from exampp.llm.hf.identity import model_identity
 from exampp.llm.hf.labels import LabelTokens, label_tokens
@@ -61,15 +61,11 @@ def load(
         look_ahead=look_ahead,
     )
     fetched = fetch(model, task=task, revision=revision, device=device, dtype=dtype)
-    kind, note = fetched.device.partition(":")[0], ""
-    if fetched.task == "extractive":
-        local, own = _extractive(fetched, decode, limit)
-    else:
-        beams = beams or (5 if fetched.task == "seq2seq" else 1)
-        texts, options = _texts(fetched, bool(labels) and decode != "generate", template)
-        found, note = _labels(fetched, texts, labels, decode)
-        local = _prompted(fetched, texts, found, beams, max_new_tokens, limit)
-        own = _prompted_settings(local, texts, found, beams, max_new_tokens, options)
+    # the files of a model can be readable one by one and still not fit together
+    local, own, note = guarded(
+        model,
+        lambda: _local(fetched, labels, decode, beams, max_new_tokens, limit, template),
+    )
     settings = {
         "name": "hf",
         **model_identity(model, revision, fetched.model.config),
@@ -77,6 +73,7 @@ def load(
         "dtype": fetched.dtype,
         **own,
     }
+    kind = fetched.device.partition(":")[0]
     budget, ahead = batch_tokens or BATCH_TOKENS[kind], look_ahead or LOOK_AHEAD[kind]
     provenance = {
         "device": fetched.device,
@@ -84,6 +81,28 @@ def load(
         "transformers": fetched.transformers,
     }
     return LocalGrader(local, settings, provenance, note=note, budget=budget, look_ahead=ahead)
+
+
+def _local(
+    fetched: Fetched,
+    labels: Sequence[str],
+    decode: str,
+    beams: int | None,
+    max_new_tokens: int,
+    limit: int | None,
+    template: Mapping[str, Any] | None,
+) -> tuple[LocalModel, dict[str, Any], str]:
+    """The model as a batcher runs it, its settings, and a note for the user."""
+    if fetched.task == "extractive":
+        return *_extractive(fetched, decode, limit), ""
+    beams = beams or (5 if fetched.task == "seq2seq" else 1)
+    texts, options = _texts(fetched, bool(labels) and decode != "generate", template)
+    found, note = _labels(fetched, texts, labels, decode)
+    local = _prompted(fetched, texts, found, beams, max_new_tokens, limit)
+    # a prompt that cannot be made is found here, and not at the first cell
+    texts.ids([("x", "")])
+    settings = _prompted_settings(local, texts, found, beams, max_new_tokens, options)
+    return local, settings, note
 
 
 def _check(task: str | None, decode: str, **numbers: int | None) -> None:

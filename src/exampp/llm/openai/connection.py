@@ -7,9 +7,9 @@ passes through `scrub` before it gets into an error, because servers quote keys 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import SplitResult, urlsplit
 
 from exampp.errors import InputError
 
@@ -36,7 +36,8 @@ class Connection:
     """A server; `server` is its host and port, the only thing that may be shown or recorded.
 
     `open(timeout, connections)` makes a client of the SDK, without retries of its own, for the
-    event loop that runs; `scrub` takes the key out of a text.
+    event loop that runs; `scrub` takes the key out of a text. A redirect is followed only to the
+    server itself and to `redirect_to` (`host` or `host:port`): passages go to nobody else.
 
     Raises:
         InputError: the SDK is not installed, the URL is none or carries secrets, a key is missing.
@@ -45,7 +46,12 @@ class Connection:
 
     __slots__ = ("open", "scrub", "server")
 
-    def __init__(self, base_url: str | None = None, api_key: str | None = None) -> None:
+    def __init__(
+        self,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        redirect_to: str | None = None,
+    ) -> None:
         url = base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL
         key = _checked(api_key or os.environ.get("OPENAI_API_KEY") or "")
         self.server = _server(url)
@@ -54,7 +60,7 @@ class Connection:
                 "there is no key for api.openai.com",
                 mend="Set OPENAI_API_KEY, or OPENAI_BASE_URL to the URL of another server",
             )
-        self.open: Open = _opener(url, key or NO_KEY)
+        self.open: Open = _opener(url, key or NO_KEY, _follows(url, redirect_to))
         secret = key if len(key) >= SHORTEST_SECRET else ""
         self.scrub: Scrub = lambda text: text.replace(secret, "***") if secret else text
 
@@ -95,7 +101,51 @@ def _checked(key: str) -> str:
     return key
 
 
-def _opener(url: str, key: str) -> Open:
+Follow = Callable[[Any], Awaitable[None]]
+
+
+def _follows(url: str, redirect_to: str | None) -> Follow:
+    """A hook of the transport that refuses redirects to others, and those that lose the request.
+
+    An upgrade from http to https on the same host is the same server; the other way round, passages
+    and key would travel in the open. Source: RFC 9110, section 15.4.
+    """
+    own = urlsplit(url)
+    kept_method = (307, 308)
+
+    async def check(response: Any) -> None:
+        if not response.has_redirect_location:
+            return
+        target = urlsplit(str(response.url.join(response.headers["location"])))
+        upgraded = (own.scheme, target.scheme) == ("http", "https") and target.port is None
+        same = target.hostname == own.hostname and (
+            upgraded or (target.scheme, _port(target)) == (own.scheme, _port(own))
+        )
+        name = f"{target.hostname}:{target.port}" if target.port else str(target.hostname)
+        named = (redirect_to or "").lower() in (name.lower(), target.hostname)
+        safe = target.scheme == "https" or own.scheme == "http"
+        if not (same or (named and safe)):
+            raise InputError(
+                f"{_server(url)} sends requests on to {target.scheme}://{name}, and passages with "
+                "them",
+                mend=f"Give that server as the base URL, or allow it with --redirect-to {name}",
+            )
+        if response.status_code not in kept_method:
+            raise InputError(
+                f"{_server(url)} answers with a redirect that drops the request (HTTP "
+                f"{response.status_code})",
+                mend=f"Give {target.scheme}://{name}{target.path.rpartition('/chat/')[0]} as the "
+                "base URL",
+            )
+
+    return check
+
+
+def _port(parts: SplitResult) -> int:
+    return parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
+
+
+def _opener(url: str, key: str, check: Follow) -> Open:
     try:
         import httpx2
         import openai
@@ -108,7 +158,9 @@ def _opener(url: str, key: str) -> Open:
     def open_client(timeout: float, connections: int) -> AsyncOpenAI:
         limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections)
         limit = httpx2.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS), pool=None)
-        http_client = openai.DefaultAsyncHttpxClient(limits=limits, timeout=limit)
+        http_client = openai.DefaultAsyncHttpxClient(
+            limits=limits, timeout=limit, event_hooks={"response": [check]}
+        )
         return openai.AsyncOpenAI(
             api_key=key, base_url=url, max_retries=0, timeout=limit, http_client=http_client
         )

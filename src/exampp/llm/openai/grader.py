@@ -45,9 +45,10 @@ class OpenAICompatibleGrader:
       that another server or version does not make another grader.
 
     A mode that the server silently ignores is an error, found out by a few requests before the
-    first ask. `revision` is for users who know when the same name means another model. A request
-    that fails is sent again as the policy says; when the limits could be exceeded by the next
-    request, no more asks are pulled and `stopped` says why. One `answer` at a time.
+    first ask. A redirect to another host than `redirect_to` stops the run. `revision` is for
+    users who know when the same name means another model. A request that fails is sent again as
+    the policy says; when the limits could be exceeded by the next request, no more asks are pulled
+    and `stopped` says why. One `answer` at a time.
 
     Raises:
         InputError: arguments that cannot be, the SDK or a key is missing; later, from `settings`,
@@ -72,8 +73,9 @@ class OpenAICompatibleGrader:
         sampling: Sampling | None = None,
         policy: Policy | None = None,
         limits: Limits | None = None,
+        redirect_to: str | None = None,
     ) -> None:
-        self._connection = Connection(base_url, api_key)
+        self._connection = Connection(base_url, api_key, redirect_to)
         self._chat = Chat(model, sampling or Sampling(), self._connection.limit_name)
         self._labels = tuple(labels)
         self._field = field

@@ -79,6 +79,8 @@ def of_transport(error: Exception) -> Trouble:
 
     if isinstance(error, TimeoutError | openai.APITimeoutError):
         return Trouble(Then.AGAIN, "no reply in time", overload=True, lost=True)
+    if isinstance(error.__cause__, ExamError):
+        return Trouble(Then.STOP, str(error.__cause__), error=error.__cause__)
     cause = type(error.__cause__ or error).__name__
     unreachable = cause == "ConnectError"
     reason = "no connection" if unreachable else f"the connection broke ({cause})"
