@@ -13,6 +13,7 @@ import exampp
 ROOT = Path(exampp.__file__).parent
 ROWS = {
     "errors": 0,
+    "outside": 0,
     "records": 0,
     "prompts": 1,
     "formats": 2,
@@ -38,6 +39,7 @@ ROWS = {
     "cli": 9,
 }
 SAME_ROW = {
+    ("outside", "errors"),
     ("records", "errors"),
     ("formats", "store"),
     ("graded", "analyzing"),

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from exampp.bank.lint import alike
 from exampp.errors import InputError, Unfinished
-from exampp.llm.base import Ask, Grader, Reply
+from exampp.llm.base import Ask, Grader, Reply, checked
 from exampp.prompts.generated import Made, read_items
 from exampp.prompts.generation import GenerationPrompt, Wish, fill_request, prompt_hash
 from exampp.records import Item, item_id
@@ -267,8 +267,9 @@ class GenerationRun:
 
     def _settle(self, subject: Subject, reply: Reply) -> Settled:
         at = datetime.now(UTC).isoformat(timespec="seconds")
+        reply = checked(reply)
         settled = self._read(subject, reply, at)
-        raw = None if reply.fault else reply.text.encode(errors="replace").decode()
+        raw = None if reply.fault else reply.text
         replied = Replied(settled.state, settled.reason, raw, len(settled.items), at)
         with transaction(self.connection):
             put_generation(self.connection, self.bank, subject, self._asked(), replied)

@@ -21,6 +21,7 @@ import typer
 from typer.core import TyperCommand
 
 from exampp.errors import InputError
+from exampp.outside import check_texts
 
 Given = Mapping[str, Any]
 """The values of a command's parameters, by their names in Python."""
@@ -85,7 +86,11 @@ class Command(TyperCommand):
         return rest
 
     def invoke(self, ctx: Any) -> Any:
-        """Do what is asked. Raises InputError for an option that would change nothing."""
+        """Do what is asked.
+
+        Raises InputError for a text that is none, and for an option that would change nothing.
+        """
+        check_texts(ctx.params)
         named = {name: one for one in self.params for name in one.opts}
         for rule in self.rules:
             idle = [option for option in rule.options if _is_given(ctx, named[option].name)]

@@ -27,6 +27,7 @@ from exampp.cli import (
     review,
     run,
     serve,
+    streams,
 )
 from exampp.cli.command import Commands
 from exampp.errors import ExamError
@@ -79,8 +80,13 @@ app.add_typer(prompts.app, name="prompts")
 
 def main() -> None:
     """Run the command line; the exit code is 0 done, 1 unfinished, 2 bad input, 130 interrupted."""
+    streams.prepare()
     try:
         app()
+    except SystemExit:
+        if not streams.flush():
+            sys.exit(1)
+        raise
     except ExamError as error:
         _fail(f"exampp: {error}", error.exit_code)
     except KeyboardInterrupt:
@@ -108,8 +114,7 @@ def environment_fault(error: Exception) -> str | None:
 
 def _fail(text: str, code: int) -> None:
     # either stream may be closed: there is nobody to tell then
-    with contextlib.suppress(AttributeError, ValueError, OSError):
-        sys.stdout.flush()
+    streams.flush()
     with contextlib.suppress(AttributeError, ValueError, OSError):
         print(text, file=sys.stderr)
     sys.exit(code)

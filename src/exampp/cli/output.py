@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import Mapping
@@ -32,4 +33,6 @@ def show_several(tables: Mapping[str, Table], style: str) -> None:
 
 def remark(text: str) -> None:
     """Say something that is no result."""
-    typer.echo(text, err=True)
+    # nobody may be reading remarks: no reason to end what is being done
+    with contextlib.suppress(OSError, ValueError):
+        typer.echo(text, err=True)

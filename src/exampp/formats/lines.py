@@ -23,6 +23,7 @@ from typing import IO, Any, BinaryIO, TypeVar
 import msgspec
 
 from exampp.errors import InputError
+from exampp.outside import check_path, fit_name
 from exampp.store.connection import is_collection
 
 OnError = Callable[[InputError], None]
@@ -140,7 +141,7 @@ class _Zstd(io.RawIOBase):
 
 def existing_file(path: str | Path) -> Path:
     """The path, if it is a file that can be read and holds something; InputError otherwise."""
-    path = Path(path)
+    path = check_path(path)
     if path.is_dir():
         raise InputError("is a folder, not a file", file=path)
     if path.exists() and not path.is_file():
@@ -245,7 +246,7 @@ def text_of(line: bytes, path: str | Path, number: int | None) -> str:
 
 def plain_name(path: str | Path) -> str:
     """The file's name in lower case, without the ending of its compression."""
-    name = Path(path).name.lower()
+    name = fit_name(Path(path).name).lower()
     return re.sub(r"\.(gz|xz|zst)$", "", name)
 
 
@@ -380,7 +381,7 @@ def writing(path: str | Path) -> Iterator[BinaryIO]:
     it comes. Raises InputError for a place that cannot be written, and for a collection.
     """
     # a link stays a link: what it leads to is replaced
-    path = Path(os.path.realpath(path))
+    path = Path(os.path.realpath(check_path(path)))
     if path.is_dir():
         raise InputError("is a folder, not a file", file=path)
     if path.exists() and not path.is_file():

@@ -18,6 +18,7 @@ from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, repeated, shown
 from exampp.formats.lines import OnError, decode_json, read_lines, read_text, refuse
 from exampp.formats.objects import OBJECT, Fields, identifier, key_of
+from exampp.outside import fit_name
 
 QUERY_KEYS = ("query_id", "topic_id", "narrative_id", "request_id", "qid")
 SYSTEM_KEYS = ("system", "run_id", "run_tag", "method")
@@ -172,7 +173,7 @@ def read_folder(
     for file in _files(Path(path)):
         inside = file.relative_to(path).parts
         try:
-            response = _file(file, inside[0] if len(inside) == 2 else system)
+            response = _file(file, fit_name(inside[0]) if len(inside) == 2 else system)
         except InputError as error:
             on_error(error.at(file))
             continue
@@ -205,5 +206,8 @@ def _file(file: Path, system: str | None) -> Response:
         )
     # what an author typed as plain text may be Markdown all the same
     return Response(
-        file.stem, system, (Statement(read_text(file)),), None if markup == "plain" else markup
+        fit_name(file.stem),
+        system,
+        (Statement(read_text(file)),),
+        None if markup == "plain" else markup,
     )

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from exampp.errors import CollectionBusy, InputError, Unfinished
 from exampp.grade.asking import Asker
 from exampp.grade.reading import Reader, Reading
-from exampp.llm.base import Ask, Grader, Reply
+from exampp.llm.base import Ask, Grader, Reply, checked
 from exampp.prompts import Prompt
 from exampp.records import Grade, GraderIdentity, Outcome, State
 from exampp.store.cells import (
@@ -283,7 +283,10 @@ class GradingRun:
         return asked.ask
 
     def _settle(self, key: int, ask: Ask, reply: Reply, progress: Progress) -> None:
+        if ask.key not in self._waiting:
+            raise InputError("the grader answered what it was not asked, or answered it twice")
         query, one, kept = self._waiting.pop(ask.key)
+        reply = checked(reply)
         reading = self.grading.read(one, reply)
         if kept is not None:
             detail = {**(reading.detail or {}), "cut": True, "kept": kept}

@@ -30,6 +30,7 @@ from exampp.inputs.generated import take_candidates, take_responses
 from exampp.inputs.places import Places
 from exampp.inputs.rankings import RunLog, findings, stage, top
 from exampp.inputs.segment import PASSAGE_TOKENS
+from exampp.outside import fit_name
 from exampp.records import Judgment, Ranked
 from exampp.report.table import Table
 from exampp.store.bank import Edit, put_bank, put_query_items, retire_unmentioned
@@ -263,7 +264,7 @@ def import_files(
                 records = KINDS[found](importer, path)
             except InputError as error:
                 raise error.at(path) from None
-            put_source(connection, path.name, found, _digest(path), importer.edit.at)
+            put_source(connection, fit_name(path.name), found, _digest(path), importer.edit.at)
             files.append(Imported(str(path), found, records))
         staged = apply_rankings(connection)
         put_query_items(connection, importer.edit)

@@ -8,9 +8,17 @@ finishes what it has pulled and stops; when its generator is closed, it gives up
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
+
+from exampp.outside import fit_text, fit_value
+
+LONGEST_REPLY = 1_000_000
+"""Characters that are kept of a reply; one that goes on beyond them has not come to its end."""
+MOST_TOKENS = 2**31 - 1
+"""Of one reply; a server that tells more is not believed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,49 @@ class Reply:
     cut: bool = False
     usage: Usage = Usage()
     detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+def checked(reply: Reply) -> Reply:
+    """The reply as it can be read and kept, whoever gave it; `detail` says what was changed.
+
+    `replaced` counts characters that are no text (see `exampp.outside`), `length` is that of a
+    reply that was cut, and `scores` says why there are none. What is no text at all is a fault.
+    """
+    if not isinstance(reply.text, str):
+        return Reply("", fault=f"the grader gave {type(reply.text).__name__} in place of a text")
+    text, replaced = fit_text(reply.text[:LONGEST_REPLY])
+    detail, more = fit_value(dict(reply.detail))
+    scores = _scores(reply.scores)
+    changes = {
+        "replaced": replaced + more,
+        "length": len(reply.text) if len(reply.text) > LONGEST_REPLY else 0,
+        "scores": "no probabilities" if reply.scores and not scores else "",
+    }
+    return replace(
+        reply,
+        text=text,
+        scores=scores,
+        fault=fit_text(str(reply.fault))[0],
+        truncated=reply.truncated or bool(changes["length"]),
+        usage=believed(reply.usage),
+        detail={**detail, **{name: value for name, value in changes.items() if value}},
+    )
+
+
+def _scores(scores: Mapping[str, float] | None) -> Mapping[str, float] | None:
+    """Scores that are finite numbers by label; None where one of them is not."""
+    found = {fit_text(str(label))[0]: value for label, value in (scores or {}).items()}
+    real = all(isinstance(value, int | float) and math.isfinite(value) for value in found.values())
+    return found if found and real else None
+
+
+def believed(usage: Usage) -> Usage:
+    """The tokens that a reply can have cost; 0 where a number is none, negative or too large."""
+    counts = (usage.read, usage.cached, usage.written)
+    read, cached, written = (
+        count if isinstance(count, int) and 0 <= count <= MOST_TOKENS else 0 for count in counts
+    )
+    return Usage(int(read), int(min(cached, read)), int(written))
 
 
 class Grader(Protocol):

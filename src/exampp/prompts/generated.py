@@ -9,9 +9,11 @@ from __future__ import annotations
 import ast
 import json
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from exampp.outside import fit_text
 from exampp.prompts.expressions import is_refusal
 
 
@@ -130,7 +132,10 @@ def _literal(text: str) -> Any:
     if start is None or end < start.start() or _ADJACENT.search(text):
         return None
     try:
-        return ast.literal_eval(text[start.start() : end + 1])
+        with warnings.catch_warnings():
+            # a reply is no source of ours: its escapes are nobody's business
+            warnings.simplefilter("ignore", SyntaxWarning)
+            return ast.literal_eval(text[start.start() : end + 1])
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None
 
@@ -271,7 +276,7 @@ def _cleaned(found: Iterable[Made]) -> tuple[Made, ...]:
 
 def _plain(text: str) -> str:
     """One line, without emphasis and quotation marks around it, encodable."""
-    text = text.encode(errors="replace").decode()
+    text = fit_text(text)[0]
     text = re.sub(r"[\x00-\x20\x7f\s]+", " ", text).strip()
     text = text.removeprefix("**").removesuffix("**")
     for mark in ('"', "`", "“"):

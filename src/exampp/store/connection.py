@@ -9,6 +9,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from exampp.errors import CollectionBusy, InputError
+from exampp.outside import check_path
+from exampp.store.door import Connection
 from exampp.store.migrations import APPLICATION_ID, MIGRATIONS
 
 BUSY_SECONDS = 30.0
@@ -22,7 +24,7 @@ def is_collection(path: str | Path) -> bool:
     SQLite itself is asked: to open and close its file in any other way would take away the locks
     that this process holds on it, and other processes would overwrite what is being written.
     """
-    path = Path(path)
+    path = check_path(path)
     if not path.is_file() or path.stat().st_size < SMALLEST_PAGE:
         return False
     # immutable: without a log of its own beside the file
@@ -44,7 +46,7 @@ def connect(path: str | Path, *, create: bool = False) -> sqlite3.Connection:
     `create` makes the file where there is none. Raises InputError where the file is missing, no
     collection, or from a newer exampp; CollectionBusy where another process keeps it locked.
     """
-    path = Path(path)
+    path = check_path(path)
     fresh = not path.exists() or path.stat().st_size == 0
     if fresh and not create:
         raise InputError("no such collection", file=path, mend="Make one: exampp init")
@@ -77,8 +79,16 @@ def _open(path: Path) -> sqlite3.Connection:
         waiting = Path(f"{path}-wal")
         lone = not (waiting.exists() and waiting.stat().st_size)
         uri = f"{path.resolve().as_uri()}?mode=ro" + ("&immutable=1" if lone else "")
-        return sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
-    return sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+        return _connected(uri, path, uri=True)
+    return _connected(path, path)
+
+
+def _connected(address: str | Path, path: Path, uri: bool = False) -> Connection:
+    connection = sqlite3.connect(
+        address, uri=uri, timeout=BUSY_SECONDS, isolation_level=None, factory=Connection
+    )
+    connection.file = str(path)
+    return connection
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, fresh: bool) -> None:

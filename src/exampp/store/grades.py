@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from exampp.outside import fit_text, fit_value
 from exampp.records import Grade, GraderIdentity, State
 from exampp.store.interning import from_json, to_json
 
@@ -65,17 +66,21 @@ def graders(connection: sqlite3.Connection) -> list[StoredGrader]:
 
 
 def grade_row(grader: int, item_version: int, passage_version: int, grade: Grade) -> GradeRow:
-    """A grade as a row of the table."""
+    """A grade as a row of the table, of valid text; `replaced` in its detail counts the rest."""
+    reply, replaced = (None, 0) if grade.reply is None else fit_text(grade.reply)
+    detail, more = fit_value(grade.detail) if grade.detail else (grade.detail, 0)
+    if replaced + more:
+        detail = {**(detail or {}), "replaced": replaced + more}
     return (
         grader,
         item_version,
         passage_version,
         int(grade.state),
         grade.rating,
-        grade.reply,
+        reply,
         grade.rule,
         grade.confidence,
-        to_json(grade.detail),
+        to_json(detail),
     )
 
 

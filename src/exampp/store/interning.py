@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import Any, TypeVar
 
-from exampp.errors import InputError
+from exampp.outside import check_id
 
 T = TypeVar("T")
 
@@ -40,8 +40,7 @@ def intern(
     """The key of each id, in a row made for it where there was none."""
     wanted = list(dict.fromkeys(ids))
     for identifier in wanted:
-        if "\0" in identifier:
-            raise InputError(f"the id {identifier!r} holds a NUL character", mend="Remove it")
+        check_id(identifier)
     known = keys(connection, table, column, wanted)
     if len(known) < len(wanted):
         connection.executemany(

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 from exampp.errors import InputError
-from exampp.llm.base import Ask, Reply, Usage
+from exampp.llm.base import MOST_TOKENS, Ask, Reply, Usage
 from exampp.llm.openai.trouble import Malformed
 
 PATH = "/chat/completions"
@@ -114,11 +114,16 @@ def read_usage(data: Any) -> Usage | None:
         return None
     read = usage.get("prompt_tokens", usage.get("input_tokens"))
     written = usage.get("completion_tokens", usage.get("output_tokens"))
-    if not isinstance(read, int) or not isinstance(written, int):
+    if not _is_count(read) or not _is_count(written):
         return None
-    details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details") or {}
-    cached = details.get("cached_tokens") or 0
-    return Usage(max(read, 0), min(max(cached, 0), max(read, 0)), max(written, 0))
+    details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, dict) else 0
+    return Usage(read, min(cached, read) if _is_count(cached) else 0, written)
+
+
+def _is_count(value: object) -> TypeGuard[int]:
+    """Whether a server can mean it: a budget is not kept by what nobody believes."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS
 
 
 def read_said(data: Any) -> Said:

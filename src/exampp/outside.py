@@ -1,0 +1,162 @@
+"""What comes from outside, made into what UTF-8 and the store can hold: the one rule for all doors.
+
+Half of a surrogate pair is no character, and a NUL ends a text for half of all programs: both
+become U+FFFD, the sign that Unicode has for what could not be read. Whoever takes texts in says
+where something was replaced: a grading run in the cell's `detail`, an import in its report. An id
+is never changed, because two of them could become one: it is refused.
+"""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from exampp.errors import InputError
+
+LARGEST = 2**63 - 1
+"""The largest integer that the store holds."""
+REPLACED = "\ufffd"
+DEEPEST = 100
+"""Levels of a nested value that are looked into; what lies deeper is kept as its text."""
+_UNFIT = re.compile("[\0\ud800-\udfff]")
+
+
+def fit_text(text: str) -> tuple[str, int]:
+    """The text with every lone surrogate and NUL as U+FFFD, and how many there were."""
+    if text.isascii() and "\0" not in text:
+        return text, 0
+    return _UNFIT.subn(REPLACED, text)
+
+
+def fit_name(name: str) -> str:
+    """The name of a file as a text: where its bytes are not UTF-8, as Latin-1 has them."""
+    if not _UNFIT.search(name):
+        return name
+    try:
+        return os.fsencode(name).decode("latin-1").replace("\0", REPLACED)
+    except UnicodeEncodeError:
+        return fit_text(name)[0]
+
+
+def fit_value(value: Any, depth: int = 0) -> tuple[Any, int]:
+    """A value as JSON and the store can hold it, and how many characters were replaced.
+
+    Numbers that are not finite or beyond 64 bits, and whatever JSON does not know, become text.
+    """
+    if isinstance(value, str):
+        return fit_text(value)
+    if value is None or isinstance(value, bool):
+        return value, 0
+    if isinstance(value, int):
+        # the text of a longer one may be more than Python is willing to write
+        return (int(value) if abs(value) <= LARGEST else "a number beyond 64 bits"), 0
+    if isinstance(value, float):
+        return (value if math.isfinite(value) else str(value)), 0
+    if depth < DEEPEST and isinstance(value, Mapping):
+        pairs = [(fit_text(str(key)), fit_value(part, depth + 1)) for key, part in value.items()]
+        found = {key: part for (key, _), (part, _) in pairs}
+        return found, sum(keys + parts for (_, keys), (_, parts) in pairs)
+    if depth < DEEPEST and isinstance(value, list | tuple):
+        parts = [fit_value(part, depth + 1) for part in value]
+        return [part for part, _ in parts], sum(count for _, count in parts)
+    return fit_text(type(value).__name__ if depth >= DEEPEST else str(value))
+
+
+def check_texts(fields: Mapping[str, Any]) -> None:
+    """InputError, naming the field, where a text that somebody typed is no valid text."""
+    for name, value in fields.items():
+        for part in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(part, str) and _UNFIT.search(part) and not _is_file(part):
+                raise InputError(
+                    f"{_shown(part)} is not UTF-8 text",
+                    field=name,
+                    mend="Type it again, in a terminal that is set to UTF-8",
+                )
+
+
+def _is_file(text: str) -> bool:
+    # a name of a file may be of any bytes, and so may the folder that it will be made in
+    return "\0" not in text and os.path.lexists(text)
+
+
+def check_path(path: str | Path) -> Path:
+    """The path; InputError where no file can have it, because of a NUL or its length."""
+    try:
+        os.lstat(path)
+    except ValueError:
+        raise InputError(f"{_shown(str(path))} holds a NUL, and is no path") from None
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            what = f"{_shown(str(path))} is too long for a path"
+            raise InputError(what, mend="Give it a shorter name") from None
+    return Path(path)
+
+
+def _shown(text: str, most: int = 60) -> str:
+    return ascii(text if len(text) <= most else text[: most - 3] + "...")
+
+
+# ---- files: what an import had to replace --------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Replacements:
+    """How many characters of the files were replaced, and where the first of them stood."""
+
+    count: int = 0
+    file: str = ""
+    line: int | None = None
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        what = (
+            "1 character that is no text was"
+            if self.count == 1
+            else (f"{self.count} characters that are no text were")
+        )
+        return f"{what} replaced by U+FFFD (first in {place})"
+
+
+_COUNTED: ContextVar[Replacements | None] = ContextVar("replacements", default=None)
+
+
+@contextmanager
+def counting_replaced() -> Iterator[Replacements]:
+    """Count what is replaced while files are read; ids that were touched are refused meanwhile."""
+    found = Replacements()
+    token = _COUNTED.set(found)
+    try:
+        yield found
+    finally:
+        _COUNTED.reset(token)
+
+
+def replaced(count: int, file: str | Path, line: int | None) -> None:
+    """Say that characters of a file were replaced, for whoever counts."""
+    found = _COUNTED.get()
+    if found is None or not count:
+        return
+    if not found.count:
+        found.file, found.line = fit_name(str(file)), line
+    found.count += count
+
+
+def check_id(identifier: str, what: str = "id") -> str:
+    """The id, if it is one that can be kept; InputError where characters of it are no text."""
+    found = _COUNTED.get()
+    touched = found is not None and found.count and REPLACED in identifier
+    if touched or _UNFIT.search(identifier):
+        raise InputError(
+            f"the {what} {_shown(identifier)} holds a character that is no text (a NUL, or half of "
+            "a surrogate pair)",
+            mend="Ids are never changed: mend the file",
+        )
+    return identifier

@@ -1,0 +1,85 @@
+"""Streams and arguments as shells hand them over: closed, for ASCII alone, of other bytes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import exams
+import pytest
+
+COMMAND = [sys.executable, "-m", "exampp"]
+
+
+def shell(line: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """Run a line of bash, `exampp` standing for this source; the status is that of exampp."""
+    line = line.replace("exampp", " ".join(COMMAND))
+    return subprocess.run(
+        ["bash", "-o", "pipefail", "-c", line],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A graded exam whose systems and queries have names beyond ASCII."""
+    made = tmp_path_factory.mktemp("streams")
+    with exams.make(made) as collection:
+        run = made / "more.run"
+        run.write_text("q1 Q0 p1 1 2.0 sÿstème\nq2 Q0 p4 1 1.0 sÿstème\n", encoding="utf-8")
+        collection.import_files(run)
+        collection.grade("draft")
+    return made
+
+
+LINES = {
+    "closed output": ("exampp status my.exam >&-", {}, 0),
+    "closed output of help": ("exampp --help >&-", {}, 0),
+    "all closed": ("exampp evaluate my.exam <&- >&- 2>&-", {}, 0),
+    "closed errors": ("exampp status nothing.exam 2>&-", {}, 2),
+    "full device": ("exampp status my.exam >/dev/full", {}, 1),
+    "a reader that leaves": ("exampp evaluate my.exam --per-query | head -c 1", {}, 1),
+    "a reader that left": ("exampp --help | true", {}, 1),
+    "ASCII": ("exampp evaluate my.exam", {"PYTHONIOENCODING": "ascii"}, 0),
+    "C": ("exampp evaluate my.exam", {"LC_ALL": "C", "PYTHONUTF8": "0"}, 0),
+    "Latin-1 name": (r"exampp status $'caf\xe9.exam'", {}, 2),
+    "Latin-1 argument": (r"exampp evaluate my.exam --grader $'caf\xe9'", {}, 2),
+    "Latin-1 query": (r"exampp bank show my.exam --query $'\xe9'", {}, 2),
+    "ASCII message": (r"exampp status café.exam", {"PYTHONIOENCODING": "ascii"}, 2),
+    "long name": (f"exampp status {'x' * 300}", {}, 2),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_no_stream_and_no_argument_is_a_defect(folder: Path, name: str) -> None:
+    line, environment, code = LINES[name]
+    ran = shell(line, folder, **environment)
+    said = ran.stdout + ran.stderr
+    assert b"defect" not in said
+    assert b"Traceback" not in said
+    assert b"Exception ignored" not in said
+    # a reader that is gone may or may not have been missed
+    assert ran.returncode in ({0, code} if "|" in line else {code}), said
+
+
+def test_json_stays_json_where_the_encoding_lacks_a_letter(folder: Path) -> None:
+    ran = shell("exampp evaluate my.exam --format json", folder, PYTHONIOENCODING="ascii")
+    assert b"s\\u00ffst\\u00e8me" in ran.stdout
+    assert "sÿstème" in json.dumps(json.loads(ran.stdout), ensure_ascii=False)
+
+
+def test_a_file_whose_name_is_no_text_is_read_and_named(folder: Path) -> None:
+    name = os.fsdecode(b"caf\xe9.run")
+    (folder / name).write_text("q1 Q0 p1 1 2.0 gamma\n", encoding="utf-8")
+    (folder / os.fsdecode(b"caf\xe9.jsonl")).write_text(
+        '{"query": {"qid": "q1"}, "candidates": [{"docid": "p1"}]}\n', encoding="utf-8"
+    )
+    ran = shell(r"exampp import my.exam $'caf\xe9.run' $'caf\xe9.jsonl'", folder)
+    assert ran.returncode == 0, ran.stderr
+    assert b"caf" in ran.stdout
