@@ -51,3 +51,11 @@ class TestExtractive(GraderContract):
     @pytest.fixture
     def make(self, bert: Path) -> Make:
         return lambda: load(str(bert), device="cpu")
+
+
+class TestExtractiveT5(GraderContract):
+    look_ahead = 128
+
+    @pytest.fixture
+    def make(self, t5_reader: Path) -> Make:
+        return lambda: load(str(t5_reader), device="cpu")

@@ -220,11 +220,11 @@ def test_truncated_tells_that_the_model_did_not_end(t5_split: Path) -> None:
     assert all(whole[key].usage.written == 3 for key in zeros)
 
 
-@pytest.mark.parametrize("name", ["t5", "llama", "bert"])
+@pytest.mark.parametrize("name", ["t5", "llama", "bert", "t5_reader"])
 def test_model_that_computes_no_numbers_is_a_fault(
     name: str, request: pytest.FixtureRequest
 ) -> None:
-    labels = () if name == "bert" else LABELS
+    labels = () if name in ("bert", "t5_reader") else LABELS
     grader = load(str(request.getfixturevalue(name)), labels=labels, device="cpu")
     model: Any = grader.model
     with torch.no_grad():
@@ -326,6 +326,22 @@ def test_span_of_a_passage(bert: Path) -> None:
     reply = answered(grader, [Ask(0, "What is it", passage)])[0]
     assert (reply.text, reply.fault, reply.truncated) == ("", "", False)
     assert reply.detail["span"] is None
+
+
+def test_question_of_a_t5_stands_behind_the_mark_of_no_answer(t5_reader: Path) -> None:
+    grader = load(str(t5_reader), device="cpu", limit=40)
+    model: Any = grader.model
+    (windows,) = model.encode([Ask(0, "What <cls> is it", "a lake <cls> of </s> the king " * 20)])
+    null = model.texts.tokenizer.cls_token_id
+    assert all(row.ids[0] == null and row.null == 0 for row in windows)
+    assert all(row.ids.count(null) == 1 for row in windows), "passages cannot spell it out"
+    assert max(len(row.ids) for row in windows) == 40
+    bert_logits(grader, {"<cls>": 1, "▁the": 4}, {"<cls>": 1, "▁king": 3})
+    passage = "a lake of the king in the city"
+    reply = answered(grader, [Ask(0, "What is it", passage)])[0]
+    assert (reply.text, reply.detail["null"], reply.detail["score"]) == ("the king", 2.0, 7.0)
+    bert_logits(grader, {"<cls>": 9}, {"<cls>": 9})
+    assert answered(grader, [Ask(0, "What is it", passage)])[0].text == ""
 
 
 def test_long_passages_are_read_in_windows(bert: Path) -> None:

@@ -67,6 +67,29 @@ def build_t5(folder: Path, *, split_zero: bool = False, taught: bool = False) ->
     return folder
 
 
+def build_t5_reader(folder: Path) -> Path:
+    """A T5 for extractive question answering, with the special tokens of the published ones.
+
+    Their tokenizers know `<cls>`, and do not set it themselves.
+    """
+    tokenizer = _t5_tokenizer(split_zero=True)
+    tokenizer.add_special_tokens({"cls_token": "<cls>"})
+    torch.manual_seed(4)
+    config = transformers.T5Config(
+        vocab_size=len(tokenizer),
+        d_model=32,
+        d_kv=8,
+        d_ff=64,
+        num_layers=2,
+        num_heads=4,
+        feed_forward_proj="gated-gelu",
+        decoder_start_token_id=0,
+    )
+    transformers.T5ForQuestionAnswering(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
 def teach(model: Any, tokenizer: Any, labels: Sequence[str], steps: int = 30) -> None:
     """Train a T5 for a second to reply with some label and to end there, unsure which label."""
     prompts = [f"Question: What is the {word} Context: {word} {n}" for n, word in enumerate(WORDS)]
@@ -174,6 +197,11 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def llama_plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_llama(tmp_path_factory.mktemp("tiny-llama-plain"), chat=False)
+
+
+@pytest.fixture(scope="session")
+def t5_reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_t5_reader(tmp_path_factory.mktemp("tiny-t5-reader"))
 
 
 @pytest.fixture(scope="session")

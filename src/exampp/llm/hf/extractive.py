@@ -36,7 +36,7 @@ class Extractive:
         if tokenizer.cls_token_id is None:
             raise InputError(
                 "the tokenizer of this model has no [CLS] token, which stands for no answer",
-                mend="Use a model that was trained on SQuAD 2.0, such as a BERT or RoBERTa",
+                mend="Use a model that was trained on SQuAD 2.0 (BERT, RoBERTa, T5 with <cls>)",
             )
         self.model = model
         self.texts = texts
@@ -55,19 +55,11 @@ class Extractive:
     def _windows(self, question: str, passage: str) -> tuple[Window, ...] | str:
         if not question.strip() or not passage.strip():
             return f"the {'passage' if question.strip() else 'item'} is empty"
-        special = self._tokenizer.num_special_tokens_to_add(pair=True)
-        room = self.window - special - len(self.texts.offsets(question))
+        room = self.window - self.texts.question_length(question)
         if room < 1:
             return f"the item leaves no room for the passage, the limit is {self.window} tokens"
-        encoded = self._tokenizer(
-            question,
-            passage,
-            truncation="only_second",
-            max_length=self.window,
-            stride=min(STRIDE, room // 2),
-            return_overflowing_tokens=True,
-            return_offsets_mapping=True,
-            verbose=False,
+        encoded = self.texts.windows(
+            question, passage, length=self.window, stride=min(STRIDE, room // 2)
         )
         parts = range(len(encoded["input_ids"]))
         return tuple(self._window(encoded, index) for index in parts)

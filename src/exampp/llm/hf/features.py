@@ -64,15 +64,7 @@ def extractive_features(
         question, context = texts.safe(example.question), texts.safe(example.context)
         if len(texts.offsets(question)) > window // 2 or not context.strip():
             continue
-        encoded = texts.tokenizer(
-            question,
-            context,
-            truncation="only_second",
-            max_length=window,
-            stride=min(STRIDE, window // 4),
-            return_overflowing_tokens=True,
-            return_offsets_mapping=True,
-        )
+        encoded = texts.windows(question, context, length=window, stride=min(STRIDE, window // 4))
         for index in range(len(encoded["input_ids"])):
             yield _window(texts.tokenizer, encoded, index, example)
 

@@ -117,7 +117,23 @@ def _fetch(
         )
     if fetched.task == "seq2seq" and prompt is None:
         raise InputError("a seq2seq model is trained with a prompt", field="prompt")
+    if fetched.task == "extractive":
+        _give_null_token(fetched)
     return fetched
+
+
+def _give_null_token(fetched: Fetched) -> None:
+    """Give a model the token that stands for no answer where its tokenizer has none (T5).
+
+    It is called `<cls>`, as in the published question answering models of that kind.
+    """
+    tokenizer, model = fetched.tokenizer, fetched.model
+    if tokenizer.cls_token_id is not None:
+        return
+    tokenizer.add_special_tokens({"cls_token": "<cls>"})
+    rows = model.get_input_embeddings().num_embeddings
+    if len(tokenizer) > rows:
+        model.resize_token_embeddings(len(tokenizer))
 
 
 def _features(fetched: Fetched, examples: Any, prompt: Prompt | None) -> list[Feature]:

@@ -42,6 +42,7 @@ class PlainTexts:
         self.tokenizer = tokenizer
         self._strip_end = strip_end
         self._special = _any_of(special_tokens(tokenizer))
+        self._null = _null_mark(tokenizer)
 
     def safe(self, text: str) -> str:
         """The text as data: of the same length, without special tokens and lone surrogates."""
@@ -56,6 +57,28 @@ class PlainTexts:
             verbose=False,
         )
         return [(start, end) for start, end in encoded["offset_mapping"]]
+
+    def windows(self, question: str, passage: str, *, length: int, stride: int) -> Any:
+        """A question with a passage as an extractive model reads them: windows of `length` tokens.
+
+        Both texts are safe ones. The token that stands for no answer leads: tokenizers such as T5's
+        do not set it by themselves, and models trained with it want it before the question.
+        """
+        return self.tokenizer(
+            self._null + question,
+            passage,
+            truncation="only_second",
+            max_length=length,
+            stride=stride,
+            return_overflowing_tokens=True,
+            return_offsets_mapping=True,
+            verbose=False,
+        )
+
+    def question_length(self, question: str) -> int:
+        """Tokens that a safe question takes of a window, special tokens included."""
+        pair = self.tokenizer.num_special_tokens_to_add(pair=True)
+        return pair + bool(self._null) + len(self.offsets(question))
 
     def ids(self, prompts: Sequence[tuple[str, str]]) -> list[tuple[int, ...]]:
         """The tokens of (user, system) prompts, special tokens included."""
@@ -138,6 +161,14 @@ class ChatTexts(PlainTexts):
             return "qv7" in self._render("x", "qv7")
         except TemplateError:
             return False
+
+
+def _null_mark(tokenizer: Any) -> str:
+    """What has to be written before a question so that the tokens hold the [CLS] token."""
+    mark = tokenizer.cls_token
+    if mark is None or tokenizer.cls_token_id in tokenizer("x", "x")["input_ids"]:
+        return ""
+    return str(mark)
 
 
 def special_tokens(tokenizer: Any) -> set[str]:
