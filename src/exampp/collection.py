@@ -9,6 +9,7 @@ with exampp.Collection.create("my.exam") as collection:
 from __future__ import annotations
 
 import getpass
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +18,15 @@ from typing import Any, Self
 from exampp.banking import Banking
 from exampp.errors import InputError
 from exampp.formats.lines import Skipped, keep_inputs, refuse
-from exampp.grade.graders import DEFAULT_PROMPT, Options, join, make_grading
+from exampp.grade.graders import (
+    DEFAULT_PROMPT,
+    Options,
+    check_answers_of,
+    join,
+    make_grading,
+    read_otherwise,
+    unnumbered_of,
+)
 from exampp.grade.reparse import Reparsed, reparse
 from exampp.grade.run import MAX_FAILURES, GradingRun, Progress
 from exampp.grade.status import grading_status
@@ -163,10 +172,11 @@ class Collection(Banking, Reviewing, Graded):
         whose extracted answers are to be verified. `select="failed"` takes only what was tried in
         vain.
         """
+        stored = graders(self._connection)
+        known = [one.identity for one in stored]
         source = None
         if answers_of is not None:
-            stored = graders(self._connection)
-            chosen = choose_grader([one.identity for one in stored], grader=answers_of)
+            chosen = choose_grader(known, grader=answers_of)
             source = next(one for one in stored if one.identity == chosen)
         settings = {"answers_of": source.identity.key} if source else None
         try:
@@ -177,13 +187,38 @@ class Collection(Banking, Reviewing, Graded):
             grading = make_grading(grader, wanted, settings)
         else:
             prompt = load(wanted.prompt or DEFAULT_PROMPT)
+            check_answers_of(prompt, answers_of)
             name = wanted.model or type(grader).__name__
-            grading = join(grader, name, prompt, wanted.kind, settings=settings)
+            grading = join(
+                grader, name, prompt, wanted.kind, unnumbered=wanted.unnumbered, settings=settings
+            )
         kind = grading.identity.kind
         by_query = kind != "query" and "query" in grading.prompt.slots
         key = source.key if source else None
         exam = Exam(kind, self._bank(bank, kind), depth, by_query, key)
-        return GradingRun(self._connection, grading, exam, select=select, max_failures=max_failures)
+        notes = [getattr(grading.grader, "note", ""), self._reread(grading.identity, known)]
+        return GradingRun(
+            self._connection,
+            grading,
+            exam,
+            select=select,
+            max_failures=max_failures,
+            notes=[note for note in notes if note],
+        )
+
+    def _reread(self, identity: GraderIdentity, known: Sequence[GraderIdentity]) -> str:
+        """That a new grader needs no replies, where they were kept for another way of reading."""
+        other = read_otherwise(identity, known)
+        if other is None:
+            return ""
+        wanted = unnumbered_of(identity.settings)
+        command = ["exampp", "reparse", str(self.path), "--grader", other.key[:8]]
+        command += ["--unnumbered", wanted]
+        return (
+            f"{label(other)} differs only in what a text without a number is "
+            f"({unnumbered_of(other.settings)}, now {wanted}). Its replies need not be asked for "
+            f"again; this reads them:\n  {shlex.join(command)}"
+        )
 
     def grade(
         self,
@@ -203,17 +238,37 @@ class Collection(Banking, Reviewing, Graded):
         return progress
 
     def reparse(
-        self, grader: str | None = None, *, prompt: str | None = None, mode: str = "exam"
+        self,
+        grader: str | None = None,
+        *,
+        prompt: str | None = None,
+        kind: str | None = None,
+        rules: str | Path | None = None,
+        unnumbered: str | None = None,
+        compat: str = "exam",
+        dry_run: bool = False,
     ) -> Reparsed:
-        """Read the kept replies of a grader again, by today's rules and keys, without a model.
+        """Read the kept replies of the grader that fits again, without a model.
 
-        `prompt` is the prompt's file where it is not a bundled one; `mode="rubric"` reads as the
-        reference does. Replies that another program read become the grades of a new grader.
+        By today's rules and answer keys; `rules` is a prompt, by name or file, whose rules of
+        reading count where the prompt that made the replies does not come with exampp, or is to be
+        replaced. `unnumbered` says what a text without a number is, `compat="rubric"` reads as the
+        papers' own program does. Readings by other rules than before become the grades of a grader
+        of their own; `dry_run` writes nothing. Raises InputError where there is nothing to read.
         """
         stored = graders(self._connection)
-        chosen = choose_grader([one.identity for one in stored], grader=grader)
+        chosen = choose_grader(
+            [one.identity for one in stored], grader=grader, prompt=prompt, kind=kind
+        )
         source = next(one for one in stored if one.identity == chosen)
-        return reparse(self._connection, source, load(prompt or chosen.prompt), mode)
+        return reparse(
+            self._connection,
+            source,
+            rules=rules,
+            mode=compat,
+            unnumbered=unnumbered,
+            dry_run=dry_run,
+        )
 
     def status(self) -> Table:
         """Per grader and bank: cells graded, due, and tried without a grade, by reason."""

@@ -149,6 +149,29 @@ def test_many_failures_in_a_row_stop_the_run(tmp_path: Path) -> None:
         assert run(collection, how, select="new", max_failures=99).done == 5
 
 
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        ("7", "unparsed (off-scale), the reply '7'"),
+        ("I'm sorry, but I can't help with that.", "refused, the reply \"I'm sorry, "),
+        (Reply("no", detail={"refusal": True, "reason": "filter"}), "refused (filter), the reply"),
+        (Reply("4: It", truncated=True), "truncated, the reply '4: It'"),
+        ("a\x1b[2J" + 99 * "b", "unparsed (no number), the reply 'a\\x1b[2J" + 54 * "b" + "…'"),
+    ],
+)
+def test_replies_without_a_grade_in_a_row_stop_the_run(
+    tmp_path: Path, reply: str | Reply, said: str
+) -> None:
+    grader = ScriptedGrader(["4", reply, reply, "4", *[reply] * 4])
+    how = join(grader, "m", load("question-self-rating"), unnumbered="unparsed")
+    with exams.make(tmp_path) as collection:
+        with pytest.raises(exampp.Unfinished) as caught:
+            run(collection, how, max_failures=3)
+        assert f"3 failures in a row, the last: {said}" in str(caught.value)
+        # a grade ends a row: two failures before it do not count
+        assert len(grades(collection)) == len(grader.calls) == 7
+
+
 def test_an_interrupt_keeps_what_was_answered(tmp_path: Path) -> None:
     count = 0
 

@@ -58,6 +58,17 @@ def test_settings_of_other_graders(t5: Path, llama: Path, bert: Path) -> None:
     json.dumps([dict(generating), dict(chat.settings), dict(span)], allow_nan=False)
 
 
+def test_text_without_a_number_is_an_answer_of_the_papers_models(
+    t5: Path, llama: Path, bert: Path
+) -> None:
+    labels = ("0", "1")
+    assert load(str(t5), decode="generate").unnumbered == "answer"
+    assert load(str(bert)).unnumbered == "answer"
+    assert load(str(llama), decode="generate").unnumbered == "unparsed"
+    assert load(str(llama), labels=labels, decode="score").unnumbered is None
+    assert load(str(t5), labels=labels, decode="score").unnumbered is None
+
+
 def test_a_folder_is_known_by_its_content(t5: Path, t5_taught: Path, tmp_path: Path) -> None:
     copy = tmp_path / "elsewhere" / t5.name
     shutil.copytree(t5, copy)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,6 +27,7 @@ from exampp.cli.command import moved
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
+    Compat,
     GraderName,
     ItemKind,
     OnBadLine,
@@ -39,13 +39,6 @@ from exampp.cli.output import remark, show, show_several
 
 if TYPE_CHECKING:
     from exampp.records.gradebook import Gradebook
-
-
-class Compat(StrEnum):
-    """Whose definitions hold."""
-
-    exam = "exam"
-    rubric = "rubric"
 
 
 @moved("exampp bank compare COLLECTION", "--parts")

@@ -8,13 +8,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import exampp
+from exampp.cli.command import moved
 from exampp.cli.options import (
     BankName,
     BaseUrl,
@@ -34,6 +34,7 @@ from exampp.cli.options import (
     Style,
     TableStyle,
     Timeout,
+    UnnumberedText,
 )
 from exampp.cli.output import remark, show_several
 from exampp.errors import Unfinished
@@ -42,20 +43,14 @@ if TYPE_CHECKING:
     from exampp.grade.run import GradingRun, Progress
 
 
-class Compat(StrEnum):
-    """By whose rules replies are read."""
-
-    exam = "exam"
-    rubric = "rubric"
-
-
+@moved("exampp reparse COLLECTION --grader NAME", "--reparse", "--compat")
 def grade(
     collection: CollectionFile,
     grader: Annotated[
         str,
         typer.Option(
             help="Who grades: hf (a model on this machine), openai (any OpenAI-compatible server), "
-            "draft (offline similarity, for trying things out). With --reparse, whose replies."
+            "draft (offline similarity, for trying things out)."
         ),
     ],
     model: Model = None,
@@ -66,6 +61,7 @@ def grade(
     kind: Annotated[
         Kind | None, typer.Option(help="What is graded, where the prompt can grade several.")
     ] = None,
+    unnumbered: UnnumberedText = None,
     bank: BankName = None,
     depth: Annotated[
         int, typer.Option(min=1, help="How many passages of each ranking are graded.")
@@ -106,12 +102,6 @@ def grade(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Only cells that were tried and have no grade.")
     ] = False,
-    reparse: Annotated[
-        bool, typer.Option("--reparse", help="Read kept replies again, without a model.")
-    ] = False,
-    compat: Annotated[
-        Compat, typer.Option(help="With --reparse: read as the papers' own program does.")
-    ] = Compat.exam,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what is due, what it takes, what is asked.")
     ] = False,
@@ -121,13 +111,11 @@ def grade(
     Stops cleanly at Ctrl-C and continues where it stopped when called again. Several processes
     may grade one collection and share the work.
     """
-    if reparse:
-        _reparse(collection, grader, prompt, compat)
-        return
     options = {
         "model": model,
         "prompt": prompt,
         "kind": kind.value if kind else None,
+        "unnumbered": unnumbered.value if unnumbered else None,
         "decode": decode,
         "revision": revision,
         "device": device,
@@ -157,9 +145,8 @@ def grade(
             max_failures=max_failures,
             **options,
         )
-        if note := getattr(run.grading.grader, "note", ""):
-            remark(note)
         if dry_run:
+            _say_notes(run)
             _estimate(run, price_read, price_written)
             return
         progress = work(run)
@@ -191,15 +178,6 @@ def _estimate(run: GradingRun, price_read: float | None, price_written: float | 
         typer.echo(f"\n--- prompt {number} ---\n{text}")
 
 
-def _reparse(collection: Any, grader: str, prompt: str | None, compat: Compat) -> None:
-    with exampp.Collection(collection) as opened:
-        found = opened.reparse(grader, prompt=prompt, mode=compat.value)
-    typer.echo(f"{found.replies} replies read again, {found.changes.total()} changed")
-    for (before, after), count in found.changes.most_common():
-        typer.echo(f"{count:>9}  {before} -> {after}")
-    typer.echo(f"They are the grades of {found.identity.name} ({found.identity.key[:8]})")
-
-
 def summary(progress: Progress) -> str:
     """What a run did, in one line, and what it took where tokens are counted."""
     if not progress.total:
@@ -223,10 +201,16 @@ def summary(progress: Progress) -> str:
 
 def work(run: GradingRun) -> Progress:
     """Run to the end with a progress bar; the first Ctrl-C stops cleanly, the second at once."""
+    _say_notes(run)
     with _stopping(run), _bar() as update:
         for progress in run.steps():
             update(progress)
     return progress
+
+
+def _say_notes(run: GradingRun) -> None:
+    for note in run.notes:
+        remark(note)
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from exampp.cli import (
     plot,
     pool,
     prompts,
+    reparse,
     report,
     review,
     run,
@@ -65,6 +66,7 @@ app.command("import")(inputs.import_)
 app.command("export")(inputs.export)
 app.command("pool")(pool.pool)
 app.command("grade")(grade.grade)
+app.command("reparse")(reparse.reparse)
 app.command("status")(grade.status)
 app.command("finetune")(finetune.finetune)
 app.command("review")(review.review)

@@ -71,6 +71,20 @@ class ExportFormat(StrEnum):
     decisions = "decisions"
 
 
+class Unnumbered(StrEnum):
+    """What a text without a number is in reply to a request for a self-rating."""
+
+    answer = "answer"
+    unparsed = "unparsed"
+
+
+class Compat(StrEnum):
+    """Whose definitions and rules hold."""
+
+    exam = "exam"
+    rubric = "rubric"
+
+
 ItemKind = Annotated[Kind | None, typer.Option(help="Grades of this kind of item.")]
 BankName = Annotated[
     str | None, typer.Option(help="The bank, where the collection has several of this kind.")
@@ -81,6 +95,13 @@ TableStyle = Annotated[Style, typer.Option("--format", help="How tables are writ
 
 Model = Annotated[
     str | None, typer.Option(help="A folder, a model hub name, or the server's name for it.")
+]
+UnnumberedText = Annotated[
+    Unnumbered | None,
+    typer.Option(
+        help="What a self-rating without a number is: an answer, which counts 1, or unparsed. "
+        "[default: what the model's kind says]"
+    ),
 ]
 Revision = Annotated[str | None, typer.Option(help="The model's revision.")]
 Device = Annotated[str | None, typer.Option(help="hf: cpu, cuda, cuda:1, mps.")]

@@ -24,7 +24,7 @@ _MODEL_OPTIONS = {
     one.name.replace("_", "-"): object for one in fields(Options) if one.name != "api_key"
 }
 _GENERATE_OPTIONS = {
-    **{name: kind for name, kind in _MODEL_OPTIONS.items() if name != "kind"},
+    **{n: kind for n, kind in _MODEL_OPTIONS.items() if n not in ("kind", "unnumbered")},
     "prompt": str,
     "bank": str,
     "per": str,

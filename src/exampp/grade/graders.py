@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from exampp.grade.run import Grading
 from exampp.llm.base import Grader
 from exampp.llm.draft import THRESHOLDS, DraftGrader
 from exampp.prompts import Prompt, content_hash, load
+from exampp.prompts.reading import UNNUMBERED
 from exampp.records import GraderIdentity
 
 DEFAULT_PROMPT = "question-self-rating"
@@ -25,11 +26,14 @@ class Options:
     `model` is a folder, a name on the Hugging Face hub, or what the server calls it. `prompt` is
     a bundled prompt or a TOML file, `kind` what is graded where a prompt can grade several. Prices
     are per million tokens; `max_requests` and `max_cost` stop a run before they are exceeded.
+    `unnumbered` is what a text without a number is in reply to a request for a self-rating, one of
+    `prompts.reading.UNNUMBERED`.
     """
 
     model: str | None = None
     prompt: str | None = None
     kind: str | None = None
+    unnumbered: str | None = None
     decode: str | None = None
     revision: str | None = None
     device: str | None = None
@@ -69,6 +73,77 @@ def kind_of(prompt: Prompt, kind: str | None) -> str:
     return kind
 
 
+def check_answers_of(prompt: Prompt, answers_of: str | None) -> None:
+    """Refuse a verification without answers to verify, and answers for a prompt that reads none.
+
+    A passage in the place of an extracted answer would be graded as if it were one.
+    """
+    verifies = "answer" in prompt.grades
+    if verifies and answers_of is None:
+        raise InputError(
+            f"the prompt {prompt.name!r} verifies answers that another grader extracted",
+            mend="Name that grader with --answers-of; to extract answers, grade with "
+            "--prompt question-answering",
+        )
+    if answers_of is not None and not verifies:
+        raise InputError(
+            f"the prompt {prompt.name!r} verifies no answers, so --answers-of would change nothing",
+            mend="Leave --answers-of out, or choose --prompt answer-verification",
+        )
+
+
+SELF_RATING = "self-rating"
+"""The rules of reading to which it matters what a text without a number is."""
+
+
+def unnumbered_of(settings: Mapping[str, Any]) -> str:
+    """What a text without a number is to the grader of these settings; absence means an answer."""
+    return str(settings.get("unnumbered", UNNUMBERED[0]))
+
+
+def unnumbered_setting(unnumbered: str) -> dict[str, str]:
+    """The same as a part of settings: graders that were made before it could be chosen keep theirs.
+
+    Raises InputError for what is not one of `prompts.reading.UNNUMBERED`.
+    """
+    if unnumbered not in UNNUMBERED:
+        raise InputError(
+            f"unnumbered is {unnumbered!r}", mend=f"Give one of {', '.join(UNNUMBERED)}"
+        )
+    return {} if unnumbered == UNNUMBERED[0] else {"unnumbered": unnumbered}
+
+
+def read_otherwise(
+    identity: GraderIdentity, known: Sequence[GraderIdentity]
+) -> GraderIdentity | None:
+    """The grader among those known that differs only in what a text without a number is.
+
+    None where the grader itself is known: then nothing is asked for a second time.
+    """
+    if any(one.key == identity.key for one in known):
+        return None
+    return next((one for one in known if _same_replies(one) == _same_replies(identity)), None)
+
+
+def _same_replies(identity: GraderIdentity) -> GraderIdentity:
+    settings = {name: v for name, v in identity.settings.items() if name != "unnumbered"}
+    return replace(identity, settings=settings)
+
+
+def _unnumbered(grader: Grader, prompt: Prompt, wanted: str | None) -> dict[str, str]:
+    declared = getattr(grader, "unnumbered", UNNUMBERED[0])
+    if prompt.reading == SELF_RATING and declared is not None:
+        return unnumbered_setting(wanted or declared)
+    if wanted is not None:
+        why = (
+            f"the prompt {prompt.name!r} asks for no self-rating"
+            if prompt.reading != SELF_RATING
+            else "with this decode every reply is a label"
+        )
+        raise InputError(f"--unnumbered would change nothing: {why}", mend="Leave it out")
+    return {}
+
+
 def join(
     grader: Grader,
     model: str,
@@ -76,9 +151,14 @@ def join(
     kind: str | None = None,
     *,
     thresholds: tuple[float, ...] = (),
+    unnumbered: str | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Grading:
-    """Join a backend and a prompt; what the identity holds determines every reply and rating."""
+    """Join a backend and a prompt; what the identity holds determines every reply and rating.
+
+    `unnumbered` is by default what the backend declares: None where every reply is a label, and
+    where nothing is declared, as for a grader of your own, an answer.
+    """
     chosen = kind_of(prompt, kind)
     identity = GraderIdentity(
         model,
@@ -90,6 +170,7 @@ def join(
             **grader.settings,
             **({"prompt_hash": content_hash(prompt)} if prompt.user else {}),
             **({"thresholds": list(thresholds)} if thresholds else {}),
+            **_unnumbered(grader, prompt, unnumbered),
             **(settings or {}),
         },
     )
@@ -98,7 +179,7 @@ def join(
         prompt,
         identity,
         asker(prompt, chosen, grader),
-        reader(prompt, thresholds=thresholds),
+        reader(prompt, thresholds=thresholds, unnumbered=unnumbered_of(identity.settings)),
     )
 
 
@@ -161,7 +242,7 @@ class Backend:
 
 
 _ANY = {"prompt", "kind"}
-_MODEL = _ANY | {"model", "revision", "decode", "max_new_tokens"}
+_MODEL = _ANY | {"model", "revision", "decode", "max_new_tokens", "unnumbered"}
 _LOCAL = {"device", "dtype", "beams", "limit", "batch_tokens"}
 _SERVER = {"base_url", "api_key", "concurrency", "retries", "timeout", "redirect_to"}
 _PRICES = {"max_requests", "max_cost", "price_read", "price_written", "price_cached"}
@@ -182,6 +263,8 @@ def make_writer(name: str, options: Options) -> Grader:
     if name not in _WRITERS:
         raise InputError(f"the grader {name!r} writes no texts", mend=f"Give {_WRITERS_LISTED}")
     _check_options(name, options)
+    if options.unnumbered is not None:
+        raise InputError("a bank that is generated has no ratings", mend="Leave --unnumbered out")
     decode = options.decode or _WRITERS[name]
     if decode != _WRITERS[name]:
         raise InputError(f"a bank is generated with decode {_WRITERS[name]!r}, not {decode!r}")
@@ -212,7 +295,16 @@ def make_grading(name: str, options: Options, settings: Mapping[str, Any] | None
     backend = BACKENDS[name]
     prompt = load(options.prompt or backend.prompt)
     kind_of(prompt, options.kind)
+    check_answers_of(prompt, (settings or {}).get("answers_of"))
     made = backend.make(prompt, options)
     thresholds = THRESHOLDS if prompt.reading == "thresholds" else ()
     model = options.model or name
-    return join(made, model, prompt, options.kind, thresholds=thresholds, settings=settings)
+    return join(
+        made,
+        model,
+        prompt,
+        options.kind,
+        thresholds=thresholds,
+        unnumbered=options.unnumbered,
+        settings=settings,
+    )

@@ -8,6 +8,7 @@ from typing import Any
 
 from exampp.llm.base import Reply
 from exampp.prompts import Prompt, answer_text, read, verify
+from exampp.prompts.reading import UNNUMBERED
 from exampp.records import Outcome, State
 from exampp.store.cells import Due
 
@@ -24,8 +25,18 @@ class Reading:
 Reader = Callable[[Due, Reply], Reading]
 
 
-def reader(prompt: Prompt, *, thresholds: Sequence[float] = (), mode: str = "exam") -> Reader:
-    """The rules by which replies to a prompt are read; `mode` is one of `prompts.reading`."""
+def reader(
+    prompt: Prompt,
+    *,
+    thresholds: Sequence[float] = (),
+    mode: str = "exam",
+    unnumbered: str = UNNUMBERED[0],
+) -> Reader:
+    """The rules by which replies to a prompt are read.
+
+    `mode` and `unnumbered` are those of `prompts.reading`. A reply that the server or the model
+    itself marks as a refusal is one, whatever its text says, and its detail keeps the mark.
+    """
 
     def outcome(reply: Reply, keys: Sequence[str]) -> Outcome:
         return read(
@@ -38,6 +49,7 @@ def reader(prompt: Prompt, *, thresholds: Sequence[float] = (), mode: str = "exa
             truncated=reply.truncated,
             thresholds=thresholds,
             keys=keys,
+            unnumbered=unnumbered,
         )
 
     def read_reply(due: Due, reply: Reply) -> Reading:
@@ -46,7 +58,7 @@ def reader(prompt: Prompt, *, thresholds: Sequence[float] = (), mode: str = "exa
         detail = dict(reply.detail)
         if reply.cut:
             detail["cut"] = True
-        if detail.pop("refusal", False):
+        if detail.get("refusal"):
             return Reading(Outcome(State.REFUSED, rule="refused"), None, detail)
         keys = due.keys if prompt.reading == "extraction" else ()
         found = outcome(reply, keys)

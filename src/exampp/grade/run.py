@@ -15,7 +15,7 @@ import socket
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -26,6 +26,7 @@ from exampp.grade.reading import Reader, Reading
 from exampp.llm.base import Ask, Grader, Reply, checked
 from exampp.prompts import Prompt
 from exampp.records import Grade, GraderIdentity, Outcome, State
+from exampp.records.wording import quoted
 from exampp.store.cells import (
     SELECTIONS,
     Cell,
@@ -52,7 +53,10 @@ from exampp.store.runs import (
 COMMIT_SECONDS = 1.0
 COMMIT_CELLS = 2000
 MAX_FAILURES = 20
-"""Failures in a row after which a run stops: something is wrong with the model or the server."""
+"""Replies in a row without a grade after which a run stops: faults, and what cannot be read.
+
+Something is wrong with the model, the server or the prompt then, and every further reply costs.
+"""
 POLL_SECONDS = 0.5
 
 
@@ -104,8 +108,9 @@ class GradingRun:
     cleanly: what is in flight is finished and kept, and nothing new is asked.
 
     A grader may end a run too, because a limit on what it may spend is reached: then `stopped` is
-    set and `why_stopped` says why. `select` is one of `store.cells.SELECTIONS`. A run that meets
-    `max_failures` failures in a row raises Unfinished with the last reason; what was committed
+    set and `why_stopped` says why. `notes` are what a user should know before it starts. `select`
+    is one of `store.cells.SELECTIONS`. A run that meets `max_failures` replies in a row that give
+    no grade, whatever the reason, raises Unfinished with the last of them; what was committed
     stays.
     """
 
@@ -117,6 +122,7 @@ class GradingRun:
         *,
         select: str = "due",
         max_failures: int = MAX_FAILURES,
+        notes: Sequence[str] = (),
     ) -> None:
         if select not in SELECTIONS:
             raise InputError(f"select is {select!r}", mend=f"Give one of {', '.join(SELECTIONS)}")
@@ -127,6 +133,7 @@ class GradingRun:
         self.exam = exam
         self.select = select
         self.max_failures = max_failures
+        self.notes = tuple(notes)
         self.stopped = False
         self.why_stopped = ""
         self._owner = f"{socket.gethostname()}:{os.getpid()}:{id(self)}"
@@ -135,6 +142,7 @@ class GradingRun:
         self._rows: list[GradeRow] = []
         self._copies: list[tuple[Cell, tuple[Cell, ...]]] = []
         self._failures = 0
+        self._last_failure = ""
         self._asks = 0
 
     def count_due(self) -> Planned:
@@ -225,10 +233,10 @@ class GradingRun:
                     committed = time.monotonic()
                     yield
                 if self._failures >= self.max_failures:
-                    reason = reply.fault
                     raise Unfinished(
-                        f"{self._failures} failures in a row, the last: {reason}. Everything "
-                        "graded so far is kept; the same command continues"
+                        f"{self._failures} failures in a row, the last: {self._last_failure}. "
+                        "Everything graded so far is kept; the same command continues, and "
+                        "--max-failures says how many in a row are too many"
                     )
         finally:
             # also on an interrupt: what was answered is kept, and what is held is given back
@@ -292,7 +300,7 @@ class GradingRun:
             detail = {**(reading.detail or {}), "cut": True, "kept": kept}
             reading = Reading(reading.outcome, reading.confidence, detail)
         self._keep(key, one, None if reply.fault else reply.text, reading, progress)
-        self._failures = self._failures + 1 if reply.fault else 0
+        self._count_failure(reply, reading)
         spent, usage = progress.spent, reply.usage
         progress.asked += 1
         progress.spent = Spent(
@@ -304,6 +312,14 @@ class GradingRun:
             spent.tokens_written + usage.written,
         )
         self._close(query)
+
+    def _count_failure(self, reply: Reply, reading: Reading) -> None:
+        """A grade ends a row of failures; everything else, whatever the reason, goes on with it."""
+        if reading.outcome.state is State.GRADED:
+            self._failures = 0
+            return
+        self._failures += 1
+        self._last_failure = reply.fault or _why(reply.text, reading)
 
     def _keep(
         self, key: int, one: Due, reply: str | None, reading: Reading, progress: Progress
@@ -341,3 +357,11 @@ class GradingRun:
                 copy_grade(self.connection, key, twin, cells)
             renew(self.connection, key, self._owner)
             release(self.connection, key, self._owner, finished)
+
+
+def _why(text: str, reading: Reading) -> str:
+    """Why a reply gives no grade, and the reply: unparsed (off-scale), the reply '7'."""
+    state = reading.outcome.state.name.lower()
+    reason = (reading.detail or {}).get("reason") or reading.outcome.rule
+    because = "" if reason == state else f" ({reason})"
+    return f"{state}{because}, the reply {quoted(text)}"

@@ -109,7 +109,11 @@ def believed(usage: Usage) -> Usage:
 
 
 class Grader(Protocol):
-    """A backend. Every implementation passes the contract tests in `tests/llm`."""
+    """A backend. Every implementation passes the contract tests in `tests/llm`.
+
+    One that is asked to rate may declare, as `unnumbered`, what a text without a number is: one of
+    `prompts.reading.UNNUMBERED`, or None if its replies are always labels.
+    """
 
     @property
     def settings(self) -> Mapping[str, Any]:

@@ -84,11 +84,17 @@ class GraderIdentity:
         """The short name people choose it by: `model:prompt`.
 
         `#2` is a second take of the same grader in one file, `@rubric` the mode in which kept
-        replies were read again.
+        replies were read again, and a second `@` names the prompt by whose rules.
         """
         repetition, read = self.settings.get("repetition", 1), self.settings.get("read")
+        rules = self.settings.get("rules")
         name = self.model if self.model == self.prompt else f"{self.model}:{self.prompt}"
-        return name + (f"#{repetition}" if repetition != 1 else "") + (f"@{read}" if read else "")
+        return (
+            name
+            + (f"#{repetition}" if repetition != 1 else "")
+            + (f"@{read}" if read else "")
+            + (f"@{rules['name']}" if isinstance(rules, dict) else "")
+        )
 
     @property
     def default_min_rating(self) -> int:

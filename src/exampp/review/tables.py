@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from exampp.records.grading import GraderIdentity, State
+from exampp.records.wording import cut
 from exampp.report.table import Column, Table, Value
 from exampp.review.lists import (
     Asked,
@@ -21,14 +22,6 @@ from exampp.review.lists import (
 Row = tuple[Value, ...]
 ANSWER_WIDTH = 24
 """Characters of a reply or an extracted answer in a narrow column."""
-
-
-def cut(text: str, width: int) -> str:
-    """The text in one line of at most so many characters."""
-    line = " ".join(text[: 4 * width].split())
-    if len(line) <= width and len(text) <= 4 * width:
-        return line
-    return line[: max(1, width - 1)].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def whole(passage: Read) -> str:

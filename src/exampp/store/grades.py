@@ -108,13 +108,14 @@ class KeptReply(NamedTuple):
     reply: str
     state: State
     rating: int | None
+    rule: str
     detail: dict[str, Any] | None
 
 
 _KEPT = """
 SELECT g.item_version, g.passage_version, coalesce(v.text, ''), i.answers,
     CASE p.title WHEN '' THEN p.text ELSE p.title || char(10) || p.text END,
-    g.reply, g.state, g.rating, g.detail
+    g.reply, g.state, g.rating, g.rule, g.detail
 FROM grade g JOIN item_version v ON v.version = g.item_version JOIN item i USING (item)
 JOIN passage_version p ON p.version = g.passage_version
 WHERE g.grader = ? AND g.item_version = ? AND g.reply IS NOT NULL
@@ -128,7 +129,7 @@ def kept_replies(connection: sqlite3.Connection, grader: int) -> Iterator[KeptRe
     )
     for (item_version,) in items.fetchall():
         for row in connection.execute(_KEPT, (grader, item_version)).fetchall():
-            version, passage_version, item, keys, passage, reply, state, rating, detail = row
+            version, passage_version, item, keys, passage, reply, state, rating, rule, detail = row
             yield KeptReply(
                 version,
                 passage_version,
@@ -138,13 +139,39 @@ def kept_replies(connection: sqlite3.Connection, grader: int) -> Iterator[KeptRe
                 reply,
                 State(state),
                 rating,
+                rule,
                 from_json(detail),
             )
 
 
-def rewrite_grades(connection: sqlite3.Connection, rows: Iterable[GradeRow]) -> None:
-    """Replace grades by others made from the same replies, ratings by failures too."""
-    connection.executemany("INSERT OR REPLACE INTO grade VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+def put_readings(connection: sqlite3.Connection, rows: Iterable[GradeRow]) -> None:
+    """Replace grades by others that were read from the same replies, ratings by failures too.
+
+    A cell that has a reply of its own, or a rating without one, stays: see `count_other_replies`.
+    """
+    connection.executemany(
+        "INSERT INTO grade VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+        "state = excluded.state, rating = excluded.rating, reply = excluded.reply, "
+        "rule = excluded.rule, confidence = excluded.confidence, detail = excluded.detail "
+        "WHERE reply IS excluded.reply OR (reply IS NULL AND state <> 0)",
+        rows,
+    )
+
+
+def count_other_replies(connection: sqlite3.Connection, source: int, target: int) -> int:
+    """How many cells of a grader have other replies, or ratings, than what another's replies say.
+
+    Counted are cells of `target` for which `source` kept a reply.
+    """
+    row = connection.execute(
+        "SELECT count(*) FROM grade theirs JOIN grade mine ON mine.grader = :target "
+        "AND mine.item_version = theirs.item_version "
+        "AND mine.passage_version = theirs.passage_version "
+        "WHERE theirs.grader = :source AND theirs.reply IS NOT NULL "
+        "AND mine.reply IS NOT theirs.reply AND (mine.reply IS NOT NULL OR mine.state = 0)",
+        {"source": source, "target": target},
+    ).fetchone()
+    return int(row[0])
 
 
 def failure_reasons(

@@ -25,7 +25,9 @@ class LocalGrader:
     again alone. Probabilities differ by about 1e-6 from batch to batch. In bfloat16, and between
     the hypotheses of a beam search, near ties may fall either way. `provenance` is what is worth
     knowing of a run but makes no other grader: device, size of batches, version of transformers.
-    `note` is for the user, empty if there is nothing to say.
+    `note` is for the user, empty if there is nothing to say. `unnumbered` is what a text without
+    a number is, of a model that is asked to rate: one of `prompts.reading.UNNUMBERED`, None where
+    every reply is a label.
     """
 
     def __init__(
@@ -37,9 +39,11 @@ class LocalGrader:
         budget: int,
         look_ahead: int,
         note: str = "",
+        unnumbered: str | None = "answer",
     ) -> None:
         self.model = model
         self.note = note
+        self.unnumbered = unnumbered
         self.provenance = dict(provenance)
         self._settings = dict(settings)
         self._batcher = Batcher(model, budget=budget, look_ahead=look_ahead)

@@ -18,6 +18,13 @@ BATCH_TOKENS = {"cpu": 4096, "mps": 8192, "cuda": 32768}
 LOOK_AHEAD = {"cpu": 128, "mps": 512, "cuda": 1024}
 """Asks pulled ahead: enough to sort by length, few enough that a stop does not take minutes."""
 
+_UNNUMBERED = {
+    ("causal", "generate"): "unparsed",
+    ("causal", "score"): None,
+    ("seq2seq", "score"): None,
+}
+"""What a text without a number is, by task and decode, where it is no answer as the papers say."""
+
 
 def load(
     model: str,
@@ -80,7 +87,15 @@ def load(
         "batch_tokens": budget,
         "transformers": fetched.transformers,
     }
-    return LocalGrader(local, settings, provenance, note=note, budget=budget, look_ahead=ahead)
+    return LocalGrader(
+        local,
+        settings,
+        provenance,
+        note=note,
+        unnumbered=_UNNUMBERED.get((fetched.task, own["decode"]), "answer"),
+        budget=budget,
+        look_ahead=ahead,
+    )
 
 
 def _local(

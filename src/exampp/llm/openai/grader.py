@@ -107,6 +107,12 @@ class OpenAICompatibleGrader:
         return {**identity, **revision, **mode.settings()}
 
     @property
+    def unnumbered(self) -> str | None:
+        """What a text without a number is, of a model that is asked to rate; None for labels."""
+        decode = (self._declared or self._mode()).settings()["decode"]
+        return None if decode in ("labels", "decisions") else "unparsed"
+
+    @property
     def provenance(self) -> Mapping[str, Any]:
         """Where the replies came from, to be kept beside the settings: host, SDK, capabilities."""
         found = self._capabilities

@@ -1,0 +1,19 @@
+"""Texts of others in sentences of ours."""
+
+from __future__ import annotations
+
+SHOWN = 60
+"""Characters of a reply that a sentence shows."""
+
+
+def cut(text: str, width: int) -> str:
+    """The text in one line of at most so many characters."""
+    line = " ".join(text[: 4 * width].split())
+    if len(line) <= width and len(text) <= 4 * width:
+        return line
+    return line[: max(1, width - 1)].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def quoted(text: str) -> str:
+    """The text in quotation marks, one short line, what a terminal would obey spelled out."""
+    return repr(cut(text, SHOWN))

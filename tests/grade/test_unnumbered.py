@@ -1,0 +1,154 @@
+"""What a self-rating without a number is: a setting of the grader, and no reason to pay again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import exams
+import pytest
+import servers
+from commands import Commands
+
+import exampp
+from exampp.grade.graders import unnumbered_of
+from exampp.grade.run import GradingRun
+from exampp.llm.scripted import ScriptedGrader
+
+TEXT = "It scatters blue light."
+
+
+class Chat(ScriptedGrader):
+    """A chat model, which declares what its texts without a number are."""
+
+    unnumbered = "unparsed"
+
+
+def states(collection: exampp.Collection, grader: str) -> list[tuple[int, int | None, str, int]]:
+    """(state, rating, rule, cells) of a grader's grades."""
+    return collection._connection.execute(
+        "SELECT state, rating, rule, count(*) FROM grade JOIN grader USING (grader) "
+        "WHERE key = ? GROUP BY 1, 2, 3 ORDER BY 1, 2, 3",
+        (grader,),
+    ).fetchall()
+
+
+def test_a_text_without_a_number_is_what_the_backend_declares_or_the_user_says(
+    tmp_path: Path,
+) -> None:
+    with exams.make(tmp_path) as collection:
+        for grader, wanted, expected in (
+            (ScriptedGrader(TEXT), None, (0, 1)),
+            (ScriptedGrader(TEXT), "unparsed", (1, None)),
+            (Chat(TEXT, name="chat"), None, (1, None)),
+            (Chat(TEXT, name="chat"), "answer", (0, 1)),
+        ):
+            collection.grade(grader, model="m", max_failures=99, unnumbered=wanted)
+            ((*found, _, count),) = states(collection, collection.graders[-1].key)
+            assert (tuple(found), count) == (expected, 8)
+        settings = [one.settings.get("unnumbered") for one in collection.graders]
+        assert settings == [None, "unparsed", "unparsed", None]
+
+
+def test_the_key_of_a_grader_to_which_it_is_an_answer_is_as_it_always_was(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        collection.grade(ScriptedGrader("4"), model="m", unnumbered="answer")
+        (one,) = collection.graders
+        assert "unnumbered" not in one.settings
+        assert unnumbered_of(one.settings) == "answer"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"unnumbered": "1"}, "unnumbered is '1'; Give one of answer, unparsed"),
+        (
+            {"unnumbered": "answer", "prompt": "thomas"},
+            "would change nothing: the prompt 'thomas' asks for no self-rating",
+        ),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused(
+    tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
+    with (
+        exams.make(tmp_path) as collection,
+        pytest.raises(exampp.InputError, match=message.replace(";", ".*")),
+    ):
+        collection.grade(ScriptedGrader("4"), **options)
+
+
+def chat(seen: servers.Seen) -> servers.Answer:
+    """Rates what makes a magnet, and answers the other questions in place of rating them."""
+    return servers.Answer(servers.completion("4" if "magnet?" in seen.text else TEXT))
+
+
+def test_nobody_pays_for_another_way_of_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exampp_command: Commands
+) -> None:
+    """Graded by an earlier version, to which a text was an answer; then by this one."""
+    exams.make(tmp_path).close()
+    path = tmp_path / "my.exam"
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with servers.FaultServer(chat) as server:
+        grade = ["grade", path, "--grader", "openai", "--model", "chat", "--decode", "text"]
+        grade += ["--base-url", server.url]
+        assert exampp_command(*grade, "--unnumbered", "answer").code == 0
+        with exampp.Collection(path) as collection:
+            (before,) = collection.graders
+            assert "unnumbered" not in before.settings
+            assert states(collection, before.key) == [(0, 1, "answered", 6), (0, 4, "rated", 2)]
+        asked = len(server.requests)
+        warned = exampp_command(*grade, "--dry-run").err
+        command = f"exampp reparse {path} --grader {before.key[:8]} --unnumbered unparsed"
+        assert command in warned
+        dry = exampp_command(*command.split()[1:], "--dry-run")
+        assert "8 replies read again, 6 changed\n        6  1 -> unparsed\n" in dry.out
+        with exampp.Collection(path) as collection:
+            assert collection.graders == (before,)
+        done = exampp_command(*command.split()[1:])
+        assert done.out == dry.out.replace("would be", "are")
+        with exampp.Collection(path) as collection:
+            kept, read = collection.graders
+            assert read.settings == {**before.settings, "unnumbered": "unparsed"}
+            assert states(collection, kept.key) == [(0, 1, "answered", 6), (0, 4, "rated", 2)]
+            assert states(collection, read.key) == [(0, 4, "rated", 2), (1, None, "no number", 6)]
+        again = exampp_command(*grade, "--dry-run")
+        assert len(server.requests) == asked
+        # the ratings are the grader's own now; what it could not read stays due, as always
+        assert again.err == ""
+        assert "cells due       6\n" in again.out
+
+
+def test_a_configuration_says_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from exampp.config.doing import perform
+    from exampp.config.reading import read_config
+
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    exams.make(tmp_path).close()
+    path = tmp_path / "exam.toml"
+    with servers.FaultServer(chat) as server:
+        grade = (
+            f'[collection]\npath = "my.exam"\n[[grade]]\ngrader = "openai"\nmodel = "m"\n'
+            f'decode = "text"\nbase-url = "{server.url}"\n'
+        )
+        notes: list[tuple[str, ...]] = []
+
+        def work(run: GradingRun) -> None:
+            notes.append(run.notes)
+            list(run.steps())
+
+        for option in ('unnumbered = "answer"\n', ""):
+            path.write_text(grade + option)
+            list(perform(read_config(path), work))
+        with exampp.Collection(tmp_path / "my.exam") as collection:
+            one, other = collection.graders
+            assert (unnumbered_of(one.settings), unnumbered_of(other.settings)) == (
+                "answer",
+                "unparsed",
+            )
+    assert notes[0] == ()
+    assert "exampp reparse" in notes[1][0]
+    path.write_text('[collection]\npath = "my.exam"\n[[generate]]\nunnumbered = "answer"\n')
+    with pytest.raises(exampp.InputError, match=r"unknown key 'unnumbered'"):
+        read_config(path)
