@@ -145,7 +145,7 @@ class Collection(Banking, Reviewing, Graded):
 
     def mark_done(self, step: str, fingerprint: str) -> None:
         """Record that a step is done, and the fingerprint of what it was done on."""
-        with transaction(self._connection):
+        with self._connection, transaction(self._connection):
             put_step(self._connection, step, fingerprint, _now())
 
     def fingerprint(self, *, grades: bool = False) -> str:

@@ -108,7 +108,7 @@ class Reviewing:
             )
         at = self._edit(author, reason).at
         made = Decision(0, author, rating, reason, at, blind, adjudicates)
-        with transaction(self._connection):
+        with self._connection, transaction(self._connection):
             cell = find_cell(
                 self._connection, query_id, name, identity.kind, item_id, passage_id, versions
             )
@@ -121,7 +121,7 @@ class Reviewing:
         Raises InputError where a later one has taken its place already.
         """
         author = author.strip()
-        with transaction(self._connection):
+        with self._connection, transaction(self._connection):
             one = decision_of_number(self._connection, number)
             before = _said_before(one.decision, decisions_beside(self._connection, one), author)
             again = Decision(

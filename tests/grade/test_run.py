@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import exams
+import interrupting
 import pytest
 
 import exampp
@@ -188,6 +190,54 @@ def test_an_interrupt_keeps_what_was_answered(tmp_path: Path) -> None:
         assert len(grades(collection)) == 3
         assert run(collection, scripted(reply)).done == 5
         assert {rating for *_, rating in grades(collection)} == {4}
+
+
+def test_an_interrupt_at_any_bytecode_keeps_what_the_grader_gave(tmp_path: Path) -> None:
+    given: list[tuple[str, str]] = []
+
+    class Counting(ScriptedGrader):
+        def answer(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Reply]]:
+            for ask, reply in super().answer(asks):
+                try:
+                    yield ask, reply
+                finally:
+                    given.append((ask.item, ask.passage))
+
+    def grade() -> None:
+        how = join(Counting("4", look_ahead=2), "scripted", load("question-self-rating"))
+        run(collection, how)
+
+    with exams.make(tmp_path) as collection:
+        opened = collection._connection
+        count = interrupting.traced(grade)
+        assert len(given) == 8
+        for at in range(60, count, count // 70):
+            opened.execute("DELETE FROM grade")
+            given.clear()
+            with pytest.raises(KeyboardInterrupt) as kept:
+                interrupting.traced(grade, at)
+            assert not opened.in_transaction, (at, kept)
+            assert opened.execute("SELECT count(*) FROM lease").fetchone() == (0,)
+            assert set(given) <= {(item, passage) for item, passage, *_ in grades(collection)}
+        grade()
+        assert len(grades(collection)) == 8
+
+
+def test_a_run_that_was_left_in_the_middle_holds_nothing(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        how = scripted("4", look_ahead=1)
+        left = GradingRun(collection._connection, how, EXAM).steps()
+        next(left)
+        for _ in range(2):
+            # the first asks of it, the second while it is suspended and holds a query
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("exampp.grade.run.COMMIT_SECONDS", -1)
+                next(left)
+        assert collection._connection.execute("SELECT count(*) FROM lease").fetchone() == (1,)
+        progress = run(collection, scripted("4"))
+        assert (progress.done, progress.elsewhere) == (6, 0)
+        del left
+        assert collection._connection.execute("SELECT count(*) FROM lease").fetchone() == (0,)
 
 
 def test_stop_finishes_what_is_in_flight(tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
+import interrupting
 import pytest
 
 import exampp
@@ -110,6 +112,61 @@ def test_a_transaction_is_all_or_nothing(tmp_path: Path) -> None:
         interrupted()
     assert opened.execute("SELECT count(*) FROM query").fetchone() == (0,)
     opened.close()
+
+
+def test_an_interrupt_at_any_bytecode_ends_the_transaction(tmp_path: Path) -> None:
+    opened = connect(tmp_path / "my.exam", create=True)
+    # compiled as code of exampp, so that the block itself is interrupted too
+    block = """
+def write():
+    with opened, transaction(opened):
+        opened.execute("INSERT INTO query (query_id) VALUES ('q1')")
+        opened.execute("INSERT INTO query (query_id) VALUES ('q2')")
+"""
+    names = {"opened": opened, "transaction": transaction}
+    exec(compile(block, f"{interrupting.ROOT}/block.py", "exec"), names)
+    count = interrupting.traced(names["write"])  # type: ignore[arg-type]
+    assert count > 50
+    for at in range(1, count + 1):
+        opened.execute("DELETE FROM query")
+        with pytest.raises(KeyboardInterrupt) as kept:
+            interrupting.traced(names["write"], at)  # type: ignore[arg-type]
+        assert not opened.in_transaction, (at, kept)
+        assert opened.execute("SELECT count(*) FROM query").fetchone()[0] in (0, 2)
+    opened.close()
+
+
+def test_every_transaction_is_guarded() -> None:
+    """Each is written as the test above has it: the connection, then the transaction."""
+    found = 0
+    for file in sorted(Path(module.__file__).parents[1].rglob("*.py")):
+        nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        for node in (node for node in nodes if isinstance(node, ast.With)):
+            items = [ast.unparse(item) for item in node.items]
+            for number, item in enumerate(items):
+                if item.startswith("transaction("):
+                    found += 1
+                    assert items[:number] == [item[12:-1]], f"{file}:{node.lineno}"
+    assert found > 15
+
+
+def test_a_cursor_that_an_exception_keeps_does_not_lock_its_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A notebook keeps the frames of the last error, and what was being read in them."""
+    monkeypatch.setattr(module, "BUSY_SECONDS", 1)
+    opened = connect(tmp_path / "my.exam", create=True)
+    with opened, transaction(opened):
+        opened.execute("INSERT INTO query (query_id) VALUES ('q1'), ('q2')")
+    reading = opened.execute("SELECT * FROM query")
+    next(reading)
+    with connect(tmp_path / "my.exam") as other, transaction(other):
+        other.execute("INSERT INTO query (query_id) VALUES ('q3')")
+    with opened, transaction(opened):
+        opened.execute("INSERT INTO query (query_id) VALUES ('q4')")
+    assert opened.execute("SELECT count(*) FROM query").fetchone() == (4,)
+    opened.close()
+    other.close()
 
 
 def test_an_older_collection_that_cannot_be_written_says_what_to_do(

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from exampp.bank.lint import alike
 from exampp.errors import InputError, Unfinished
 from exampp.llm.base import Ask, Grader, Reply, checked
+from exampp.llm.replies import GRACE_SECONDS, Replies
 from exampp.prompts.generated import Made, read_items
 from exampp.prompts.generation import GenerationPrompt, Wish, fill_request, prompt_hash
 from exampp.records import Item, item_id
@@ -84,8 +85,9 @@ class GenerationRun:
     """One run of one model over the queries (or subtopics) that have no items of it yet.
 
     Iterate over `steps` to do the work; every reply is committed before it is yielded. A model
-    that fails `MAX_FAILURES` times in a row raises Unfinished. `why_stopped` tells which limit on
-    requests or cost ended the run before its end, and `left` how many requests remained.
+    that fails `MAX_FAILURES` times in a row raises Unfinished. `stop` ends it in time, called from
+    a signal handler or another thread. `why_stopped` tells what else ended the run before its end,
+    such as a limit on requests or cost, and `left` how many requests remained.
     """
 
     def __init__(
@@ -113,6 +115,9 @@ class GenerationRun:
         self._edit = edit
         self._known: dict[str, list[Item]] = {}
         self._unasked: list[tuple[Subject, str]] = []
+        self._waiting: dict[int, Subject] = {}
+        self._replies = Replies(grader)
+        self.stopped = False
         self._check(query_id)
         self._hash = prompt_hash(prompt, self.wish)
         self.per = self._checked_per(per)
@@ -188,21 +193,34 @@ class GenerationRun:
             cost = (tokens * price_read + written * price_written) / 1e6
         return Preview(len(self.due), tokens, measured, cost, tuple(shown), self.notes)
 
+    def stop(self, grace: float = GRACE_SECONDS) -> None:
+        """Ask nothing new; `steps` ends when what came within `grace` seconds is kept."""
+        self.stopped = True
+        self._replies.stop(grace)
+
     def steps(self) -> Iterator[Settled]:
-        """Ask for everything that is due; yields what became of each request, once committed."""
+        """Ask for everything that is due; yields what became of each request, once committed.
+
+        However it ends, by an interrupt too: what the model has replied is kept.
+        """
         self._load()
-        waiting: dict[int, Subject] = {}
         failures = 0
         self.left = len(self.due)
-        for ask, reply in self.grader.answer(self._asks(waiting)):
-            yield from self._flush()
-            yield self._settle(waiting.pop(ask.key), reply)
-            failures = failures + 1 if reply.fault else 0
-            if failures >= MAX_FAILURES:
-                raise Unfinished(
-                    f"{failures} failures in a row, the last: {reply.fault}. Everything made so "
-                    "far is kept; the same command continues"
-                )
+        replies = self._replies.come(self._asks())
+        try:
+            for _ in replies:
+                yield from self._flush()
+                reply = self._replies.arrived[0][1]
+                yield self._settle_next()
+                failures = failures + 1 if reply.fault else 0
+                if failures >= MAX_FAILURES:
+                    raise Unfinished(
+                        f"{failures} failures in a row, the last: {reply.fault}. Everything made "
+                        "so far is kept; the same command continues"
+                    )
+        finally:
+            while self._replies.arrived:
+                self._settle_next()
         yield from self._flush()
         self.why_stopped = str(getattr(self.grader, "stopped", "")) if self.left else ""
 
@@ -246,15 +264,17 @@ class GenerationRun:
             return int(grader.length(user, system))
         return -(-len(system + user) // CHARACTERS_PER_TOKEN)
 
-    def _asks(self, waiting: dict[int, Subject]) -> Iterator[Ask]:
+    def _asks(self) -> Iterator[Ask]:
         limit = getattr(self.grader, "limit", None)
         for number, subject in enumerate(self.due):
+            if self.stopped:
+                return
             system, user = self._texts(subject)
             if limit is not None and (count := self._tokens(system, user, True)) > limit:
                 reason = f"the prompt has {count} tokens, the model takes {limit}"
                 self._unasked.append((subject, reason))
                 continue
-            waiting[number] = subject
+            self._waiting[number] = subject
             yield Ask(number, subject.query_text, "", user, system)
 
     # ---- keeping ---------------------------------------------------------------------------------
@@ -265,13 +285,19 @@ class GenerationRun:
             subject, reason = self._unasked.pop(0)
             yield self._settle(subject, Reply("", fault=reason))
 
+    def _settle_next(self) -> Settled:
+        ask, reply = self._replies.arrived[0]
+        settled = self._settle(self._waiting[ask.key], reply)
+        self._replies.arrived.popleft()
+        return settled
+
     def _settle(self, subject: Subject, reply: Reply) -> Settled:
         at = datetime.now(UTC).isoformat(timespec="seconds")
         reply = checked(reply)
         settled = self._read(subject, reply, at)
         raw = None if reply.fault else reply.text
         replied = Replied(settled.state, settled.reason, raw, len(settled.items), at)
-        with transaction(self.connection):
+        with self.connection, transaction(self.connection):
             put_generation(self.connection, self.bank, subject, self._asked(), replied)
             edit = self._edit._replace(at=at)
             add_items(self.connection, self.bank, settled.items, OPERATION, edit)

@@ -131,7 +131,7 @@ class Bank:
 
         EditConflict where the query's items were edited after edit `seen`.
         """
-        with transaction(self.connection):
+        with self.connection, transaction(self.connection):
             self._check_query(new.query_id)
             current = states(self.connection, self.name)
             newest = max(
@@ -156,7 +156,7 @@ class Bank:
 
         EditConflict where the item was edited after edit `seen`.
         """
-        with transaction(self.connection):
+        with self.connection, transaction(self.connection):
             state = find(self._states(), item, query_id)
             if seen is not None and state.edit > seen:
                 history = log_of_item(self.connection, self.name, state.edit)
@@ -177,7 +177,7 @@ class Bank:
 
         EditConflict where an item was edited after the edit that `seen` has for its id.
         """
-        with transaction(self.connection):
+        with self.connection, transaction(self.connection):
             self._check_query(query_id)
             items = states(self.connection, self.name, query_id=query_id)
             for item in items:
@@ -199,7 +199,7 @@ class Bank:
         An item that was added is retired. What is undone last can be undone, too. EditConflict
         where the item was edited since.
         """
-        with transaction(self.connection):
+        with self.connection, transaction(self.connection):
             history = log_of_item(self.connection, self.name, number)
             if not history:
                 raise InputError(
@@ -229,7 +229,7 @@ class Bank:
         file's where they meet.
         """
         entries = list(banks.read(path))
-        with transaction(self.connection):
+        with self.connection, transaction(self.connection):
             current = states(self.connection, self.name)
             base = self._base(path, current, force)
             try:
@@ -289,7 +289,7 @@ class Bank:
 
         What was added since is retired; nothing is deleted, so that this can be reverted, too.
         """
-        with transaction(self.connection):
+        with self.connection, transaction(self.connection):
             now = self._states()
             then = {place(state): state for state in self._moment(to)}
             wanted = [then.get(place(state), replace(state, active=False)) for state in now]
@@ -303,7 +303,7 @@ class Bank:
 
     def split(self, share: float, seed: int, edit: Edit, *, again: bool = False) -> Table:
         """Seal a share of the active items and commit to them; the table counts both parts."""
-        with transaction(self.connection):
+        with self.connection, transaction(self.connection):
             known = newest_split(self.connection, self.name)
             if known is not None and not again:
                 raise InputError(

@@ -106,7 +106,7 @@ def reparse(
         for _ in _read_all(connection, stored.key, target, chosen.reader, result):
             pass
         return result
-    with transaction(connection):
+    with connection, transaction(connection):
         target = put_grader(connection, identity)
         result.others = count_other_replies(connection, stored.key, target)
         for rows in _read_all(connection, stored.key, target, chosen.reader, result):

@@ -13,17 +13,20 @@ from __future__ import annotations
 import os
 import socket
 import sqlite3
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain, count
 from typing import NamedTuple
 
 from exampp.errors import CollectionBusy, InputError, Unfinished
 from exampp.grade.asking import Asker
 from exampp.grade.reading import Reader, Reading
 from exampp.llm.base import Ask, Grader, Reply, checked
+from exampp.llm.replies import GRACE_SECONDS, Replies
 from exampp.prompts import Prompt
 from exampp.records import Grade, GraderIdentity, Outcome, State
 from exampp.records.wording import quoted
@@ -58,6 +61,10 @@ MAX_FAILURES = 20
 Something is wrong with the model, the server or the prompt then, and every further reply costs.
 """
 POLL_SECONDS = 0.5
+
+_SERIAL = count()
+_AT_WORK: dict[str, int] = {}
+"""The runs of this process that hold queries: owner of their leases -> thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +118,8 @@ class GradingRun:
     set and `why_stopped` says why. `notes` are what a user should know before it starts. `select`
     is one of `store.cells.SELECTIONS`. A run that meets `max_failures` replies in a row that give
     no grade, whatever the reason, raises Unfinished with the last of them; what was committed
-    stays.
+    stays. However `steps` ends, by an interrupt at any bytecode too, what the grader has yielded
+    is kept and the connection is outside of a transaction.
     """
 
     def __init__(
@@ -136,10 +144,11 @@ class GradingRun:
         self.notes = tuple(notes)
         self.stopped = False
         self.why_stopped = ""
-        self._owner = f"{socket.gethostname()}:{os.getpid()}:{id(self)}"
+        self._owner = f"{socket.gethostname()}:{os.getpid()}:{next(_SERIAL)}"
+        self._replies = Replies(grading.grader)
         self._waiting: dict[int, _Waiting] = {}
         self._open: Counter[int] = Counter()
-        self._rows: list[GradeRow] = []
+        self._rows: dict[int, list[GradeRow]] = {}
         self._copies: list[tuple[Cell, tuple[Cell, ...]]] = []
         self._failures = 0
         self._last_failure = ""
@@ -158,9 +167,13 @@ class GradingRun:
         key = find_grader(self.connection, self.grading.identity)
         return due(self.connection, key, self.exam, self.select)
 
-    def stop(self) -> None:
-        """Ask nothing new; `steps` ends when the replies in flight are committed."""
+    def stop(self, grace: float = GRACE_SECONDS) -> None:
+        """Ask nothing new; `steps` ends when what is in flight is kept, in `grace` seconds at most.
+
+        What has not been answered by then is given up: its cells stay due.
+        """
         self.stopped = True
+        self._replies.stop(grace)
 
     def steps(self) -> Iterator[Progress]:
         """Grade everything that is due; yields the progress after each commit."""
@@ -168,17 +181,26 @@ class GradingRun:
         yield progress
         if not progress.total:
             return
-        with transaction(self.connection):
+        with self.connection, transaction(self.connection):
             key = put_grader(self.connection, self.grading.identity)
             came_from = getattr(self.grading.grader, "provenance", None)
             run = start_run(self.connection, key, datetime.now(UTC).isoformat(), came_from)
+        _AT_WORK[self._owner] = threading.get_ident()
+        try:
+            yield from self._passes(key, run, progress)
+        finally:
+            _AT_WORK.pop(self._owner, None)
+            # again, for what an interrupt kept the end of a pass from doing
+            self._leave(key, progress)
+
+    def _passes(self, key: int, run: int, progress: Progress) -> Iterator[Progress]:
         started = time.monotonic()
         queries, select = query_order(self.connection), self.select
         while queries and not self.stopped:
             held: list[int] = []
             for _ in self._pass(key, queries, select, held, progress):
                 progress.spent = progress.spent._replace(seconds=time.monotonic() - started)
-                with transaction(self.connection):
+                with self.connection, transaction(self.connection):
                     update_run(self.connection, run, progress.spent)
                 yield progress
             if reason := getattr(self.grading.grader, "stopped", ""):
@@ -193,7 +215,7 @@ class GradingRun:
     def _wait_for(self, key: int, held: list[int]) -> list[int]:
         """The queries that other processes held, as soon as one of them is free."""
         while held and not self.stopped:
-            with transaction(self.connection):
+            with self.connection, transaction(self.connection):
                 taken = {
                     query
                     for owner, queries in holders(self.connection, key).items()
@@ -206,10 +228,15 @@ class GradingRun:
         return []
 
     def _is_dead(self, owner: str) -> bool:
-        """Whether a process of this machine is gone; of others only their lease can tell."""
+        """Whether a run of this machine is gone; of others only their lease can tell.
+
+        One of this very thread is as good as gone: it cannot go on while this one waits for it.
+        """
         host, pid, _ = owner.rsplit(":", 2)
-        if host != socket.gethostname() or int(pid) == os.getpid():
+        if host != socket.gethostname():
             return False
+        if int(pid) == os.getpid():
+            return _AT_WORK.get(owner) in (None, threading.get_ident())
         try:
             os.kill(int(pid), 0)
         except ProcessLookupError:
@@ -224,8 +251,10 @@ class GradingRun:
         """Grade what is due of some queries; those that other processes hold go to `held`."""
         committed = time.monotonic()
         asks = self._asks_of(key, queries, select, held, progress)
+        replies = self._replies.come(asks)
         try:
-            for ask, reply in self.grading.grader.answer(asks):
+            for _ in replies:
+                ask, reply = self._replies.arrived[0]
                 self._settle(key, ask, reply, progress)
                 late = time.monotonic() - committed > COMMIT_SECONDS
                 if late or len(self._rows) >= COMMIT_CELLS:
@@ -239,13 +268,20 @@ class GradingRun:
                         "--max-failures says how many in a row are too many"
                     )
         finally:
-            # also on an interrupt: what was answered is kept, and what is held is given back
+            self._leave(key, progress)
+        yield
+
+    def _leave(self, key: int, progress: Progress) -> None:
+        """Keep what was answered and give back what is held; what is done is not done again."""
+        try:
+            while self._replies.arrived:
+                self._settle(key, *self._replies.arrived[0], progress)
+        finally:
             self._commit(key)
-            with transaction(self.connection):
+            with self.connection, transaction(self.connection):
                 release_all(self.connection, key, self._owner)
             self._waiting.clear()
             self._open.clear()
-        yield
 
     def _asks_of(
         self, key: int, queries: list[int], select: str, held: list[int], progress: Progress
@@ -271,7 +307,7 @@ class GradingRun:
             self._close(query)
 
     def _claim(self, key: int, query: int) -> bool:
-        with transaction(self.connection):
+        with self.connection, transaction(self.connection):
             for owner, queries in holders(self.connection, key).items():
                 if query in queries and self._is_dead(owner):
                     release(self.connection, key, owner, [query])
@@ -284,7 +320,8 @@ class GradingRun:
         except InputError as error:
             # this item's prompt does not fit the model: a fault of the cell, not of the run
             outcome = Outcome(State.FAILED)
-            self._keep(key, one, None, Reading(outcome, None, {"reason": str(error)}), progress)
+            reading = Reading(outcome, None, {"reason": str(error)})
+            self._keep(key, self._asks, one, None, reading, progress)
             return None
         self._waiting[self._asks] = _Waiting(query, one, asked.kept)
         self._open[query] += 1
@@ -293,13 +330,17 @@ class GradingRun:
     def _settle(self, key: int, ask: Ask, reply: Reply, progress: Progress) -> None:
         if ask.key not in self._waiting:
             raise InputError("the grader answered what it was not asked, or answered it twice")
-        query, one, kept = self._waiting.pop(ask.key)
+        query, one, kept = self._waiting[ask.key]
         reply = checked(reply)
         reading = self.grading.read(one, reply)
         if kept is not None:
             detail = {**(reading.detail or {}), "cut": True, "kept": kept}
             reading = Reading(reading.outcome, reading.confidence, detail)
-        self._keep(key, one, None if reply.fault else reply.text, reading, progress)
+        text = None if reply.fault else reply.text
+        self._keep(key, ask.key, one, text, reading, progress)
+        # from here on it need not be settled again, where an interrupt comes
+        self._replies.arrived.popleft()
+        del self._waiting[ask.key]
         self._count_failure(reply, reading)
         spent, usage = progress.spent, reply.usage
         progress.asked += 1
@@ -322,14 +363,20 @@ class GradingRun:
         self._last_failure = reply.fault or _why(reply.text, reading)
 
     def _keep(
-        self, key: int, one: Due, reply: str | None, reading: Reading, progress: Progress
+        self,
+        key: int,
+        number: int,
+        one: Due,
+        reply: str | None,
+        reading: Reading,
+        progress: Progress,
     ) -> None:
         state, rating, rule = reading.outcome.state, reading.outcome.rating, reading.outcome.rule
         detail = reading.detail
         if self.exam.by_query:
             detail = {**(detail or {}), "query": one.query}
         grade = Grade("", state, rating, reply, rule, reading.confidence, detail)
-        self._rows += [grade_row(key, item, passage, grade) for item, passage in one.cells]
+        self._rows[number] = [grade_row(key, item, passage, grade) for item, passage in one.cells]
         progress.done += len(one.cells)
         progress.states[state] += len(one.cells)
 
@@ -351,8 +398,8 @@ class GradingRun:
             del self._open[query]
 
     def _write(self, key: int, finished: list[int]) -> None:
-        with transaction(self.connection):
-            put_grades(self.connection, self._rows)
+        with self.connection, transaction(self.connection):
+            put_grades(self.connection, chain.from_iterable(self._rows.values()))
             for twin, cells in self._copies:
                 copy_grade(self.connection, key, twin, cells)
             renew(self.connection, key, self._owner)

@@ -256,7 +256,7 @@ def import_files(
     importer.log.collects = corpus is not None
     before = counts(connection)
     files = []
-    with transaction(connection):
+    with connection, transaction(connection):
         begin_import(connection)
         changes = connection.total_changes
         for path, found in with_kinds:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+import time
+from contextlib import closing
 from pathlib import Path
 
 from exampp.errors import CollectionBusy, InputError
@@ -14,6 +15,7 @@ from exampp.store.door import Connection
 from exampp.store.migrations import APPLICATION_ID, MIGRATIONS
 
 BUSY_SECONDS = 30.0
+TURN_SECONDS = 0.02
 SMALLEST_PAGE = 512
 """Bytes of the smallest SQLite file that holds anything."""
 
@@ -136,7 +138,7 @@ def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
 def migrate(connection: sqlite3.Connection) -> None:
     """Run the steps that have not run yet, each in one transaction with its record."""
     for number in range(len(MIGRATIONS)):
-        with transaction(connection):
+        with connection, transaction(connection):
             # read inside the transaction: another process may have migrated meanwhile
             if connection.execute("PRAGMA user_version").fetchone()[0] > number:
                 continue
@@ -145,25 +147,51 @@ def migrate(connection: sqlite3.Connection) -> None:
             connection.execute(f"PRAGMA user_version = {number + 1}")
 
 
-@contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All or nothing: commits at the end, rolls back on any exception.
+def transaction(connection: sqlite3.Connection) -> sqlite3.Connection:
+    """All or nothing: begins now, commits at the end of the block, rolls back on any exception.
 
+    Written `with connection, transaction(connection):` an exception at any bytecode, an interrupt
+    say, leaves the connection outside of a transaction: the connection ends it in C, and the outer
+    one ends what an exception between two bytecodes kept the inner one from ending.
     Raises CollectionBusy where another process holds the write lock for too long.
     """
     try:
-        connection.execute("BEGIN IMMEDIATE")
+        _begin(connection)
     except sqlite3.OperationalError as error:
         if "readonly" in str(error):
             raise InputError("cannot be written", file=_file_of(connection)) from None
         raise _busy(_file_of(connection)) if "locked" in str(error) else error from None
+    return connection
+
+
+def _begin(connection: sqlite3.Connection) -> None:
+    """Take the write lock; waits in short turns, because no signal is heard while SQLite waits."""
+    until = time.monotonic() + BUSY_SECONDS
+    connection.execute("PRAGMA busy_timeout = 0")
     try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
+        while True:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > until:
+                    raise
+                if error.sqlite_errorcode == sqlite3.SQLITE_BUSY_SNAPSHOT:
+                    _close_cursors(connection)
+            time.sleep(TURN_SECONDS)
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000:.0f}")
+
+
+def _close_cursors(connection: sqlite3.Connection) -> None:
+    """End the reading of an older state, which SQLite lets nobody write from.
+
+    What reads here, reads to the end before it writes: a cursor that still reads belongs to the
+    frames of an exception that somebody keeps, as a notebook keeps the last one.
+    """
+    for found in gc.get_objects():
+        if issubclass(type(found), sqlite3.Cursor) and found.connection is connection:
+            found.close()
 
 
 def _file_of(connection: sqlite3.Connection) -> Path:

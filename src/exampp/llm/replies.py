@@ -1,0 +1,58 @@
+"""What a grader replies, kept from the moment it came, and brought to an end in time."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator
+from typing import Protocol, runtime_checkable
+
+from exampp.llm.base import Ask, Grader, Reply
+
+GRACE_SECONDS = 5.0
+"""How long a run that is stopped waits for replies in flight."""
+
+
+@runtime_checkable
+class Stoppable(Protocol):
+    """A grader that waits for others, and can be told to stop waiting."""
+
+    def stop(self, grace: float) -> None:
+        """Let `answer` send nothing new from now on, and end within `grace` seconds.
+
+        Called by a signal handler or another thread. What is not answered by then is not yielded.
+        """
+        ...
+
+
+class Replies:
+    """The replies of a grader, for whoever stores them.
+
+    `arrived` holds every reply that the grader has given and nobody has taken out: whatever
+    interrupts the one who stores them, there they are. After `stop` no ask is pulled that was not
+    pulled yet (that is up to who makes them), and `come` ends when the grace is over.
+    """
+
+    def __init__(self, grader: Grader) -> None:
+        self.arrived: deque[tuple[Ask, Reply]] = deque()
+        self._grader = grader
+        self._until = float("inf")
+
+    def stop(self, grace: float) -> None:
+        """Wait no longer than `grace` seconds from now, nor longer than said before."""
+        self._until = min(self._until, time.monotonic() + grace)
+        if isinstance(self._grader, Stoppable):
+            self._grader.stop(grace)
+
+    def come(self, asks: Iterable[Ask]) -> Iterator[None]:
+        """Wait for one reply after the other; each is in `arrived` then."""
+        replies = self._grader.answer(asks)
+        try:
+            # `map` is C: from the grader's yield into `arrived` there is no bytecode between
+            for _ in map(self.arrived.append, replies):
+                yield
+                if time.monotonic() > self._until:
+                    return
+        finally:
+            if isinstance(replies, Generator):
+                replies.close()
