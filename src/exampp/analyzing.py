@@ -57,11 +57,13 @@ class Analyzing(ABC):
         kind: str | None = None,
         bank: str | None = None,
         runs: Sequence[str | Path] = (),
+        decisions: str = "with",
     ) -> Gradebook:
         """The grades of the one grader that fits, as arrays.
 
         `grader` is a model, `model:prompt`, or the start of a grader's key. `runs` are run files
-        that take the place of the rankings. Raises InputError where no grader fits, and
+        that take the place of the rankings. People's decisions stand over the grades of their
+        cells; `decisions="without"` leaves them out. Raises InputError where no grader fits, and
         AmbiguousGrader where several do.
         """
 
@@ -110,6 +112,7 @@ class Analyzing(ABC):
         kind: str | None = None,
         bank: str | None = None,
         runs: Sequence[str | Path] = (),
+        decisions: str = "with",
         qrels: Mapping[str, Sequence[Judgment]] | None = None,
         of: str = "",
     ) -> Iterator[Method]:
@@ -125,7 +128,7 @@ class Analyzing(ABC):
         measures = measures or DEFAULT_MEASURES
         book = None
         for one in self.fitting(graders, prompt=prompt, kind=kind):
-            book = self.gradebook(grader=one.key, bank=bank, runs=runs)
+            book = self.gradebook(grader=one.key, bank=bank, runs=runs, decisions=decisions)
             yield graded_method(book, measures, min_rating, of + _shortest(one, self.graders))
         for name, judgments in (qrels or {}).items():
             if book is not None:
@@ -164,12 +167,13 @@ class Analyzing(ABC):
         min_relevant: Sequence[int] = (),
         layouts: Sequence[str] = (),
         against: Against | None = None,
+        decisions: str = "with",
     ) -> Findings:
         """Agreement of graders with judgments, with each other, and with people's decisions.
 
         The label of a passage is its m-th best rating for every m of `at_least` (by default 1, 2
         and 5); `layouts` are those of the papers' tables, by default all. The other options are
-        those of `meta.agreement_findings.find`.
+        those of `meta.agreement_findings.find` and of `gradebook`.
         """
         from exampp.meta.agreement import LAYOUTS
         from exampp.meta.agreement_findings import find
@@ -179,7 +183,7 @@ class Analyzing(ABC):
         chosen = self.fitting(graders, prompt=prompt, kind=kind)
         people = against in (None, "people")
         return find(
-            [self.gradebook(grader=one.key, bank=bank) for one in chosen],
+            [self.gradebook(grader=one.key, bank=bank, decisions=decisions) for one in chosen],
             people=self._with_people(chosen, bank, min_rating) if people else [],
             at_least=at_least or DEFAULT_AT_LEAST,
             min_rating=min_rating,
@@ -276,6 +280,7 @@ class Analyzing(ABC):
         facets: FacetChoice = "auto",
         labelling: Labelling | None = None,
         runs: Sequence[str | Path] = (),
+        decisions: str = "with",
         **grades: str | None,
     ) -> Document:
         """Everything known about a leaderboard; `exampp.report.page` writes it as HTML or JSON.
@@ -291,7 +296,7 @@ class Analyzing(ABC):
         from exampp.meta.report_commands import Given, commands
 
         check_lists(official=official, measures=measures)
-        book = self.gradebook(**grades, runs=runs)
+        book = self.gradebook(**grades, runs=runs, decisions=decisions)
         settings = Settings(
             min_rating=book.grader.default_min_rating if min_rating is None else min_rating,
             measures=tuple(measures or MEASURES),
@@ -300,7 +305,8 @@ class Analyzing(ABC):
             official={name: leaderboards.read(path) for name, path in by_name(official).items()},
             min_relevant=min_relevant,
         )
-        given = Given(str(self.path), grades, [str(p) for p in runs], [str(p) for p in official])
+        who = {**grades, "decisions": None if decisions == "with" else decisions}
+        given = Given(str(self.path), who, [str(p) for p in runs], [str(p) for p in official])
         version, makers = self.bank_origin(book)
         source = Source(
             name=self.path.name,
@@ -312,6 +318,13 @@ class Analyzing(ABC):
             made=f"exampp {__version__}, {datetime.now(UTC):%Y-%m-%d}",
         )
         return report(book, settings, source)
+
+
+def check_decisions(choice: str) -> str:
+    """The choice. Raises InputError where it is none of `DecisionChoice`."""
+    if choice not in ("with", "without"):
+        raise InputError(f"decisions is {choice!r}", mend="Choose with or without")
+    return choice
 
 
 def check_lists(**given: object) -> None:

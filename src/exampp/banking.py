@@ -325,6 +325,7 @@ class Banking:
         bank: str | None = None,
         runs: Sequence[str | Path] = (),
         part: str | None = None,
+        decisions: str = "with",
     ) -> Gradebook:
         """The grades of the one grader that fits, as arrays."""
 
@@ -340,12 +341,19 @@ class Banking:
         runs: Sequence[str | Path] = (),
         facets: FacetChoice = "auto",
         missing: Missing = "zero",
+        decisions: str = "with",
     ) -> Table:
         """Every system by the public and by the sealed part of a bank, best by the sealed first."""
         public, sealed = (
             evaluate_gradebook(
                 self.gradebook(
-                    grader=grader, prompt=prompt, kind=kind, bank=bank, runs=runs, part=part
+                    grader=grader,
+                    prompt=prompt,
+                    kind=kind,
+                    bank=bank,
+                    runs=runs,
+                    part=part,
+                    decisions=decisions,
                 ),
                 [measure],
                 min_rating,

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
+from exampp.analyzing import check_decisions
 from exampp.banking import Banking
 from exampp.errors import InputError
 from exampp.formats.lines import Skipped, keep_inputs, refuse
@@ -41,7 +42,7 @@ from exampp.prompts import load
 from exampp.records import GraderIdentity
 from exampp.records.choosing import choose_grader, label
 from exampp.records.dossier import Dossier
-from exampp.records.gradebook import Gradebook
+from exampp.records.gradebook import Gradebook, without_decisions
 from exampp.report.table import Table, Value
 from exampp.reviewing import Reviewing
 from exampp.store.bank import MAIN_BANK, QUERY_BANK, Edit, bank_names
@@ -302,13 +303,17 @@ class Collection(Banking, Reviewing, Graded):
         bank: str | None = None,
         runs: Sequence[str | Path] = (),
         part: str | None = None,
+        decisions: str = "with",
     ) -> Gradebook:
         """The grades of the one grader that fits, as arrays.
 
-        `part` leaves only the `public` or the `sealed` items of a bank that was split.
+        `part` leaves only the `public` or the `sealed` items of a bank that was split. People's
+        decisions stand over the grades of their cells; `decisions="without"` leaves them out.
         """
+        check_decisions(decisions)
         chosen, name = self._chosen(grader, prompt, kind, bank)
         book = read_gradebook(self._connection, chosen, name, part)
+        book = without_decisions(book) if decisions == "without" else book
         return with_run_files(book, runs)
 
     def bank_origin(self, book: Gradebook) -> tuple[str, tuple[str, ...]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from exampp.analyzing import Analyzing, check_lists
+from exampp.analyzing import Analyzing, check_decisions, check_lists
 from exampp.errors import InputError
 from exampp.evaluate.cover import Missing
 from exampp.evaluate.exams import FacetChoice
@@ -86,6 +86,7 @@ class Graded(Analyzing):
         missing: Missing = "zero",
         labelling: Labelling | None = None,
         compat: str = "exam",
+        decisions: str = "with",
     ) -> Leaderboard:
         """The leaderboard of all systems under some measures at one or several thresholds.
 
@@ -94,7 +95,9 @@ class Graded(Analyzing):
         grades are those of `gradebook`; the other options those of `evaluate.leaderboard`.
         """
         check_lists(measures=measures)
-        book = self.gradebook(grader=grader, prompt=prompt, kind=kind, bank=bank, runs=runs)
+        book = self.gradebook(
+            grader=grader, prompt=prompt, kind=kind, bank=bank, runs=runs, decisions=decisions
+        )
         return evaluate_gradebook(
             book,
             measures,
@@ -213,8 +216,18 @@ class Workbench(Graded):
         kind: str | None = None,
         bank: str | None = None,
         runs: Sequence[str | Path] = (),
+        decisions: str = "with",
     ) -> Gradebook:
-        """The grades of the one grader that fits; `bank` is a bank file to evaluate on."""
+        """The grades of the one grader that fits; `bank` is a bank file to evaluate on.
+
+        Raises InputError where decisions are to be left out: the file holds none.
+        """
+        if check_decisions(decisions) == "without":
+            raise InputError(
+                "a graded file does not tell what people decided",
+                file=self.path,
+                mend="Leave out --decisions, or give a collection",
+            )
         chosen = choose_grader(self.graders, grader=grader, prompt=prompt, kind=kind)
         if bank is None:
             book = self._grades.gradebook(chosen)

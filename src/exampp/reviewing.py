@@ -17,6 +17,7 @@ from exampp.store.decisions import (
     append_decision,
     cells_decided_by_several,
     decided,
+    decision_counts,
     decision_of_number,
     decisions_beside,
     find_cell,
@@ -142,6 +143,13 @@ class Reviewing:
     ) -> list[Decided]:
         """What people decided, newest last: all, about a query, by an author, the last few."""
         return decided(self._connection, query_id=query_id, author=author, last=last)
+
+    def decision_counts(self) -> dict[str, int]:
+        """How many cells people decided, how many people, how many disputed, how many no more.
+
+        A cell of which a text has changed since, or whose item is retired, is decided no more.
+        """
+        return decision_counts(self._connection)
 
     def disputes(
         self,

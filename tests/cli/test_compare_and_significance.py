@@ -115,9 +115,9 @@ def test_significance_in_every_form(exam: tuple[Path, Path], exampp_command: Com
         )
     )
     assert [(row["system"], row["other"], row["p"], row["differs"]) for row in found] == [
-        ("old", "copy", "0.0078125", "yes"),
-        ("old", "new", "0.0078125", "yes"),
-        ("copy", "new", "1.0", "no"),
+        ("old", "copy", "0.0078125", "true"),
+        ("old", "new", "0.0078125", "true"),
+        ("copy", "new", "1.0", "false"),
     ]
     # (7 * 1/2 + 1) / 8
     assert float(found[0]["difference"]) == pytest.approx(4.5 / 8)

@@ -129,6 +129,19 @@ def test_what_people_decided(exampp_command: Commands, exam: Path) -> None:
     # the export of decisions is a list of its own
     ran = exampp_command("export", exam, exam.with_name("d.tsv"), "--format", "decisions")
     assert "decisions, 3 records" in ran.out
+    people = "decided cells: 1, deciders: 2, disputed cells: 1"
+    assert people in ran.err
+    ran = exampp_command("export", exam, exam.with_name("g.jsonl.gz"))
+    assert people in ran.err
+    assert "People's decisions are not in this file" in ran.err
+    ran = exampp_command("import", exam, exam.with_name("d.tsv"))
+    assert "decided cells          1\n" in ran.out
+    ran = exampp_command("status", exam, "--format", "json")
+    assert {"thing": "deciders", "count": 2} in json.loads(ran.out)["contents"]["rows"]
+    ran = exampp_command("evaluate", exam)
+    assert "; 1 cell decided by 2 people, disputed\n" in ran.out
+    ran = exampp_command("evaluate", exam, "--decisions", "without")
+    assert "Left out, as asked for: 1 cell decided by 2 people, disputed." in ran.out
 
 
 @pytest.mark.parametrize(

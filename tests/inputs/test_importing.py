@@ -37,6 +37,10 @@ def test_everything_arrives_in_any_order_of_files(tmp_path: Path) -> None:
             "judgments": 4,
             "items": 3,
             "grades": 0,
+            "decided cells": 0,
+            "deciders": 0,
+            "disputed cells": 0,
+            "decided cells of earlier texts": 0,
         }
 
 

@@ -219,8 +219,8 @@ def test_the_table_of_pairs_is_tidy() -> None:
         "a",
     )
     assert row["low"] < row["difference"] < row["high"]
-    assert (row["exact"], row["differs"], row["bars_overlap"]) == ("yes", "yes", "no")
-    assert (row["grader"], row["bank"], row["draft"]) == ("model:self-rating", "bank", "false")
+    assert (row["exact"], row["differs"], row["bars_overlap"]) == (True, True, False)
+    assert (row["grader"], row["bank"], row["draft"]) == ("model:self-rating", "bank", False)
 
 
 @pytest.mark.parametrize(

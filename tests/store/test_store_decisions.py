@@ -239,3 +239,27 @@ def test_decisions_of_a_collection_made_before_there_were_scales(
         assert migrated.gradebook().queries[0].ratings.tolist() == [[5]]
         migrated.decide("q1", "i", "p", 0, author="ann")
         assert migrated.gradebook().queries[0].ratings.tolist() == [[0]]
+
+
+def test_decisions_are_counted_and_those_of_earlier_texts_apart(
+    collection: exampp.Collection,
+) -> None:
+    collection.decide(*CELL, 1, author="ann")
+    collection.decide(*CELL, 5, author="bob")
+    collection.decide("q1", SUNSET, "p2", 5, author="eve")
+    collection.decide("q1", SUNSET, "p1", 5, author="eve")
+    collection.decide("q1", SUNSET, "p1", None, author="eve")
+    assert collection.decision_counts() == {
+        "decided cells": 2,
+        "deciders": 3,
+        "disputed cells": 1,
+        "decided cells of earlier texts": 0,
+    }
+    collection.bank_edit("reword", SCATTER, "What is scattered by air?")
+    assert collection.decision_counts() == {
+        "decided cells": 1,
+        "deciders": 1,
+        "disputed cells": 0,
+        "decided cells of earlier texts": 1,
+    }
+    assert ("decided cells of earlier texts", 1) in collection.contents().rows

@@ -9,6 +9,8 @@ import typer
 
 import exampp
 from exampp.cli.board_options import (
+    CountDecisions,
+    Decisions,
     GraderNames,
     OnError,
 )
@@ -78,6 +80,7 @@ def agreement(
     against: Annotated[
         AgainstWhat | None, typer.Option(help="Only judgments, only graders, or only people.")
     ] = None,
+    decisions: CountDecisions = Decisions.WITH,
     on_error: OnError = OnBadLine.refuse,
     style: TableStyle = Style.text,
 ) -> None:
@@ -93,6 +96,7 @@ def agreement(
             prompt=prompt,
             kind=kind.value if kind else None,
             bank=bank,
+            decisions=decisions.value,
             at_least=at_least or (),
             min_rating=min_rating,
             min_relevant=min_relevant or (),

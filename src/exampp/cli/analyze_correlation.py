@@ -9,6 +9,8 @@ import typer
 
 import exampp
 from exampp.cli.board_options import (
+    CountDecisions,
+    Decisions,
     GraderNames,
     OnError,
     RunFiles,
@@ -79,6 +81,7 @@ def correlation(
         int, typer.Option(min=0, help="Resamples for the intervals, 50 or more; 0: no intervals.")
     ] = 2000,
     seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 0,
+    decisions: CountDecisions = Decisions.WITH,
     on_error: OnError = OnBadLine.refuse,
     style: TableStyle = Style.text,
 ) -> None:
@@ -108,6 +111,7 @@ def correlation(
                 kind=kind.value if kind else None,
                 bank=bank,
                 runs=run or (),
+                decisions=decisions.value,
                 # on the runs of the first collection
                 qrels=None if methods else made_elsewhere,
                 of=f"{path.name}: " if len(collection) > 1 else "",

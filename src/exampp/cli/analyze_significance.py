@@ -10,6 +10,8 @@ import typer
 import exampp
 from exampp.cli.board_options import (
     AtLeast,
+    CountDecisions,
+    Decisions,
     FacetMode,
     Facets,
     Gains,
@@ -76,6 +78,7 @@ def significance(
     pairs: Annotated[
         bool, typer.Option("--pairs", help="A row for every pair of systems.")
     ] = False,
+    decisions: CountDecisions = Decisions.WITH,
     on_error: OnError = OnBadLine.refuse,
     style: TableStyle = Style.text,
 ) -> None:
@@ -98,6 +101,7 @@ def significance(
             kind=kind.value if kind else None,
             bank=bank,
             runs=run or (),
+            decisions=decisions.value,
         )
     board = evaluate_gradebook(
         book,

@@ -10,6 +10,8 @@ import typer
 
 import exampp
 from exampp.cli.board_options import (
+    CountDecisions,
+    Decisions,
     FacetMode,
     Facets,
     MinRating,
@@ -334,6 +336,7 @@ def compare_parts(
     run: RunFiles = None,
     facets: Facets = FacetMode.auto,
     missing: Missing = MissingPolicy.zero,
+    decisions: CountDecisions = Decisions.WITH,
     style: TableStyle = Style.text,
 ) -> None:
     """Compare the public and the sealed part of a bank: every system by either.
@@ -352,6 +355,7 @@ def compare_parts(
             runs=run or (),
             facets=facets.value,
             missing=missing.value,
+            decisions=decisions.value,
         )
     show(table, style.value)
 

@@ -35,6 +35,13 @@ class Label(StrEnum):
     COUNT = "count"
 
 
+class Decisions(StrEnum):
+    """Whether people's decisions take the place of automatic grades."""
+
+    WITH = "with"
+    WITHOUT = "without"
+
+
 class Gains(StrEnum):
     """How labels become gains."""
 
@@ -87,6 +94,10 @@ LabelKind = Annotated[
 ]
 AtLeast = Annotated[
     int, typer.Option(help="Items that must reach the threshold: the label is the m-th best.")
+]
+CountDecisions = Annotated[
+    Decisions,
+    typer.Option(help="People's decisions in place of the grader's ratings, or as if none were."),
 ]
 LabelGains = Annotated[
     Gains, typer.Option(help="Labels as they are, 0 below the threshold, or 1 and 0.")

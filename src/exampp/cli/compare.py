@@ -9,6 +9,8 @@ import typer
 
 import exampp
 from exampp.cli.board_options import (
+    CountDecisions,
+    Decisions,
     FacetMode,
     Facets,
     MinRating,
@@ -65,6 +67,7 @@ def compare(
         ),
     ] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the test and the interval.")] = 0,
+    decisions: CountDecisions = Decisions.WITH,
     on_error: OnError = OnBadLine.refuse,
     style: TableStyle = Style.text,
 ) -> None:
@@ -90,6 +93,7 @@ def compare(
             **grades,
             bank=bank,
             runs=run or (),
+            decisions=decisions.value,
         )
         shown = found.shortened(None if machine or not queries else queries)
         ids = list(dict.fromkeys(change.query_id for change in shown.changes))

@@ -10,6 +10,8 @@ import typer
 import exampp
 from exampp.cli.board_options import (
     AtLeast,
+    CountDecisions,
+    Decisions,
     FacetMode,
     Facets,
     Gains,
@@ -69,6 +71,7 @@ def evaluate(
     compat: Annotated[
         Compat, typer.Option(help="rubric: the definitions of the papers' own program.")
     ] = Compat.exam,
+    decisions: CountDecisions = Decisions.WITH,
     on_error: OnError = OnBadLine.refuse,
     style: TableStyle = Style.text,
 ) -> None:
@@ -89,6 +92,7 @@ def evaluate(
             kind=kind.value if kind else None,
             bank=bank,
             runs=run or (),
+            decisions=decisions.value,
         )
     labelling = exampp.Labelling(label.value, at_least, gains.value)
     board = evaluate_gradebook(

@@ -134,12 +134,19 @@ def import_(
         show(report.findings, "text")
     for thing, now in report.after.items():
         new = now - report.before[thing]
-        typer.echo(f"{thing:>10}  {now:>9}" + (f"  ({new:+})" if new else ""))
+        if now or new or thing not in _DECIDED:
+            typer.echo(f"{thing:>10}  {now:>9}" + (f"  ({new:+})" if new else ""))
     if report.retired:
         retired = counted(report.retired, "item")
         typer.echo(f"Retired {retired} that the bank's file no longer holds.")
     if not report.changes:
         typer.echo("Nothing changed.")
+
+
+_DECIDED = frozenset(
+    ("decided cells", "deciders", "disputed cells", "decided cells of earlier texts")
+)
+"""Counts that are told where people decided anything."""
 
 
 def export(
@@ -155,7 +162,19 @@ def export(
     with exampp.Collection(collection) as opened:
         chosen = kind.value if kind else kind_by_name(to)
         count = opened.export(to, chosen, bank=bank)
+        people = opened.decision_counts()
     typer.echo(f"{to}: {chosen}, {counted(count, 'record')}")
+    if chosen in _BESIDE and any(people.values()):
+        remark(", ".join(f"{thing}: {number:,}" for thing, number in people.items() if number))
+        remark(_BESIDE[chosen])
+
+
+_BESIDE = {
+    "decisions": "Withdrawn and replaced decisions are in the file, too.",
+    "workbench": "People's decisions are not in this file, which has the graders' own ratings; "
+    "--format decisions writes them.",
+}
+"""What to say of people's decisions beside a file that holds or lacks them."""
 
 
 _BY_ENDING = {

@@ -11,6 +11,8 @@ import typer
 
 import exampp
 from exampp.cli.board_options import (
+    CountDecisions,
+    Decisions,
     FacetMode,
     Facets,
     MinRating,
@@ -87,6 +89,7 @@ def plot(
     bank: BankName = None,
     run: RunFiles = None,
     facets: Facets = FacetMode.auto,
+    decisions: CountDecisions = Decisions.WITH,
     on_error: OnError = OnBadLine.refuse,
 ) -> None:
     """Draw one figure; an option that would change nothing in it is refused.
@@ -116,6 +119,7 @@ def plot(
             kind=kind.value if kind else None,
             bank=bank,
             runs=run or (),
+            decisions=decisions.value,
         )
     figure = _figure(what, book, measures, min_rating, official, facets.value)
     if not figure.spec:

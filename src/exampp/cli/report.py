@@ -10,6 +10,8 @@ import typer
 import exampp
 from exampp.cli.board_options import (
     AtLeast,
+    CountDecisions,
+    Decisions,
     FacetMode,
     Facets,
     Gains,
@@ -69,6 +71,7 @@ def report(
     label: LabelKind = Label.BEST,
     at_least: AtLeast = 1,
     gains: LabelGains = Gains.graded,
+    decisions: CountDecisions = Decisions.WITH,
     on_error: OnError = OnBadLine.refuse,
 ) -> None:
     """Write one self-contained page: tables, plots, warnings, methods and references.
@@ -89,6 +92,7 @@ def report(
             facets=facets.value,
             labelling=exampp.Labelling(label.value, at_least, gains.value),
             runs=run or (),
+            decisions=decisions.value,
             grader=grader,
             prompt=prompt,
             kind=kind.value if kind else None,

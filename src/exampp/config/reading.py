@@ -38,7 +38,7 @@ _GRADE_OPTIONS = {
     "answers-of": str,
     "max-failures": int,
 }
-BOOK_OPTIONS = {"grader": str, "prompt": str, "kind": str, "bank": str}
+BOOK_OPTIONS = {"grader": str, "prompt": str, "kind": str, "bank": str, "decisions": str}
 _BOARD_OPTIONS = {"measures": list, "min-rating": (int, list), "facets": str, "missing": str}
 _REPORT_OPTIONS = {
     "title": str,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from exampp.errors import InputError
@@ -11,11 +11,12 @@ from exampp.evaluate.cover import OVERALL, CoverResult, Covers, Missing, cover
 from exampp.evaluate.exams import FacetChoice, Facets, resolve_facets
 from exampp.evaluate.leaderboard_notes import Notes
 from exampp.evaluate.measure import Measure, as_measures, parse_measure
+from exampp.evaluate.people import Change, changes, people_notes
 from exampp.evaluate.policy import EXAM, Policy
 from exampp.evaluate.qrels import Labelling
 from exampp.evaluate.scores import Score, ScoreResult, score
 from exampp.evaluate.values import Mean, Values
-from exampp.records.gradebook import Gradebook
+from exampp.records.gradebook import NO_OVERSIGHT, Gradebook, Oversight, without_decisions
 from exampp.records.grading import GraderIdentity
 
 if TYPE_CHECKING:
@@ -76,7 +77,9 @@ class Leaderboard:
     """What `evaluate` found.
 
     `systems` go from best to worst by the first column (undefined ones last, ties by name);
-    `columns` hold the values per query, in the order of `column_systems`.
+    `columns` hold the values per query, in the order of `column_systems`. `oversight` counts what
+    people decided; `without_decisions` is the leaderboard without that (None: nothing was
+    decided, or it was left out already).
     """
 
     grader: GraderIdentity
@@ -86,6 +89,8 @@ class Leaderboard:
     column_systems: tuple[str, ...]
     columns: tuple[Column, ...]
     notes: tuple[str, ...]
+    oversight: Oversight = NO_OVERSIGHT
+    without_decisions: Leaderboard | None = None
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -118,6 +123,20 @@ class Leaderboard:
         means = self.column(measure, min_rating).values.means()
         pairs = zip(self.column_systems, means, strict=True)
         return {system: mean.mean for system, mean in pairs if mean.mean is not None}
+
+    def means_without_decisions(self) -> dict[tuple[str, str, int | None], float | None]:
+        """(system, measure, threshold) -> the mean without what people decided."""
+        other = self.without_decisions or self
+        return {
+            (row.system, row.measure, row.min_rating): row.mean
+            for row in (*other.rows, *other.overall)
+        }
+
+    def changes(self) -> tuple[Change, ...]:
+        """What people's decisions change in each column; nothing where they are in none."""
+        if self.without_decisions is None:
+            return ()
+        return changes(self.column_systems, self.without_decisions.columns, self.columns)
 
     def column(self, measure: Measure | str, min_rating: int | None = None) -> Column:
         """The column of a measure; the threshold may be left out where there is only one.
@@ -155,12 +174,23 @@ class Leaderboard:
             "stderr": real,
             "queries": whole,
             **dict.fromkeys(("low", "high", "ungraded", "missing_cells"), real),
+            "mean_without_decisions": real,
         }
-        rows = (asdict(row) for row in (*self.rows, *self.overall))
+        without = self.means_without_decisions()
+        rows = (
+            {
+                **asdict(row),
+                "mean_without_decisions": without[row.system, row.measure, row.min_rating],
+            }
+            for row in (*self.rows, *self.overall)
+        )
         return polars.DataFrame(list(rows), schema=schema).with_columns(
             grader=polars.lit(self.grader.name),
             bank=polars.lit(self.bank),
             draft=polars.lit(self.grader.is_draft),
+            decided_cells=polars.lit(self.oversight.cells),
+            deciders=polars.lit(self.oversight.people),
+            disputed_cells=polars.lit(self.oversight.disputed),
         )
 
     def _rows(self, column: Column) -> Iterator[Row]:
@@ -200,7 +230,28 @@ def evaluate(
     Raises:
         InputError: A measure is unknown or cannot be computed, or a threshold is off the scale.
     """
-    labelling = labelling or Labelling()
+    labelling, measures = labelling or Labelling(), tuple(measures)
+    board = _evaluated(gradebook, measures, min_ratings, k, facets, missing, labelling, policy)
+    if gradebook.oversight.cells:
+        automatic = without_decisions(gradebook)
+        other = _evaluated(
+            automatic, measures, min_ratings, k, board.facets, missing, labelling, policy
+        )
+        board = replace(board, without_decisions=other)
+    people = tuple(people_notes(gradebook, board.changes()))
+    return replace(board, notes=(*people, *board.notes))
+
+
+def _evaluated(
+    gradebook: Gradebook,
+    measures: Iterable[Measure | str],
+    min_ratings: Sequence[int],
+    k: int,
+    facets: FacetChoice,
+    missing: Missing,
+    labelling: Labelling,
+    policy: Policy,
+) -> Leaderboard:
     asked = as_measures(m.cut(k) if m.kind.cover else m for m in as_measures(measures))
     thresholds = _checked(min_ratings, gradebook.grader)
     _check_enough(asked, thresholds, labelling)
@@ -223,6 +274,7 @@ def evaluate(
         column_systems=gradebook.systems,
         columns=columns,
         notes=Notes(gradebook, asked, mode, covers, scored, missing, policy).all(),
+        oversight=gradebook.oversight,
     )
 
 

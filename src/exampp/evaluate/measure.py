@@ -117,6 +117,11 @@ def parse_measure(text: str) -> Measure:
     return Measure(name, None if after is None else _number(after, text), params)
 
 
+def heading(measure: str, min_rating: int | None) -> str:
+    """What a column is called: the measure, and the threshold where it depends on one."""
+    return measure if min_rating is None else f"{measure} \u2265{min_rating}"
+
+
 def as_measures(measures: Iterable[Measure | str]) -> tuple[Measure, ...]:
     """Measures from measures, strings or objects that print like them; repeated ones once."""
     read = (m if isinstance(m, Measure) else parse_measure(str(m)) for m in measures)

@@ -41,4 +41,4 @@ def parts_table(public: Leaderboard, sealed: Leaderboard) -> Table:
         *(f"public: {note}" for note in public.notes),
         *(f"sealed: {note}" for note in sealed.notes),
     ]
-    return Table.of(columns, rows, caption(public).removesuffix(", public part"), notes)
+    return Table.of(columns, rows, caption(public).replace(", public part", "", 1), notes)

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from exampp.analyze.rank_correlation import correlate
 from exampp.evaluate.cover import OVERALL
 from exampp.evaluate.leaderboard import Leaderboard, Row
+from exampp.evaluate.measure import heading as heading
+from exampp.evaluate.people import said_by_people
 from exampp.report.table import Table, Value
 
 TIDY = (
@@ -21,23 +23,32 @@ TIDY = (
     "ungraded",
     "missing_cells",
 )
-PROVENANCE = ("grader", "bank", "draft")
+PROVENANCE = ("grader", "bank", "draft", "decided_cells", "deciders", "disputed_cells")
+"""Whose numbers these are: who graded what, and how many cells people decided."""
 
 
-def _provenance(board: Leaderboard) -> tuple[Value, ...]:
-    return (board.grader.name, board.bank, str(board.grader.is_draft).lower())
-
-
-def heading(measure: str, min_rating: int | None) -> str:
-    """What a column is called: the measure, and the threshold where it depends on one."""
-    return measure if min_rating is None else f"{measure} \u2265{min_rating}"
+def provenance(board: Leaderboard) -> tuple[Value, ...]:
+    """The values of `PROVENANCE`; decisions that were left out are in no number."""
+    people = board.oversight
+    return (
+        board.grader.name,
+        board.bank,
+        board.grader.is_draft,
+        people.cells,
+        people.people,
+        people.disputed,
+    )
 
 
 def caption(board: Leaderboard) -> str:
-    """Whose grades these are, on which bank; draft grades are called so."""
+    """Whose grades these are, on which bank, and how many cells people decided.
+
+    Draft grades are called so.
+    """
     draft = "DRAFT GRADES: " if board.grader.is_draft else ""
     bank = f", bank {board.bank}" if board.bank else ""
-    return f"{draft}graded by {board.grader.name}{bank}"
+    people = f"; {said_by_people(board.oversight)}" if board.oversight.cells else ""
+    return f"{draft}graded by {board.grader.name}{bank}{people}"
 
 
 def wide(board: Leaderboard) -> Table:
@@ -82,19 +93,28 @@ def _rows_by_column(board: Leaderboard) -> dict[tuple[str, int | None], dict[str
 
 
 def tidy(board: Leaderboard) -> Table:
-    """A row a system, measure and threshold, full precision, with who graded on which bank."""
+    """A row a system, measure and threshold, full precision, with who graded on which bank.
+
+    `mean_without_decisions` is the mean that it is without what people decided.
+    """
+    without = board.means_without_decisions()
     rows = [
-        [*(getattr(row, name) for name in TIDY), *_provenance(board)]
+        [
+            *(getattr(row, name) for name in TIDY),
+            without[row.system, row.measure, row.min_rating],
+            *provenance(board),
+        ]
         for row in (*board.rows, *board.overall)
     ]
-    return Table.of([*TIDY, *PROVENANCE], rows, caption(board), board.notes)
+    columns = [*TIDY, "mean_without_decisions", *PROVENANCE]
+    return Table.of(columns, rows, caption(board), board.notes)
 
 
 def per_query(board: Leaderboard) -> Table:
     """A row a system, measure, threshold and query."""
     names = ("system", "measure", "min_rating", "query_id", "value")
     rows = [
-        [*(getattr(row, name) for name in names), *_provenance(board)] for row in board.per_query()
+        [*(getattr(row, name) for name in names), *provenance(board)] for row in board.per_query()
     ]
     return Table.of([*names, *PROVENANCE], rows, caption(board), board.notes)
 
@@ -113,7 +133,7 @@ def correlations(board: Leaderboard, official_ranks: Mapping[str, float]) -> Tab
                 found.spearman.value,
                 found.kendall.value,
                 found.systems,
-                *_provenance(board),
+                *provenance(board),
             ]
         )
         for which, value in (("Spearman", found.spearman), ("Kendall", found.kendall)):

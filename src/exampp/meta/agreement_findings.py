@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from exampp.errors import InputError
+from exampp.evaluate.people import said_by_people
 from exampp.meta.agreement import (
     LAYOUTS,
     Comparison,
@@ -152,6 +153,13 @@ def all_together(
 def _book_notes(book: Gradebook) -> Iterator[str]:
     if book.grader.is_draft:
         yield "These are draft grades: good for trying things out, not for conclusions."
+    if book.left_out.cells:
+        yield f"{book.grader.name}: left out, as asked for: {said_by_people(book.left_out)}."
+    if book.oversight.cells:
+        yield (
+            f"{book.grader.name}: labels rest on people's decisions, too "
+            f"({said_by_people(book.oversight)}); --decisions without leaves them out."
+        )
     yield from book.notes
 
 

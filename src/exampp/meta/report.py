@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from exampp.evaluate.leaderboard import Column
+from exampp.evaluate.people import said_by_people
 from exampp.evaluate.tables import wide
 from exampp.meta import agreement_tables, correlation_tables, figures, report_words
 from exampp.meta.cautions import Standing, cautions
@@ -142,6 +144,10 @@ def _evaluated(found: Findings) -> Section:
         ("Ranked passages", f"{ranked:,}"),
         ("Human judgments", f"{judged:,}" if judged else "none"),
     ]
+    if book.oversight.cells:
+        facts.append(("Decided by people", said_by_people(book.oversight)))
+    if book.left_out.cells:
+        facts.append(("Decided by people, left out here", said_by_people(book.left_out)))
     others = [name for name in source.graders if name != grader.name]
     if others:
         facts.append(("Other graders in the data", ", ".join(others)))
@@ -201,9 +207,39 @@ def _leaderboard(found: Findings) -> Section:
         [
             figures.leaderboard_figure(found.board, found.main, found.tested),
             measures,
+            _people(found),
             _thresholds(found),
         ],
     )
+
+
+def _people(found: Findings) -> Table | None:
+    """The leaderboard beside itself without what people decided, where they decided anything."""
+    other = found.board.without_decisions
+    if other is None:
+        return None
+    now, then = (
+        {
+            system: round(mean, 10)
+            for system, mean in board.scores(found.main.measure, found.main.min_rating).items()
+        }
+        for board in (found.board, other)
+    )
+    rows: list[list[Value]] = []
+    for system in found.board.systems:
+        change = now[system] - then[system] if system in now and system in then else None
+        places = (_place(system, scores) for scores in (now, then))
+        rows.append([system, now.get(system), then.get(system), change, *places])
+    columns = ["system", "with", "without", "change", "place", "place without"]
+    caption = f"{found.name} with and without what people decided"
+    return Table.of(columns, rows, caption, [f"{said_by_people(found.board.oversight)}."])
+
+
+def _place(system: str, scores: Mapping[str, float]) -> int | None:
+    """1 for the best; equal ones share their place."""
+    if system not in scores:
+        return None
+    return 1 + sum(score > scores[system] for score in scores.values())
 
 
 def _thresholds(found: Findings) -> Folded | None:

@@ -12,7 +12,7 @@ from exampp.analyze.letters import MOST_GROUPS
 from exampp.analyze.multiple import benjamini_hochberg, holm
 from exampp.analyze.significance import FEW_QUERIES, Pair
 from exampp.evaluate.leaderboard import Leaderboard
-from exampp.evaluate.tables import PROVENANCE, caption, heading
+from exampp.evaluate.tables import PROVENANCE, caption, heading, provenance
 from exampp.meta.phrases import counted, percent
 from exampp.meta.significance import Correction, Significance
 from exampp.report.table import Column, Table, Value
@@ -57,9 +57,11 @@ def pairs_table(several: Sequence[Significance], board: Leaderboard) -> Table:
     for found in several:
         rows += _pair_rows(found)
         said |= dict.fromkeys(notes(found))
-    who: tuple[Value, ...] = (board.grader.name, board.bank, str(board.grader.is_draft).lower())
     return Table.of(
-        [*PAIR_COLUMNS, *PROVENANCE], [[*row, *who] for row in rows], caption(board), list(said)
+        [*PAIR_COLUMNS, *PROVENANCE],
+        [[*row, *provenance(board)] for row in rows],
+        caption(board),
+        list(said),
     )
 
 
@@ -82,14 +84,10 @@ def _pair_rows(found: Significance) -> Iterator[list[Value]]:
             pair.holm,
             pair.bh,
             pair.p_bootstrap,
-            _yes(pair.exact if pair.p is not None else None),
-            _yes(found.settings.differs(pair)),
-            _yes(overlap),
+            pair.exact if pair.p is not None else None,
+            found.settings.differs(pair),
+            overlap,
         ]
-
-
-def _yes(value: bool | None) -> str | None:
-    return None if value is None else "yes" if value else "no"
 
 
 def notes(found: Significance) -> tuple[str, ...]:

@@ -81,3 +81,9 @@ def disputed(decisions: Sequence[Decision]) -> bool:
     """Whether assessors differ and nobody has adjudicated."""
     ratings = {one.rating for one in standing(decisions).values()}
     return len(ratings) > 1 and adjudication(decisions) is None
+
+
+def deciders(decisions: Sequence[Decision]) -> tuple[str, ...]:
+    """The people whose decisions stand, whoever adjudicated last."""
+    settled = adjudication(decisions)
+    return tuple(dict.fromkeys([*standing(decisions), *([settled.author] if settled else [])]))

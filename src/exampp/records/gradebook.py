@@ -7,7 +7,7 @@ then on. Facets are numbered from 1 within their query; 0 stands for the query a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,13 +38,29 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True)
+class DecidedCell:
+    """A cell that people decided: what the grader said there (MISSING: nothing), and who decided.
+
+    `people` are those whose decisions stand, an adjudicator among them; `disputed` tells that they
+    differ and nobody has adjudicated.
+    """
+
+    item_id: str
+    passage_id: str
+    automatic: int
+    people: tuple[str, ...]
+    disputed: bool
+
+
+@dataclass(frozen=True, slots=True)
 class QueryGrades:
     """The exam of one query: its bank, its passages, their ratings, who returned them.
 
     `ratings` is passages x items, MISSING where there is no grade; `weights` and `item_facets`
     are per item; `judgments` is (facets + 1) x passages, row 0 for the query as a whole.
     `passage_ids` holds the pool in file order, then whatever else was ranked or judged;
-    passages from `pool_size` on have no text and can have no grade.
+    passages from `pool_size` on have no text and can have no grade. `decided` are the cells in
+    whose ratings people's decisions stand.
     """
 
     query_id: str
@@ -57,6 +73,20 @@ class QueryGrades:
     ratings: Ratings
     judgments: NDArray[np.int16]
     rankings: tuple[Ranking, ...]
+    decided: tuple[DecidedCell, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Oversight:
+    """How many cells people decided, how many people did, and in how many cells they differ."""
+
+    cells: int
+    people: int
+    disputed: int
+
+
+NO_OVERSIGHT = Oversight(0, 0, 0)
+"""Nobody decided anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +96,8 @@ class Gradebook:
     `systems` lists every system in order of first appearance. `bank` names the bank;
     `bank_is_graded_items` tells that no bank was at hand, so that it was taken to be the items
     that occur among the grades. `pending` counts cells by the state that kept them from a grade.
-    `notes` are sentences that belong under whatever is made of it.
+    `notes` are sentences that belong under whatever is made of it. `left_out` counts the decisions
+    of people that were left out, as was asked for.
     """
 
     grader: GraderIdentity
@@ -76,3 +107,28 @@ class Gradebook:
     bank_is_graded_items: bool = False
     pending: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    left_out: Oversight = NO_OVERSIGHT
+
+    @property
+    def oversight(self) -> Oversight:
+        """What people decided in these ratings."""
+        cells = [cell for query in self.queries for cell in query.decided]
+        people = {person for cell in cells for person in cell.people}
+        return Oversight(len(cells), len(people), sum(cell.disputed for cell in cells))
+
+
+def without_decisions(book: Gradebook) -> Gradebook:
+    """The gradebook with the automatic grade in every cell that people decided."""
+    queries = tuple(map(_automatic, book.queries))
+    return replace(book, queries=queries, left_out=book.oversight)
+
+
+def _automatic(query: QueryGrades) -> QueryGrades:
+    if not query.decided:
+        return query
+    row = {passage_id: index for index, passage_id in enumerate(query.passage_ids)}
+    column = {item_id: index for index, item_id in enumerate(query.item_ids)}
+    ratings = query.ratings.copy()
+    for cell in query.decided:
+        ratings[row[cell.passage_id], column[cell.item_id]] = cell.automatic
+    return replace(query, ratings=ratings, decided=())

@@ -1,7 +1,7 @@
 """The one table type: made once, rendered as text, tsv, csv, json, markdown, latex or html.
 
-Values stay numbers until they are rendered. None is an undefined value: its reason belongs into
-the notes, and no renderer prints it as a number.
+Values stay numbers and booleans until they are rendered. None is an undefined value: its reason
+belongs into the notes, and no renderer prints it as a number.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, groupby
 
-Value = str | int | float | None
+Value = str | int | float | bool | None
 UNDEFINED = "-"
 
 _LONG = 24
@@ -143,7 +143,7 @@ def shown_cells(table: Table) -> list[list[str]]:
 def is_numeric(table: Table) -> list[bool]:
     """Per column, whether it holds numbers (to be aligned right)."""
     return [
-        any(isinstance(row[i], int | float) for row in table.rows)
+        any(isinstance(row[i], int | float) and not isinstance(row[i], bool) for row in table.rows)
         or all(_reads_as_number(row[i]) for row in table.rows)
         for i in range(len(table.columns))
     ]
@@ -172,7 +172,12 @@ def _shown(value: Value, decimals: int) -> str:
         return UNDEFINED
     if isinstance(value, float):
         return f"{value:z.{decimals}f}"
-    return readable(str(value))
+    return readable(str(_spelled(value)))
+
+
+def _spelled(value: Value) -> Value:
+    """Booleans in words, as JSON has them; all else as it is."""
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def readable(text: str) -> str:
@@ -181,7 +186,9 @@ def readable(text: str) -> str:
 
 
 def _reads_as_number(value: Value) -> bool:
-    return not isinstance(value, str) or _NUMBER.fullmatch(value) is not None
+    if isinstance(value, str):
+        return _NUMBER.fullmatch(value) is not None
+    return not isinstance(value, bool)
 
 
 def _around(table: Table, place: tuple[int, int], style: str) -> tuple[str, str]:
@@ -392,7 +399,9 @@ def _separated(table: Table, delimiter: str) -> str:
     def line(cells: Sequence[Value]) -> str:
         # a field is quoted for the characters of the line end, and \r must be quoted too
         stream = io.StringIO()
-        csv.writer(stream, delimiter=delimiter, lineterminator="\r\n").writerow(cells)
+        csv.writer(stream, delimiter=delimiter, lineterminator="\r\n").writerow(
+            map(_spelled, cells)
+        )
         return stream.getvalue()[:-2] + "\n"
 
     return "".join(map(line, ([column.heading for column in table.columns], *table.rows)))

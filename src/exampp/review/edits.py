@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
-from exampp.records.gradebook import MISSING, QueryGrades, Ratings
+from exampp.records.gradebook import MISSING, DecidedCell, QueryGrades, Ratings
 
 Known = Mapping[str, int]
 """Passage id -> the rating that a text of an item has there already."""
@@ -83,7 +83,8 @@ def missing_cells(query: QueryGrades) -> int:
 
 
 def _retired(query: QueryGrades, edit: Retire) -> QueryGrades:
-    return _with_items(query, np.delete(np.arange(len(query.item_ids)), _place(query, edit)))
+    left = replace(query, decided=_on_others(query, edit))
+    return _with_items(left, np.delete(np.arange(len(query.item_ids)), _place(query, edit)))
 
 
 def _added(query: QueryGrades, edit: Add) -> QueryGrades:
@@ -112,7 +113,7 @@ def _weighed(query: QueryGrades, edit: Weigh) -> QueryGrades:
 def _reworded(query: QueryGrades, edit: Reword) -> QueryGrades:
     ratings = query.ratings.copy()
     ratings[:, _place(query, edit)] = column_of(query, edit.ratings)
-    return replace(query, ratings=ratings)
+    return replace(query, ratings=ratings, decided=_on_others(query, edit))
 
 
 _EDITS: Mapping[type, Callable[[QueryGrades, Any], QueryGrades]] = {
@@ -121,6 +122,11 @@ _EDITS: Mapping[type, Callable[[QueryGrades, Any], QueryGrades]] = {
     Weigh: _weighed,
     Reword: _reworded,
 }
+
+
+def _on_others(query: QueryGrades, edit: Retire | Reword) -> tuple[DecidedCell, ...]:
+    """What people decided about other items; these decisions belong to the text of this one."""
+    return tuple(cell for cell in query.decided if cell.item_id != edit.item_id)
 
 
 def _with_items(query: QueryGrades, columns: NDArray[np.intp]) -> QueryGrades:

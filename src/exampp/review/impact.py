@@ -334,17 +334,17 @@ def _spans(queries: Sequence[QueryGrades], ids: Sequence[str]) -> tuple[slice, .
 
 def _with_part(column: Column, span: slice, part: Column) -> Column:
     """A column with other values of one query."""
-    ids = column.query_ids
+    ids = (*column.query_ids[: span.start], *part.query_ids, *column.query_ids[span.stop :])
     # where no query has a bank there are no bounds either, for no values
     low, high = (
         None
-        if of is None and new is None
+        if not ids or (of is None and new is None)
         else _with_values(of or column.values, span, new or part.values)
         for of, new in ((column.low, part.low), (column.high, part.high))
     )
     return replace(
         column,
-        query_ids=(*ids[: span.start], *part.query_ids, *ids[span.stop :]),
+        query_ids=ids,
         values=_with_values(column.values, span, part.values),
         low=low,
         high=high,

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
-from exampp.records.decisions import Decided, Decision
+from exampp.records.decisions import Decided, Decision, deciders, disputed, effective
 from exampp.records.grading import GraderIdentity
 from exampp.store.grades import StoredGrader
 
@@ -284,6 +284,27 @@ def _cell_of(connection: sqlite3.Connection, one: Decided) -> VersionCell:
             mend="Import the bank and the passages that were judged first",
         )
     return int(item[0]), int(passage[0])
+
+
+def decision_counts(connection: sqlite3.Connection) -> dict[str, int]:
+    """What people decided, counted: cells, people, disputes, and what has no effect any more.
+
+    A cell of earlier texts, or of a retired item, is decided no more; its decisions are kept.
+    """
+    made: dict[tuple[VersionCell, bool], list[Decision]] = {}
+    current: dict[tuple[VersionCell, bool], bool] = {}
+    for one in read_decisions(connection):
+        cell = one.versions, one.verdict
+        made.setdefault(cell, []).append(one.decision)
+        current[cell] = one.is_current
+    decided = {cell: of for cell, of in made.items() if effective(of) is not None}
+    standing_now = [of for cell, of in decided.items() if current[cell]]
+    return {
+        "decided cells": len(standing_now),
+        "deciders": len({person for of in standing_now for person in deciders(of)}),
+        "disputed cells": sum(map(disputed, standing_now)),
+        "decided cells of earlier texts": len(decided) - len(standing_now),
+    }
 
 
 class JudgedCell(NamedTuple):

@@ -6,14 +6,13 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from exampp.errors import InputError
-from exampp.records.decisions import Decision, effective
-from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
+from exampp.records.decisions import Decision, deciders, disputed, effective
+from exampp.records.gradebook import MISSING, DecidedCell, Gradebook, QueryGrades, Ranking, Ratings
 from exampp.store.bank import has_items_without_text
 from exampp.store.decisions import VersionCell, decisions_on
 from exampp.store.grades import StoredGrader, state_counts
@@ -133,9 +132,10 @@ def query_grades(
     items, passages = rows.items, rows.passages
     place = {p.passage: index for index, p in enumerate(passages)}
     ratings = np.full((len(passages), len(items)), MISSING, np.int16)
-    for item, passage, rating in chain(automatic, _decided(rows)):
+    for item, passage, rating in automatic:
         if passage in rows.row:
             ratings[rows.row[passage], rows.column[item]] = rating
+    decided = tuple(_decide(rows, ratings))
     judgments = np.full((len(facet_number), len(passages)), MISSING, np.int16)
     for facet, passage, relevance in connection.execute(
         "SELECT facet, passage, relevance FROM judgment WHERE query = ?", (rows.query,)
@@ -152,6 +152,7 @@ def query_grades(
         ratings=ratings,
         judgments=judgments,
         rankings=tuple(_rankings(connection, rows.query, facet_number, place)),
+        decided=decided,
     )
 
 
@@ -165,11 +166,22 @@ def _ratings(
     )
 
 
-def _decided(rows: QueryRows) -> Iterator[tuple[int, int, int]]:
+def _decide(rows: QueryRows, ratings: Ratings) -> Iterator[DecidedCell]:
+    """Put people's decisions over the automatic ratings; yields the cells that they decide."""
     for (item, passage), made in rows.decisions.items():
         stands = effective(made)
-        if stands is not None and stands.rating is not None:
-            yield item, passage, stands.rating
+        if stands is None or stands.rating is None or passage not in rows.row:
+            continue
+        cell = rows.row[passage], rows.column[item]
+        automatic = int(ratings[cell])
+        ratings[cell] = stands.rating
+        yield DecidedCell(
+            rows.items[cell[1]].item_id,
+            rows.passages[cell[0]].passage_id,
+            automatic,
+            deciders(made),
+            disputed(made),
+        )
 
 
 def _rankings(

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from exampp.errors import InputError
 from exampp.records import Facet, Judgment, Passage, Query, Ranked
+from exampp.store.decisions import decision_counts
 from exampp.store.interning import batches, from_json, intern, to_json
 
 WHOLE_QUERY = 0
@@ -270,7 +271,7 @@ def has_text(connection: sqlite3.Connection, passage_id: str) -> bool:
 
 
 def counts(connection: sqlite3.Connection) -> Mapping[str, int]:
-    """How many of each thing the collection holds."""
+    """How many of each thing the collection holds, and what people decided."""
     tables = {
         "queries": "query",
         "subtopics": "facet",
@@ -281,10 +282,11 @@ def counts(connection: sqlite3.Connection) -> Mapping[str, int]:
         "items": "item WHERE active AND kind <> 'query'",
         "grades": "grade WHERE state = 0",
     }
-    return {
+    found = {
         name: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
         for name, table in tables.items()
     }
+    return found | decision_counts(connection)
 
 
 def read_queries(connection: sqlite3.Connection) -> Iterator[Query]:
