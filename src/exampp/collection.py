@@ -93,8 +93,14 @@ class Collection(Banking, Reviewing, Graded):
         system: str | None = None,
         passage_tokens: int = PASSAGE_TOKENS,
         author: str | None = None,
+        update: bool = False,
+        dry_run: bool = False,
     ) -> ImportReport:
         """Bring files in, all of them or none; what a file is, is told from its content.
+
+        The report says what changed. What is graded (texts, rankings, grades) and items that
+        people edited are changed only with `update`; `dry_run` says what would change, and
+        changes nothing.
 
         `kind` says what the files are where it cannot be told. `on_error="skip"` leaves bad lines
         out and counts them. `unknown_passages="keep"` takes ranked passages without a text.
@@ -118,6 +124,8 @@ class Collection(Banking, Reviewing, Graded):
             depth or (DEPTH if corpus else None),
             system,
             passage_tokens,
+            update,
+            dry_run,
         )
         report = import_files(
             importer, [Path(file) for file in files], kind, str(corpus) if corpus else None

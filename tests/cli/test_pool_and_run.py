@@ -107,9 +107,12 @@ def test_run_does_what_is_missing(config: Path, exampp_command: Commands) -> Non
     # a corrected passage: the corpus, its cells, the numbers
     passages = folder / "files" / "passages.jsonl"
     passages.write_text(passages.read_text().replace("north", "to the north pole"))
+    assert "changed passage p4, text: 'Compasses point north.'" in exampp_command("run", config).err
+    updating = CONFIG.replace("[inputs]\n", "[inputs]\nupdate = true\n")
+    config.write_text(updating)
     assert skipped() == ["bank 1"]
     # only the numbers
-    config.write_text(CONFIG.replace("[1, 4]", "2"))
+    config.write_text(updating.replace("[1, 4]", "2"))
     assert skipped() == ["inputs", "bank 1", "grade 1"]
 
 

@@ -266,7 +266,7 @@ def test_an_edited_question_exports_once(tmp_path: Path) -> None:
         collection.import_files(bank, bank="own")
         collection.grade("draft", bank="own")
         bank.write_text("query_id\titem_id\tquestion\nq2\ti1\tWhat, then, makes a magnet?\n")
-        collection.import_files(bank, bank="own")
+        collection.import_files(bank, bank="own", update=True)
         collection.grade("draft", bank="own")
         out = tmp_path / "out.jsonl"
         collection.export(out)
@@ -289,6 +289,6 @@ def test_a_prompt_that_names_the_query_is_due_when_the_query_changes(tmp_path: P
         assert collection.grade(ScriptedGrader("4"), **options).total == 0
         queries = tmp_path / "files" / "queries.json"
         queries.write_text(queries.read_text().replace("magnets", "compasses"))
-        collection.import_files(queries)
+        collection.import_files(queries, update=True)
         assert collection.grade(ScriptedGrader("4"), **options).done == 2
         assert collection.grade(ScriptedGrader("4"), **options).total == 0

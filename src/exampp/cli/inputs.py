@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,6 +22,13 @@ from exampp.meta.phrases import counted
 
 if TYPE_CHECKING:
     from exampp.inputs.importing import ImportReport
+
+
+class Said(StrEnum):
+    """How an import says what it did."""
+
+    text = "text"
+    json = "json"
 
 
 def init(
@@ -53,6 +63,8 @@ def _import(path: Path, files: list[Path], **options: Any) -> ImportReport:
             made = Path(folder) / path.name
             with exampp.Collection.create(made) as opened:
                 report = opened.import_files(*files, **options)
+            if report.dry_run:
+                return report
             with contextlib.suppress(OSError):
                 os.link(made, path)
                 return report
@@ -106,11 +118,20 @@ def import_(
             min=0, help="Tokens of a passage of a response at most; 0: a passage a sentence."
         ),
     ] = 400,
+    update: Annotated[
+        bool,
+        typer.Option("--update", help="Let files change what is graded, and items people edited."),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would change; change nothing.")
+    ] = False,
+    style: Annotated[Said, typer.Option("--format", help="How it is said.")] = Said.text,
 ) -> None:
     """Bring files into a collection, which is made if there is none.
 
-    All files or none: after an error the collection is as it was. Importing a file again changes
-    nothing; a changed text makes exactly its cells due again.
+    All files or none: after an error the collection is as it was. What was added, changed and
+    removed is said, with examples. Importing a file again changes nothing. Texts, rankings and
+    grades of what is graded, and items that people edited, are changed only with --update.
     """
     report = _import(
         collection,
@@ -123,7 +144,16 @@ def import_(
         depth=depth,
         system=system,
         passage_tokens=passage_tokens,
+        update=update,
+        dry_run=dry_run,
     )
+    if style is Said.json:
+        typer.echo(json.dumps(report.to_json(), ensure_ascii=False, indent=1))
+    else:
+        _say(report)
+
+
+def _say(report: ImportReport) -> None:
     for file in report.files:
         typer.echo(f"{file.file}: {file.kind}, {counted(file.records, 'record')}")
     for error in report.skipped_first:
@@ -132,21 +162,27 @@ def import_(
         remark(f"skipped {counted(report.skipped, 'bad line')}")
     if report.findings.rows:
         show(report.findings, "text")
-    for thing, now in report.after.items():
-        new = now - report.before[thing]
-        if now or new or thing not in _DECIDED:
-            typer.echo(f"{thing:>10}  {now:>9}" + (f"  ({new:+})" if new else ""))
+    typer.echo("\n".join(_told(report)))
     if report.retired:
         retired = counted(report.retired, "item")
         typer.echo(f"Retired {retired} that the bank's file no longer holds.")
     if not report.changes:
         typer.echo("Nothing changed.")
+    elif report.dry_run:
+        remark("Nothing was imported (--dry-run).")
 
 
-_DECIDED = frozenset(
-    ("decided cells", "deciders", "disputed cells", "decided cells of earlier texts")
-)
-"""Counts that are told where people decided anything."""
+def _told(report: ImportReport) -> Iterator[str]:
+    """What there is now and what changed, with examples; what people decided, if they did."""
+    yield from (str(told) for told in report.differences if told.now or told.thing != "decision")
+    for thing in _DECIDED:
+        now, new = report.after[thing], report.after[thing] - report.before[thing]
+        if now or new:
+            yield f"{thing:>10}  {now:>9}" + (f"  ({new:+})" if new else "")
+    yield from (f"  {example}" for told in report.differences for example in told.examples)
+
+
+_DECIDED = ("decided cells", "deciders", "disputed cells", "decided cells of earlier texts")
 
 
 def export(

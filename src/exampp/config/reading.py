@@ -19,6 +19,7 @@ _INPUT_OPTIONS = {
     "passage-tokens": int,
     "unknown-passages": str,
     "on-error": str,
+    "update": bool,
 }
 _MODEL_OPTIONS = {
     one.name.replace("_", "-"): object for one in fields(Options) if one.name != "api_key"
@@ -51,7 +52,7 @@ _REPORT_OPTIONS = {
 _SECTIONS: Mapping[str, Mapping[str, Any]] = {
     "collection": {"path": str},
     "inputs": {"files": list, **_INPUT_OPTIONS},
-    "bank": {"name": str, "files": list, "on-error": str},
+    "bank": {"name": str, "files": list, "on-error": str, "update": bool},
     "generate": {"grader": str, **_GENERATE_OPTIONS},
     "grade": {"grader": str, **_GRADE_OPTIONS},
     "evaluate": {**BOOK_OPTIONS, **_BOARD_OPTIONS, "output": str, "per-query": str, "qrels": str},
@@ -156,10 +157,16 @@ def _check_section(section: str, value: Any, path: Path) -> None:
 
 
 def _check_type(value: Any, wanted: Any, path: Path, where: str) -> None:
-    named = {str: "a text", int: "a whole number", list: "a list", (int, list): "a number or list"}
+    named = {
+        str: "a text",
+        bool: "true or false",
+        int: "a whole number",
+        list: "a list",
+        (int, list): "a number or list",
+    }
     if wanted is object:
         return
-    if not isinstance(value, wanted) or isinstance(value, bool):
+    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
         raise InputError(f"must be {named[wanted]}", file=path, field=where)
     if isinstance(value, list):
         kinds = int if isinstance(wanted, tuple) else str

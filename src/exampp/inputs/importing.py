@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from exampp.errors import InputError
 from exampp.formats import (
@@ -32,10 +33,12 @@ from exampp.inputs.rankings import RunLog, findings, stage, top
 from exampp.inputs.segment import PASSAGE_TOKENS
 from exampp.outside import fit_name
 from exampp.records import Judgment, Ranked
+from exampp.records.differences import Differences, Protected
 from exampp.report.table import Table
 from exampp.store.bank import Edit, put_bank, put_query_items, retire_unmentioned
 from exampp.store.connection import transaction
 from exampp.store.decisions import put_decisions
+from exampp.store.import_log import ImportLog
 from exampp.store.inputs import (
     apply_rankings,
     begin_import,
@@ -50,6 +53,9 @@ from exampp.store.inputs import (
 from exampp.store.interning import batches, intern
 from exampp.store.pools import put_pools
 
+_LISTED = 5
+_TOLD = ("added", "changed", "removed", "unchanged")
+_FINDING = ("system", "finding", "count", "which")
 _NO_FINDINGS = Table((), ())
 
 UNKNOWN_PASSAGES = ("error", "keep")
@@ -69,8 +75,10 @@ class Imported:
 class ImportReport:
     """What an import did: its files, and the collection's counts before and after.
 
-    `changes` counts the rows that were added, changed or removed: 0 where all was known already.
-    `retired` items were in the bank and are not in the file that was imported for it now.
+    `differences` say what changed, for every kind of thing; `changes` counts the rows that were
+    added, changed or removed: 0 where all was known already. Of a `dry_run` all this is what an
+    import would do, and nothing was done. `retired` items were in the bank and are not in the file
+    that was imported for it now.
     `missing` are the passages that the corpus did not have; `findings` what is odd about the runs,
     a table of system, finding, count and which.
     """
@@ -84,6 +92,29 @@ class ImportReport:
     skipped_first: tuple[InputError, ...] = ()
     missing: tuple[str, ...] = ()
     findings: Table = _NO_FINDINGS
+    differences: tuple[Differences, ...] = ()
+    dry_run: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as JSON-able data."""
+        return {
+            "dry_run": self.dry_run,
+            "files": [asdict(file) for file in self.files],
+            "changes": {
+                one.things: {
+                    "before": one.now - one.added + one.removed,
+                    "after": one.now,
+                    **{what: getattr(one, what) for what in _TOLD},
+                    "examples": [asdict(example) for example in one.examples],
+                }
+                for one in self.differences
+            },
+            "retired": self.retired,
+            "missing": list(self.missing),
+            "findings": [dict(zip(_FINDING, row, strict=True)) for row in self.findings.rows],
+            "skipped": self.skipped,
+            "skipped_first": [str(error) for error in self.skipped_first],
+        }
 
     def with_skipped(self, count: int, first: Sequence[InputError]) -> ImportReport:
         """The report with the bad lines that were left out: how many, and the first of them."""
@@ -94,6 +125,7 @@ class ImportReport:
 class Importer:
     """How files are taken over; `bank` names the bank that bank files go into.
 
+    `update` lets it change what is graded and what people edited; a `dry_run` changes nothing.
     Of every ranking the first `depth` passages are taken. `system` names the system of responses
     that do not say it; they are cut into passages of at most `passage_tokens` tokens.
     """
@@ -106,6 +138,8 @@ class Importer:
     depth: int | None = None
     system: str | None = None
     passage_tokens: int = PASSAGE_TOKENS
+    update: bool = False
+    dry_run: bool = False
     log: RunLog = field(default_factory=RunLog)
 
     def workbench(self, path: Path) -> int:
@@ -249,35 +283,82 @@ def import_files(
 
     Files are taken in the order in which they build on each other, whatever their order here; then
     the texts of passages that runs and judgments name, out of the corpus.
-    Raises InputError for a file that is not what it must be, or of no known kind.
+    Raises InputError for a file that is not what it must be, or of no known kind, and, unless the
+    importer may update, for a change of what is graded or was edited by people.
     """
     with_kinds = sorted(_kinds(paths, kind), key=lambda pair: list(KINDS).index(pair[1]))
-    connection = importer.connection
     importer.log.collects = corpus is not None
-    before = counts(connection)
+    before = counts(importer.connection)
+    try:
+        with importer.connection, transaction(importer.connection):
+            report = _take_all(importer, with_kinds, corpus, before)
+            if importer.dry_run:
+                raise _Undone
+    except _Undone:
+        pass
+    return report
+
+
+class _Undone(Exception):
+    """Ends a transaction that was only to be looked at."""
+
+
+def _take_all(
+    importer: Importer,
+    with_kinds: Iterable[tuple[Path, str]],
+    corpus: str | None,
+    before: Mapping[str, int],
+) -> ImportReport:
+    connection = importer.connection
     files = []
-    with connection, transaction(connection):
-        begin_import(connection)
-        changes = connection.total_changes
-        for path, found in with_kinds:
-            try:
-                records = KINDS[found](importer, path)
-            except InputError as error:
-                raise error.at(path) from None
-            put_source(connection, fit_name(path.name), found, _digest(path), importer.edit.at)
-            files.append(Imported(str(path), found, records))
-        staged = apply_rankings(connection)
-        put_query_items(connection, importer.edit)
-        missing: list[str] = []
-        if corpus is not None:
-            missing = look_up(connection, corpus, importer.log.passages, importer.on_error)
-        retired, mentioned = retire_unmentioned(connection, importer.edit)
-        scratch = staged + mentioned + end_import(connection)
-        changes = connection.total_changes - changes - scratch
-    odd = findings(connection, importer.log, missing)
-    after = counts(connection)
+    changed = ImportLog(connection)
+    begin_import(connection)
+    changes = connection.total_changes
+    for path, found in with_kinds:
+        try:
+            records = KINDS[found](importer, path)
+        except InputError as error:
+            raise error.at(path) from None
+        put_source(connection, fit_name(path.name), found, _digest(path), importer.edit.at)
+        files.append(Imported(str(path), found, records))
+    changed.note_rankings()
+    staged = apply_rankings(connection)
+    put_query_items(connection, importer.edit)
+    missing: list[str] = []
+    if corpus is not None:
+        missing = look_up(connection, corpus, importer.log.passages, importer.on_error)
+    retired, mentioned = retire_unmentioned(connection, importer.edit)
+    changes = connection.total_changes - changes
+    noted = changed.read()
+    if noted.protected and not importer.update:
+        raise _refused(noted.protected)
     return ImportReport(
-        tuple(files), before, after, changes, retired, missing=tuple(missing), findings=odd
+        tuple(files),
+        before,
+        counts(connection),
+        changes - staged - mentioned - noted.scratch - end_import(connection),
+        retired,
+        missing=tuple(missing),
+        findings=findings(connection, importer.log, missing),
+        differences=noted.differences,
+        dry_run=importer.dry_run,
+    )
+
+
+def _refused(found: Sequence[Protected]) -> InputError:
+    """The refusal of an import that would change what is protected, with examples of each."""
+    groups: dict[tuple[str, str], list[Protected]] = {}
+    for one in found:
+        groups.setdefault((one.difference.thing, one.why), []).append(one)
+    lines = []
+    for (thing, why), some in groups.items():
+        lines.append(f"\n  {thing}, {why} ({len(some)}):")
+        lines += [f"\n    {one.difference}" for one in some[:_LISTED]]
+        lines += [f"\n    and {len(some) - _LISTED} more"] if len(some) > _LISTED else []
+    return InputError(
+        "the files would overwrite what is graded or was edited by people; nothing was imported; "
+        "--update lets them (in Python and in a configuration: update = true)"
+        + "".join(lines)
     )
 
 

@@ -85,14 +85,18 @@ def grade_row(grader: int, item_version: int, passage_version: int, grade: Grade
 
 
 def put_grades(connection: sqlite3.Connection, rows: Iterable[GradeRow]) -> None:
-    """Add grades; a later grade replaces an earlier one, but never a rating by a failure."""
+    """Add grades; a later grade replaces an earlier one, but never a rating by a failure.
+
+    A file that says the same without how the reply was read (`imported`) changes nothing.
+    """
     connection.executemany(
         "INSERT INTO grade VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
         "state = excluded.state, rating = excluded.rating, reply = excluded.reply, "
         "rule = excluded.rule, confidence = excluded.confidence, detail = excluded.detail "
         "WHERE (excluded.state = 0 OR state <> 0) AND (state <> excluded.state OR "
-        "rating IS NOT excluded.rating OR reply IS NOT excluded.reply OR rule <> excluded.rule OR "
-        "confidence IS NOT excluded.confidence OR detail IS NOT excluded.detail)",
+        "rating IS NOT excluded.rating OR reply IS NOT excluded.reply OR excluded.rule <> "
+        "'imported' AND (rule <> excluded.rule OR confidence IS NOT excluded.confidence "
+        "OR detail IS NOT excluded.detail))",
         rows,
     )
 
