@@ -71,7 +71,7 @@ def test_a_changed_text_makes_exactly_its_cells_due(tmp_path: Path) -> None:
         passages = tmp_path / "files" / "passages.jsonl"
         original = passages.read_text()
         passages.write_text(original.replace("more air", "far more air"))
-        collection.import_files(passages)
+        collection.import_files(passages, update=True)
         how = scripted("4")
         assert run(collection, how).done == 2  # the two questions of q1 on p2
         assert {passage for _, passage in asked(how)} == {
@@ -79,7 +79,7 @@ def test_a_changed_text_makes_exactly_its_cells_due(tmp_path: Path) -> None:
         }
         # the old text comes back, and with it its grades
         passages.write_text(original)
-        collection.import_files(passages)
+        collection.import_files(passages, update=True)
         assert run(collection, scripted("4")).total == 0
 
 

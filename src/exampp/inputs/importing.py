@@ -357,8 +357,7 @@ def _refused(found: Sequence[Protected]) -> InputError:
         lines += [f"\n    and {len(some) - _LISTED} more"] if len(some) > _LISTED else []
     return InputError(
         "the files would overwrite what is graded or was edited by people; nothing was imported; "
-        "--update lets them (in Python and in a configuration: update = true)"
-        + "".join(lines)
+        "--update lets them (in Python and in a configuration: update = true)" + "".join(lines)
     )
 
 
