@@ -30,7 +30,7 @@ from exampp.grade.graders import (
 )
 from exampp.grade.reparse import Reparsed, reparse
 from exampp.grade.run import MAX_FAILURES, GradingRun, Progress
-from exampp.grade.status import grading_status
+from exampp.grade.status import grading_status, readings_table, status_table
 from exampp.graded import Graded, with_run_files
 from exampp.inputs.datasets import has_documents, is_dataset
 from exampp.inputs.exporting import EXPORTS, export
@@ -43,7 +43,7 @@ from exampp.records import GraderIdentity
 from exampp.records.choosing import choose_grader, label
 from exampp.records.dossier import Dossier
 from exampp.records.gradebook import Gradebook, without_decisions
-from exampp.report.table import Table, Value
+from exampp.report.table import Table
 from exampp.reviewing import Reviewing
 from exampp.store.bank import MAIN_BANK, QUERY_BANK, Edit, bank_names
 from exampp.store.cells import DEPTH, Exam
@@ -281,14 +281,16 @@ class Collection(Banking, Reviewing, Graded):
 
     def status(self) -> Table:
         """Per grader and bank: cells graded, due, and tried without a grade, by reason."""
-        rows: list[tuple[Value, ...]] = []
-        notes: list[str] = []
-        states = ("graded", "unparsed", "refused", "truncated", "failed")
-        for one in grading_status(self._connection):
-            cells = [one.states.get(state, 0) for state in states]
-            rows.append((label(one.grader), one.bank or "queries", one.due, *cells))
-            notes += [f"{label(one.grader)}: {n} x {reason}" for reason, n in one.reasons]
-        return Table.of(["grader", "bank", "due", *states], rows, notes=notes)
+        return self.status_tables()["graders"]
+
+    def status_tables(self) -> dict[str, Table]:
+        """Where grading stands, as tables.
+
+        `readings`: how many cells each rule of reading made, with a reply of each. `graders`: see
+        `status`.
+        """
+        found = grading_status(self._connection)
+        return {"readings": readings_table(found), "graders": status_table(found)}
 
     @property
     def graders(self) -> tuple[GraderIdentity, ...]:

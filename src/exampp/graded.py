@@ -27,6 +27,7 @@ from exampp.records.choosing import choose_grader
 from exampp.records.dossier import Dossier
 from exampp.records.gradebook import Gradebook
 from exampp.records.grading import DEFAULT_MIN_RATING as DEFAULT_MIN_RATING
+from exampp.records.readings import RuleCount
 from exampp.records.topics import default_min_relevant
 from exampp.report.table import Table
 
@@ -201,6 +202,7 @@ class Workbench(Graded):
         self.path = existing_file(path)
         self.skipped = Skipped()
         self._on_error = on_error
+        self._counted: dict[str, tuple[RuleCount, ...]] = {}
         self._grades = read_grades(self.path, self.skipped if on_error == "skip" else refuse)
 
     @property
@@ -233,11 +235,20 @@ class Workbench(Graded):
             book = self._grades.gradebook(chosen)
         else:
             book = self._grades.gradebook(chosen, read_bank_file(bank), Path(bank).name)
+        book = replace(book, readings=self._readings(chosen))
         if self.skipped.count:
             first = self.skipped.first[0]
             note = f"Skipped {counted(self.skipped.count, 'bad line')}, the first: {first}."
             book = replace(book, notes=(*book.notes, note))
         return with_run_files(book, runs)
+
+    def _readings(self, chosen: GraderIdentity) -> tuple[RuleCount, ...]:
+        """The grades of one grader by rule of reading; the file is read again, once for each."""
+        if chosen.key not in self._counted:
+            from exampp.formats.workbench_readings import read_readings
+
+            self._counted[chosen.key] = read_readings(self.path, chosen)
+        return self._counted[chosen.key]
 
     def banks(self, kind: str) -> Sequence[str | None]:  # noqa: ARG002
         """No choice: the bank is what was graded."""

@@ -276,5 +276,5 @@ def _plain_progress() -> Update:
 def status(collection: CollectionFile, style: TableStyle = Style.text) -> None:
     """What the collection holds, and per grader what is done, due and failed, and why."""
     with exampp.Collection(collection) as opened:
-        contents, graders = opened.contents(), opened.status()
-    show_several({"contents": contents, "graders": graders}, style.value)
+        tables = {"contents": opened.contents(), **opened.status_tables()}
+    show_several(tables, style.value)

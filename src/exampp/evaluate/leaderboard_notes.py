@@ -12,6 +12,7 @@ from exampp.evaluate.policy import Policy
 from exampp.evaluate.scores import Score, ScoreResult
 from exampp.evaluate.sheets import contradictions
 from exampp.records.gradebook import Gradebook
+from exampp.records.readings import told, without_grade
 
 _SHOWN = 5
 
@@ -49,13 +50,14 @@ class Notes:
         book = self.gradebook
         if book.grader.is_draft:
             yield "These are draft grades: good for trying things out, not for conclusions."
+        yield from told(book.readings, book.grader)
         if book.bank_is_graded_items:
             yield (
                 "No bank was at hand: it was taken to be the items that occur among the grades, "
                 "so that Cover may be too high."
             )
         if book.pending:
-            states = ", ".join(f"{count} {state}" for state, count in book.pending.items())
+            states = without_grade(book.pending, book.readings)
             yield f"Cells without a grade in the whole collection: {states}."
         if self.policy.name != "exam":
             yield f"Cover and nCover follow the policy {self.policy.name}."

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from exampp import prompts
 from exampp.errors import InputError
 from exampp.formats.lines import OnError, decode_json, read_lines, refuse, writing
 from exampp.formats.residue import difference, restored
@@ -32,6 +34,7 @@ from exampp.records import (
     State,
     facet_of,
 )
+from exampp.records.readings import IMPORTED, OTHERWISE
 
 UNNAMED_CLASS = "QuestionPromptWithChoices"
 """The prompt of grades without prompt_info, which predate it."""
@@ -282,9 +285,9 @@ def exam_grades(entry: SheetJson, identity: GraderIdentity) -> Iterator[Grade]:
         if item_id in faults:
             yield Grade(item_id, State.FAILED, None, reply, detail={"reason": faults[item_id]})
         elif rating is None:
-            yield Grade(item_id, State.UNPARSED, None, reply, rule="imported")
+            yield Grade(item_id, State.UNPARSED, None, reply, rule=IMPORTED)
         else:
-            yield Grade(item_id, State.GRADED, rating, reply, rule="imported")
+            yield Grade(item_id, State.GRADED, rating, reply, rule_of(identity, reply, rating))
 
 
 def marks(entry: MarksJson, identity: GraderIdentity) -> dict[str, int]:
@@ -324,7 +327,37 @@ def direct_grade(query_id: str, entry: DirectJson, identity: GraderIdentity) -> 
             f"rating {rating} is off the scale {identity.lowest}..{identity.highest}",
             field="self_ratings",
         )
-    return Grade(query_id, State.GRADED, rating, entry.answer, rule="imported")
+    rule = rule_of(identity, entry.answer, rating)
+    return Grade(query_id, State.GRADED, rating, entry.answer, rule)
+
+
+def rule_of(identity: GraderIdentity, reply: str | None, rating: int) -> str:
+    """The rule by which exampp reads the same rating from a reply; what else a file may say.
+
+    `IMPORTED` where there is no reply, or no rules that read one without the answer keys;
+    `OTHERWISE` where exampp reads another rating, or none.
+    """
+    if not reply:
+        return IMPORTED
+    return _rule(identity.prompt, identity.highest, reply, rating)
+
+
+@lru_cache(maxsize=8192)
+def _rule(prompt_name: str, highest: int, reply: str, rating: int) -> str:
+    try:
+        prompt = load(prompt_name)
+    except InputError:
+        return IMPORTED
+    if prompt.reading not in _READ_FROM_FILES:
+        return IMPORTED
+    found = prompts.read(
+        prompt.reading, reply, lowest=prompt.lowest, highest=highest, field=prompt.field
+    )
+    return found.rule if found.rating == rating else OTHERWISE
+
+
+_READ_FROM_FILES = frozenset({"self-rating", "rating", "yes-no"})
+"""Readings for which a reply is enough."""
 
 
 # ---- writing ------------------------------------------------------------------------------------

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from exampp.records import GraderIdentity
+from exampp.records import GraderIdentity, State
+from exampp.records.choosing import label
+from exampp.records.readings import RuleCount, by_state, meaning, merged, warned
+from exampp.records.wording import SHOWN, cut
+from exampp.report.table import Table, Value
 from exampp.store.bank import bank_names
 from exampp.store.cells import DEPTH, Exam, count_due
-from exampp.store.grades import failure_reasons, graders, state_counts
+from exampp.store.grades import failure_reasons, graders, rule_counts
 
 
 class GraderStatus(NamedTuple):
-    """A grader on a bank: its cells by state, and how many are due on the pool of `depth`.
+    """A grader on a bank: its cells by rule of reading, and how many are due to a `depth`.
 
     `reasons` are the most frequent reasons of cells without a grade, with their numbers.
     """
 
     grader: GraderIdentity
     bank: str
-    states: dict[str, int]
+    readings: tuple[RuleCount, ...]
     due: int
     reasons: list[tuple[str, int]]
 
@@ -39,10 +44,46 @@ def grading_status(connection: sqlite3.Connection, depth: int = DEPTH) -> list[G
         GraderStatus(
             identity,
             bank,
-            dict(state_counts(connection, key, bank)),
+            rule_counts(connection, key, bank),
             count_due(connection, key, exam_of(connection, identity, bank, depth)),
             failure_reasons(connection, key),
         )
         for key, identity in graders(connection)
         for bank in bank_names(connection, identity.kind)
     ]
+
+
+_STATES = tuple(state.name.lower() for state in State)
+
+
+def status_table(entries: Sequence[GraderStatus]) -> Table:
+    """Per grader and bank: cells graded, due, and tried without a grade, by reason."""
+    rows: list[tuple[Value, ...]] = []
+    notes: list[str] = []
+    for one in entries:
+        found = by_state(one.readings)
+        cells = [found.get(state, 0) for state in _STATES]
+        rows.append((label(one.grader), one.bank or "queries", one.due, *cells))
+        notes += [f"{label(one.grader)}: {n} x {reason}" for reason, n in one.reasons]
+        notes += [f"{label(one.grader)}: {said}" for said in warned(one.readings, one.grader)]
+    return Table.of(["grader", "bank", "due", *_STATES], rows, notes=list(dict.fromkeys(notes)))
+
+
+def readings_table(entries: Sequence[GraderStatus]) -> Table:
+    """Per grader, bank and rule of reading: what it takes a reply for, its cells, an example."""
+    columns = ["grader", "bank", "state", "rule", "meaning", "rating", "cells", "example"]
+    rows: list[tuple[Value, ...]] = [
+        (
+            label(entry.grader),
+            entry.bank or "queries",
+            one.state.name.lower(),
+            one.rule,
+            meaning(one, entry.grader),
+            one.rating,
+            one.cells,
+            None if one.example is None else cut(one.example, SHOWN),
+        )
+        for entry in entries
+        for one in merged(entry.readings)
+    ]
+    return Table.of(columns, rows, "Which rules of reading made the grades")

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.records.grading import GraderIdentity
+from exampp.records.readings import RuleCount
 
 MISSING = int(np.iinfo(np.int16).min)
 """Stands in `ratings` for a cell without a grade and in `judgments` for an unjudged passage."""
@@ -96,8 +97,9 @@ class Gradebook:
     `systems` lists every system in order of first appearance. `bank` names the bank;
     `bank_is_graded_items` tells that no bank was at hand, so that it was taken to be the items
     that occur among the grades. `pending` counts cells by the state that kept them from a grade.
-    `notes` are sentences that belong under whatever is made of it. `left_out` counts the decisions
-    of people that were left out, as was asked for.
+    `readings` counts grades by the rule of reading that made them, where that is known. `notes` are
+    sentences that belong under whatever is made of it. `left_out` counts the decisions of people
+    that were left out, as was asked for.
     """
 
     grader: GraderIdentity
@@ -106,6 +108,7 @@ class Gradebook:
     systems: tuple[str, ...]
     bank_is_graded_items: bool = False
     pending: Mapping[str, int] = field(default_factory=dict)
+    readings: tuple[RuleCount, ...] = ()
     notes: tuple[str, ...] = ()
     left_out: Oversight = NO_OVERSIGHT
 

@@ -13,9 +13,10 @@ import numpy as np
 from exampp.errors import InputError
 from exampp.records.decisions import Decision, deciders, disputed, effective
 from exampp.records.gradebook import MISSING, DecidedCell, Gradebook, QueryGrades, Ranking, Ratings
+from exampp.records.readings import by_state
 from exampp.store.bank import has_items_without_text
 from exampp.store.decisions import VersionCell, decisions_on
-from exampp.store.grades import StoredGrader, state_counts
+from exampp.store.grades import StoredGrader, rule_counts
 from exampp.store.inputs import Member, members
 from exampp.store.splits import PARTS, newest_split
 
@@ -68,7 +69,8 @@ def read_gradebook(
     among = _of_part(connection, bank, part)
     systems = tuple(row[0] for row in connection.execute("SELECT name FROM system ORDER BY system"))
     queries = connection.execute("SELECT query, query_id FROM query ORDER BY query").fetchall()
-    pending = dict(state_counts(connection, grader.key, bank))
+    readings = rule_counts(connection, grader.key, bank)
+    pending = by_state(readings)
     pending.pop("graded", None)
     return Gradebook(
         grader=grader.identity,
@@ -83,6 +85,7 @@ def read_gradebook(
         systems=systems,
         bank_is_graded_items=has_items_without_text(connection, bank, grader.identity.kind),
         pending=pending,
+        readings=readings,
     )
 
 

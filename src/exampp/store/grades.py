@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from exampp.outside import fit_text, fit_value
 from exampp.records import Grade, GraderIdentity, State
+from exampp.records.readings import WITHOUT_EXAMPLE, RuleCount
 from exampp.store.interning import from_json, to_json
 
 GradeRow = tuple[int, int, int, int, int | None, str | None, str, float | None, str | None]
@@ -212,18 +213,38 @@ def put_sheets(
     )
 
 
-def state_counts(
-    connection: sqlite3.Connection, grader: int, bank: str | None = None
-) -> Mapping[str, int]:
-    """How many cells of a grader are in each state, by the state's name in lower case.
+_RULES = """
+SELECT g.state, g.rule, g.rating, count(*), min(g.item_version << 31 | g.passage_version)
+FROM item i JOIN bank b USING (bank)
+JOIN grade g ON g.grader = :grader AND g.item_version = i.version
+JOIN passage p ON p.version = g.passage_version
+WHERE i.active AND (:bank IS NULL OR b.name = :bank) GROUP BY 1, 2, 3
+"""
 
-    Only cells of today's texts count, and only those of `bank` where one is given.
+
+def rule_counts(
+    connection: sqlite3.Connection, grader: int, bank: str | None = None
+) -> tuple[RuleCount, ...]:
+    """The cells of a grader by state, rule of reading and rating, each with a reply as an example.
+
+    Only cells of today's texts count, and only those of `bank` where one is given. Replies are
+    long: none is read but those that are examples.
     """
-    rows = connection.execute(
-        "SELECT g.state, count(*) FROM item i JOIN bank b USING (bank) "
-        "JOIN grade g ON g.grader = :grader AND g.item_version = i.version "
-        "JOIN passage p ON p.version = g.passage_version "
-        "WHERE i.active AND (:bank IS NULL OR b.name = :bank) GROUP BY g.state",
-        {"grader": grader, "bank": bank},
-    )
-    return {State(state).name.lower(): count for state, count in rows}
+    found: list[RuleCount] = []
+    rows = connection.execute(_RULES, {"grader": grader, "bank": bank}).fetchall()
+    for state, rule, rating, cells, cell in rows:
+        example = None
+        if rule not in WITHOUT_EXAMPLE:
+            example = _reply(connection, grader, cell >> 31, cell & 2**31 - 1)
+        found.append(RuleCount(State(state), rule, rating, cells, example))
+    return tuple(found)
+
+
+def _reply(
+    connection: sqlite3.Connection, grader: int, item_version: int, passage_version: int
+) -> str | None:
+    row = connection.execute(
+        "SELECT reply FROM grade WHERE grader = ? AND item_version = ? AND passage_version = ?",
+        (grader, item_version, passage_version),
+    ).fetchone()
+    return None if row is None or row[0] is None else str(row[0])

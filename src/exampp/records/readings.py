@@ -1,0 +1,199 @@
+"""How many grades each rule of reading made, and what a sentence says of it.
+
+Which rule spoke stands beside every grade. A leaderboard whose ratings are what the replies say is
+another than one whose ratings follow from what a reply without a rating is taken for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from exampp.records.grading import Grade, GraderIdentity, State
+from exampp.records.wording import quoted
+
+PLAIN = frozenset({"rated", "json", "repaired"})
+"""Rules by which a rating is what the reply itself gives."""
+IMPORTED = "imported"
+"""The rating stands in a file, and there is no reply, or no rules that read it."""
+OTHERWISE = "read otherwise"
+"""The rating stands in a file beside a reply that says something else, as exampp reads it."""
+WITHOUT_EXAMPLE = PLAIN | {IMPORTED}
+MATCHED = frozenset({"exact", "true-false", "normalised", "edit-distance"})
+"""Rules by which an extracted answer matches a known one."""
+UNMATCHED = "unmatched"
+
+LEAST_KEYED = 20
+LEAST_MATCHING = 0.05
+"""A smaller share of at least `LEAST_KEYED` answers that match their keys is worth a warning."""
+
+_BECAUSE: Mapping[str, str] = {
+    "answered": "the reply is text without a number",
+    "unanswerable": "the reply says that there is no answer",
+    UNMATCHED: "the extracted answer matches no known one",
+    **dict.fromkeys(MATCHED, "the extracted answer matches a known one"),
+}
+_EXTRACTED = "the reply is an answer"
+_RATES = ("is a rating that the reply gives", "are ratings that the reply gives")
+_AS_THE_PAPERS = "read as the papers' own program does"
+_OTHERS: Mapping[str, tuple[str, str]] = {
+    **dict.fromkeys(PLAIN, _RATES),
+    "rubric": (f"is {_AS_THE_PAPERS}", f"are {_AS_THE_PAPERS}"),
+    IMPORTED: ("is as the file has it", "are as the file has them"),
+}
+"""What is said of one grade and of several, where the rating itself needs no reason."""
+_UNPARSED: Mapping[str, str] = {
+    "off-scale": "off the scale",
+    "several": "several ratings",
+    "no number": "text without a number",
+    "json": "JSON without a rating",
+    "empty": "without a word",
+    IMPORTED: "without a rating in the file",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCount:
+    """The cells of one state that one rule gave one rating (None without one).
+
+    `example` is a reply of theirs, None for the rules `WITHOUT_EXAMPLE` and where there is none.
+    """
+
+    state: State
+    rule: str
+    rating: int | None
+    cells: int
+    example: str | None = None
+
+
+def count_rules(grades: Iterable[Grade]) -> tuple[RuleCount, ...]:
+    """Count grades by state, rule and rating."""
+    cells: dict[tuple[State, str, int | None], int] = {}
+    examples: dict[tuple[State, str, int | None], str] = {}
+    for grade in grades:
+        key = (grade.state, grade.rule, grade.rating)
+        cells[key] = cells.get(key, 0) + 1
+        if grade.reply is not None and grade.rule not in WITHOUT_EXAMPLE:
+            examples.setdefault(key, grade.reply)
+    return tuple(RuleCount(*key, count, examples.get(key)) for key, count in cells.items())
+
+
+def merged(readings: Iterable[RuleCount]) -> list[RuleCount]:
+    """One count for each rule and state, most cells first; a rating that differs is None."""
+    found: dict[tuple[State, str], RuleCount] = {}
+    for one in readings:
+        key = (one.state, one.rule)
+        known = found.get(key)
+        found[key] = one if known is None else _both(known, one)
+    return sorted(found.values(), key=lambda one: (one.state, -one.cells))
+
+
+def _both(one: RuleCount, other: RuleCount) -> RuleCount:
+    rating = one.rating if one.rating == other.rating else None
+    example = one.example if one.example is not None else other.example
+    return RuleCount(one.state, one.rule, rating, one.cells + other.cells, example)
+
+
+def by_state(readings: Iterable[RuleCount]) -> dict[str, int]:
+    """How many cells are in each state, by the state's name in lower case."""
+    found: dict[State, int] = {}
+    for one in readings:
+        found[one.state] = found.get(one.state, 0) + one.cells
+    return {state.name.lower(): found[state] for state in sorted(found)}
+
+
+def told(readings: Sequence[RuleCount], grader: GraderIdentity) -> Iterator[str]:
+    """Sentences: which rules made the grades, and whether their answers match the keys at all.
+
+    Nothing of draft grades, which no reply is read for.
+    """
+    graded = [one for one in readings if one.state is State.GRADED]
+    total = sum(one.cells for one in graded)
+    if not total or grader.is_draft:
+        return
+    parts = list(_parts(graded, grader))
+    if len(parts) == 1:
+        verb = parts[0].partition(" ")[2]
+        yield f"{'The only grade' if total == 1 else f'All {total:,} grades'} {verb}."
+    else:
+        yield f"Of {total:,} grades {', '.join(parts)}."
+    yield from warned(readings, grader)
+
+
+def _parts(graded: Sequence[RuleCount], grader: GraderIdentity) -> Iterator[str]:
+    """What stands for each rule after "Of so many grades", plain ratings first."""
+    merged: dict[tuple[str, str], list[RuleCount]] = {}
+    for one in graded:
+        merged.setdefault(_phrase(one, grader), []).append(one)
+    several = sorted(merged.items(), key=lambda pair: (pair[0] != _RATES, -_cells(pair[1])))
+    for (single, plural), counts in several:
+        cells = _cells(counts)
+        example = next((one.example for one in counts if one.example), None)
+        shown = "" if example is None else f" (such as {quoted(example)})"
+        yield f"{cells:,} {single if cells == 1 else plural}{shown}"
+
+
+def _cells(counts: Sequence[RuleCount]) -> int:
+    return sum(one.cells for one in counts)
+
+
+def _phrase(one: RuleCount, grader: GraderIdentity) -> tuple[str, str]:
+    """What is said of one grade, and of several, that a rule made."""
+    if one.rule in _OTHERS:
+        return _OTHERS[one.rule]
+    if one.rule == OTHERWISE:
+        rest = f"{one.rating} in the file, though exampp reads the reply otherwise"
+    elif one.rule == "answered" and one.rating == grader.highest:
+        rest = f"{one.rating} because {_EXTRACTED}"
+    else:
+        because = _BECAUSE.get(one.rule, f"of the rule {one.rule!r}")
+        rest = f"{one.rating} because {because}"
+    return f"is {rest}", f"are {rest}"
+
+
+def warned(readings: Sequence[RuleCount], grader: GraderIdentity) -> Iterator[str]:
+    """Whether extracted answers match (nearly) no known one, and what to do then."""
+    matching = sum(one.cells for one in readings if one.rule in MATCHED)
+    keyed = matching + sum(one.cells for one in readings if one.rule == UNMATCHED)
+    if keyed >= LEAST_KEYED and matching < LEAST_MATCHING * keyed:
+        found = "none matches" if not matching else f"only {matching:,} match"
+        yield (
+            f"Of {keyed:,} extracted answers {found} a known one: the keys may be worded "
+            "otherwise. A model can compare them: exampp grade COLLECTION --grader hf --model "
+            f"MODEL --prompt answer-verification --answers-of {grader.key[:8]}"
+        )
+
+
+def meaning(one: RuleCount, grader: GraderIdentity) -> str:
+    """What a rule takes a reply for, in words."""
+    if one.state is not State.GRADED:
+        return _UNPARSED.get(one.rule, one.rule)
+    if one.rule in _OTHERS:
+        return _OTHERS[one.rule][0].removeprefix("is ").removeprefix("a ")
+    if one.rule == OTHERWISE:
+        return "the file has another rating than the reply, as exampp reads it"
+    if one.rule == "answered" and one.rating == grader.highest:
+        return _EXTRACTED
+    return _BECAUSE.get(one.rule, one.rule)
+
+
+def without_grade(pending: Mapping[str, int], readings: Sequence[RuleCount] = ()) -> str:
+    """8 unparsed (5 off the scale, such as '7'; 3 empty), 2 refused: the cells without a grade."""
+    rules: dict[str, list[RuleCount]] = {}
+    for one in readings:
+        if one.state is State.UNPARSED:
+            rules.setdefault(one.rule, []).append(one)
+    several = sorted(rules.values(), key=_cells, reverse=True)
+    why = "; ".join(_why(counts) for counts in several)
+    return ", ".join(
+        f"{count:,} {state}" + (f" ({why})" if why and state == "unparsed" else "")
+        for state, count in pending.items()
+        if count
+    )
+
+
+def _why(counts: Sequence[RuleCount]) -> str:
+    rule = counts[0].rule
+    example = next((one.example for one in counts if one.example), None)
+    shown = "" if example is None else f", such as {quoted(example)}"
+    return f"{_cells(counts):,} {_UNPARSED.get(rule, rule)}{shown}"
