@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from exampp.records import GraderIdentity, State
 from exampp.records.choosing import label
-from exampp.records.readings import RuleCount, by_state, meaning, merged, warned
-from exampp.records.wording import SHOWN, cut
+from exampp.records.readings import COLUMNS, RuleCount, by_state, rows, warned
 from exampp.report.table import Table, Value
 from exampp.store.bank import bank_names
 from exampp.store.cells import DEPTH, Exam, count_due
@@ -58,32 +57,22 @@ _STATES = tuple(state.name.lower() for state in State)
 
 def status_table(entries: Sequence[GraderStatus]) -> Table:
     """Per grader and bank: cells graded, due, and tried without a grade, by reason."""
-    rows: list[tuple[Value, ...]] = []
+    found: list[tuple[Value, ...]] = []
     notes: list[str] = []
     for one in entries:
-        found = by_state(one.readings)
-        cells = [found.get(state, 0) for state in _STATES]
-        rows.append((label(one.grader), one.bank or "queries", one.due, *cells))
+        counts = by_state(one.readings)
+        cells = [counts.get(state, 0) for state in _STATES]
+        found.append((label(one.grader), one.bank or "queries", one.due, *cells))
         notes += [f"{label(one.grader)}: {n} x {reason}" for reason, n in one.reasons]
         notes += [f"{label(one.grader)}: {said}" for said in warned(one.readings, one.grader)]
-    return Table.of(["grader", "bank", "due", *_STATES], rows, notes=list(dict.fromkeys(notes)))
+    return Table.of(["grader", "bank", "due", *_STATES], found, notes=list(dict.fromkeys(notes)))
 
 
 def readings_table(entries: Sequence[GraderStatus]) -> Table:
     """Per grader, bank and rule of reading: what it takes a reply for, its cells, an example."""
-    columns = ["grader", "bank", "state", "rule", "meaning", "rating", "cells", "example"]
-    rows: list[tuple[Value, ...]] = [
-        (
-            label(entry.grader),
-            entry.bank or "queries",
-            one.state.name.lower(),
-            one.rule,
-            meaning(one, entry.grader),
-            one.rating,
-            one.cells,
-            None if one.example is None else cut(one.example, SHOWN),
-        )
-        for entry in entries
-        for one in merged(entry.readings)
+    found: list[tuple[Value, ...]] = [
+        (label(one.grader), one.bank or "queries", *row)
+        for one in entries
+        for row in rows(one.readings, one.grader)
     ]
-    return Table.of(columns, rows, "Which rules of reading made the grades")
+    return Table.of(["grader", "bank", *COLUMNS], found, "Which rules of reading made the grades")

@@ -19,6 +19,7 @@ from exampp.meta.phrases import counted, percent, with_interval
 from exampp.meta.significance_tables import leaderboard_table
 from exampp.meta.significance_tables import notes as significance_notes
 from exampp.records.gradebook import MISSING, Gradebook
+from exampp.records.readings import COLUMNS, rows, told, without_grade
 from exampp.report.page import Block, Code, Document, Facts, Folded, Notices, Section, Text, Tiles
 from exampp.report.plots.leaderboard import groups
 from exampp.report.table import Table, Value
@@ -182,7 +183,7 @@ def _missing_table(found: Findings) -> Table | Text:
         silent = sum((system, query) not in answered for query in main.query_ids)
         if any(shares) or silent:
             rows.append([system, *(_percent(share) for share in shares), silent])
-    pending = ", ".join(f"{n:,} {state}" for state, n in found.book.pending.items() if n)
+    pending = without_grade(found.book.pending, found.book.readings)
     notes = [f"Cells without a grade in the whole collection: {pending}."] if pending else []
     if not rows:
         return Text(
@@ -332,7 +333,24 @@ def _judgments(found: Findings) -> Section:
 
 
 def _grades(found: Findings) -> Section:
-    return Section.of("grades", "Grades", [figures.grades_figure([found.book])])
+    book = found.book
+    said = " ".join(told(book.readings, book.grader))
+    return Section.of(
+        "grades",
+        "Grades",
+        [
+            figures.grades_figure([book]),
+            Text(said) if said else None,
+            Folded("Which rules of reading made the grades", _rules_table(book))
+            if book.readings
+            else None,
+        ],
+    )
+
+
+def _rules_table(book: Gradebook) -> Table:
+    caption = "Cells by the rule of reading that made them"
+    return Table.of(COLUMNS, rows(book.readings, book.grader), caption)
 
 
 def _depth(found: Findings) -> Section:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from exampp.records.grading import Grade, GraderIdentity, State
-from exampp.records.wording import quoted
+from exampp.records.wording import excerpt, quoted
 
 PLAIN = frozenset({"rated", "json", "repaired"})
 """Rules by which a rating is what the reply itself gives."""
@@ -175,6 +175,27 @@ def meaning(one: RuleCount, grader: GraderIdentity) -> str:
     if one.rule == "answered" and one.rating == grader.highest:
         return _EXTRACTED
     return _BECAUSE.get(one.rule, one.rule)
+
+
+COLUMNS = ("state", "rule", "meaning", "rating", "cells", "example")
+"""The columns of `rows`."""
+
+
+def rows(
+    readings: Iterable[RuleCount], grader: GraderIdentity
+) -> list[tuple[str, str, str, int | None, int, str | None]]:
+    """A row of a table for each rule, most cells first."""
+    return [
+        (
+            one.state.name.lower(),
+            one.rule,
+            meaning(one, grader),
+            one.rating,
+            one.cells,
+            None if one.example is None else excerpt(one.example),
+        )
+        for one in merged(readings)
+    ]
 
 
 def without_grade(pending: Mapping[str, int], readings: Sequence[RuleCount] = ()) -> str:

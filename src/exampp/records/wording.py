@@ -14,6 +14,12 @@ def cut(text: str, width: int) -> str:
     return line[: max(1, width - 1)].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
 
 
+def excerpt(text: str) -> str:
+    """The text in one short line, what a terminal would obey spelled out."""
+    line = cut(text, SHOWN)
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+
+
 def quoted(text: str) -> str:
     """The text in quotation marks, one short line, what a terminal would obey spelled out."""
     return repr(cut(text, SHOWN))
