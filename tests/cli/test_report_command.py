@@ -163,9 +163,9 @@ def test_a_plot_is_not_written_over_a_collection(exampp_command: Commands, grade
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["grades", "-m", "AP"], "plots that take it: leaderboard, methods, scatter, curve, heat"),
+        (["grades", "-m", "AP"], "it counts only for leaderboard, methods, scatter, curve, heat"),
         (["labels", "--min-rating", 2], "--min-rating changes nothing"),
-        (["curve", "--official", "official.json"], "plots that take it: methods, scatter"),
+        (["curve", "--official", "official.json"], "it counts only for methods, scatter"),
         (["grades", "--facets", "pool"], "--facets changes nothing"),
         (["leaderboard", "-m", "AP", "-m", "P@5"], "2 measures are too many"),
         (["curve", "-m", "nDCG@5"], "shows Cover@k, not nDCG@5"),

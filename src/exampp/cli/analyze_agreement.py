@@ -9,11 +9,13 @@ import typer
 
 import exampp
 from exampp.cli.board_options import (
+    OF_GRADED_FILES,
     CountDecisions,
     Decisions,
     GraderNames,
     OnError,
 )
+from exampp.cli.command import Counts, counting
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -43,6 +45,28 @@ class LayoutName(StrEnum):
     strict = "strict"
 
 
+@counting(
+    OF_GRADED_FILES,
+    Counts(
+        ("--at-least",),
+        "for labels of passages, not for --against people",
+        lambda given: given["against"] != AgainstWhat.people,
+    ),
+    Counts(
+        ("--min-relevant",),
+        "for --against judgments",
+        lambda given: given["against"] in (None, AgainstWhat.judgments),
+    ),
+    Counts(
+        ("--min-rating",),
+        "for the layouts strict and merge, and for people",
+        lambda given: (
+            not given["layout"]
+            or not {LayoutName.strict, LayoutName.merge}.isdisjoint(given["layout"])
+            or given["against"] in (None, AgainstWhat.people)
+        ),
+    ),
+)
 def agreement(
     collection: CollectionOrWorkbench,
     grader: GraderNames = None,

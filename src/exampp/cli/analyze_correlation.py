@@ -9,12 +9,15 @@ import typer
 
 import exampp
 from exampp.cli.board_options import (
+    OF_GRADED_FILES,
+    OF_MEASURES,
     CountDecisions,
     Decisions,
     GraderNames,
     OnError,
     RunFiles,
 )
+from exampp.cli.command import Counts, counting
 from exampp.cli.options import (
     BankName,
     ItemKind,
@@ -29,6 +32,11 @@ if TYPE_CHECKING:
     from exampp.meta.methods import Method
 
 
+@counting(
+    OF_GRADED_FILES,
+    OF_MEASURES["--min-rating"],
+    Counts(("--seed",), "with --samples", lambda given: given["samples"] != 0),
+)
 def correlation(
     collection: Annotated[
         list[Path],

@@ -9,6 +9,9 @@ import typer
 
 import exampp
 from exampp.cli.board_options import (
+    LABELLING,
+    OF_GRADED_FILES,
+    OF_MEASURES,
     AtLeast,
     CountDecisions,
     Decisions,
@@ -25,6 +28,7 @@ from exampp.cli.board_options import (
     OnError,
     RunFiles,
 )
+from exampp.cli.command import Counts, counting
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -46,6 +50,17 @@ class CorrectionName(StrEnum):
     none = "none"
 
 
+@counting(
+    OF_GRADED_FILES,
+    *LABELLING,
+    OF_MEASURES["--min-rating"],
+    OF_MEASURES["--missing"],
+    Counts(
+        ("--pairs",),
+        "where tables hold systems: tsv and csv have a row for every pair anyway",
+        lambda given: given["style"] not in (Style.tsv, Style.csv),
+    ),
+)
 def significance(
     collection: CollectionOrWorkbench,
     measure: Measures = None,

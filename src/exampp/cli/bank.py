@@ -10,6 +10,7 @@ import typer
 
 import exampp
 from exampp.cli.board_options import (
+    OF_MEASURES,
     CountDecisions,
     Decisions,
     FacetMode,
@@ -19,7 +20,7 @@ from exampp.cli.board_options import (
     MissingPolicy,
     RunFiles,
 )
-from exampp.cli.command import Commands
+from exampp.cli.command import Commands, Counts, Given, counting
 from exampp.cli.generate import generate_bank
 from exampp.cli.options import (
     BankName,
@@ -41,6 +42,11 @@ QueryId = Annotated[str | None, typer.Option("--query", help="Only this query.")
 Author = Annotated[str | None, typer.Option(help="Who edits. [default: the user]")]
 Reason = Annotated[str, typer.Option(help="Why; kept with every edit.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change; change nothing.")]
+
+
+KEPT_WITH_EDITS = Counts(
+    ("--author", "--reason"), "where something is edited", lambda given: not given["dry_run"]
+)
 
 
 class Operation(StrEnum):
@@ -93,6 +99,18 @@ def show_bank(
 
 
 @app.command("edit")
+@counting(
+    Counts(
+        ("--kind", "--subtopic", "--answer"),
+        "for what is added",
+        lambda given: given["operation"] == Operation.add,
+    ),
+    Counts(
+        ("--query",),
+        "to find an item, not to add one",
+        lambda given: given["operation"] != Operation.add,
+    ),
+)
 def edit_bank(
     collection: CollectionFile,
     operation: Annotated[Operation, typer.Argument(help="What to do.")],
@@ -159,6 +177,7 @@ def export_bank(
 
 
 @app.command("apply")
+@counting(KEPT_WITH_EDITS)
 def apply_bank(
     collection: CollectionFile,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="An exported bank, edited.")],
@@ -219,6 +238,7 @@ def diff_bank(
 
 
 @app.command("revert")
+@counting(KEPT_WITH_EDITS)
 def revert_bank(
     collection: CollectionFile,
     to: Annotated[str, typer.Option(help="The edit (exampp bank log) or date to go back to.")],
@@ -292,6 +312,7 @@ def split_bank(
 
 
 @app.command("verify")
+@counting(Counts(("--bank",), "for a collection", lambda given: _of_collection(given)))
 def verify_bank(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="A file of sealed items, or a collection.")
@@ -323,6 +344,7 @@ def verify_bank(
 
 
 @app.command("compare")
+@counting(OF_MEASURES["--min-rating"], OF_MEASURES["--missing"])
 def compare_parts(
     collection: CollectionFile,
     measure: Annotated[
@@ -358,6 +380,12 @@ def compare_parts(
             decisions=decisions.value,
         )
     show(table, style.value)
+
+
+def _of_collection(given: Given) -> bool:
+    from exampp.store.connection import is_collection
+
+    return given["against"] is not None or is_collection(given["file"])
 
 
 def _only(values: list[str]) -> str:

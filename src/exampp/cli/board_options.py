@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from exampp.cli.command import Counts, Given
 from exampp.cli.options import OnBadLine
 
 
@@ -105,3 +107,63 @@ LabelGains = Annotated[
 OnError = Annotated[
     OnBadLine, typer.Option(help="A bad line of a graded file: refuse the file, or skip.")
 ]
+
+
+# ---- where these options count -------------------------------------------------------------------
+
+
+def _graded_file(given: Given) -> bool:
+    from exampp.store.connection import is_collection
+
+    paths = given["collection"]
+    several = paths if isinstance(paths, list | tuple) else [paths]
+    return not all(map(is_collection, several))
+
+
+OF_GRADED_FILES = Counts(("--on-error",), "for graded files, not for collections", _graded_file)
+
+
+def _influences(option: str) -> Callable[[Given], bool]:
+    def holds(given: Given) -> bool:
+        from exampp.evaluate.influence import influences
+        from exampp.evaluate.measure import as_measures
+        from exampp.evaluate.qrels import Labelling
+
+        asked = given["measure"]
+        if not asked:
+            # the measures by default are of all kinds
+            return True
+        measures = as_measures([asked] if isinstance(asked, str) else asked)
+        if given.get("qrels"):
+            # qrels hold the labels that nDCG reads
+            measures = (*measures, *as_measures(["nDCG"]))
+        labels = (
+            given.get("label", "best"),
+            given.get("at_least", 1),
+            given.get("gains", "graded"),
+        )
+        return option in influences(measures, Labelling(*labels))
+
+    return holds
+
+
+_RELEVANT = "for measures of relevant passages, such as AP"
+_GRADED = "for measures of graded labels, such as nDCG"
+OF_MEASURES = {
+    "--min-rating": Counts(
+        ("--min-rating",),
+        f"for Cover, {_RELEVANT}, and for labels by --label count or --gains",
+        _influences("min_rating"),
+    ),
+    "--missing": Counts(("--missing",), "for Cover and nCover", _influences("missing")),
+    "--compat": Counts(("--compat",), "for Cover and nCover", _influences("compat")),
+    "--label": Counts(("--label",), f"{_GRADED}, and for --qrels", _influences("label")),
+    "--gains": Counts(("--gains",), f"{_GRADED}, and for --qrels", _influences("gains")),
+    "--at-least": Counts(
+        ("--at-least",),
+        f"{_RELEVANT}, and for labels that are not plain counts",
+        _influences("at_least"),
+    ),
+}
+"""Where options count that change the values of some measures alone."""
+LABELLING = (OF_MEASURES["--label"], OF_MEASURES["--gains"], OF_MEASURES["--at-least"])

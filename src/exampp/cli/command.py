@@ -96,7 +96,7 @@ class Command(TyperCommand):
             idle = [option for option in rule.options if _is_given(ctx, named[option].name)]
             if idle and not rule.where(ctx.params):
                 raise InputError(
-                    f"{idle[0]} would change nothing: it counts only {rule.only}",
+                    f"{idle[0]} changes nothing here: it counts only {rule.only}",
                     mend="Leave it out",
                 )
         return super().invoke(ctx)

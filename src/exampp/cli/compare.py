@@ -9,6 +9,7 @@ import typer
 
 import exampp
 from exampp.cli.board_options import (
+    OF_GRADED_FILES,
     CountDecisions,
     Decisions,
     FacetMode,
@@ -17,6 +18,7 @@ from exampp.cli.board_options import (
     OnError,
     RunFiles,
 )
+from exampp.cli.command import counting
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -29,12 +31,15 @@ from exampp.cli.options import (
 )
 from exampp.cli.output import show_several
 
+_QUERIES = 5
+"""How many queries are explained to people unless they say otherwise."""
 _WIDTH, _LEAST_WIDTH = 70, 24
 """Characters of an item or a quote that people are shown in a table, at least in a terminal."""
 _BESIDE_TEXTS = 48
 """Columns of a terminal that the rest of such a table takes."""
 
 
+@counting(OF_GRADED_FILES)
 def compare(
     collection: CollectionOrWorkbench,
     first: Annotated[str, typer.Argument(metavar="A", help="The system to go from.")],
@@ -61,11 +66,13 @@ def compare(
     run: RunFiles = None,
     facets: Facets = FacetMode.auto,
     queries: Annotated[
-        int,
+        int | None,
         typer.Option(
-            min=0, help="Explain this many queries, the largest differences first; 0: all."
+            min=0,
+            help="Explain this many queries, the largest differences first; 0: all. "
+            "[default: 5 for people; all for tsv, csv, json]",
         ),
-    ] = 5,
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the test and the interval.")] = 0,
     decisions: CountDecisions = Decisions.WITH,
     on_error: OnError = OnBadLine.refuse,
@@ -73,8 +80,7 @@ def compare(
 ) -> None:
     """Explain the difference of system B to system A: in total, by query, by item.
 
-    An item is gained where B covers it and A does not. tsv and csv have the items, of all queries;
-    json has everything.
+    An item is gained where B covers it and A does not. tsv and csv have the items, json everything.
     """
     from exampp.meta import compare_tables as tables
     from exampp.meta.compare import said
@@ -95,7 +101,9 @@ def compare(
             runs=run or (),
             decisions=decisions.value,
         )
-        shown = found.shortened(None if machine or not queries else queries)
+        if queries is None:
+            queries = 0 if machine else _QUERIES
+        shown = found.shortened(queries or None)
         ids = list(dict.fromkeys(change.query_id for change in shown.changes))
         texts = said(shown.changes, opened.dossiers(**grades, bank=bank, query_ids=ids))
     width = None if machine else _width(style)

@@ -9,6 +9,9 @@ import typer
 
 import exampp
 from exampp.cli.board_options import (
+    LABELLING,
+    OF_GRADED_FILES,
+    OF_MEASURES,
     AtLeast,
     CountDecisions,
     Decisions,
@@ -25,7 +28,7 @@ from exampp.cli.board_options import (
     OnError,
     RunFiles,
 )
-from exampp.cli.command import moved
+from exampp.cli.command import counting, moved
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -43,6 +46,13 @@ if TYPE_CHECKING:
     from exampp.records.gradebook import Gradebook
 
 
+@counting(
+    OF_GRADED_FILES,
+    *LABELLING,
+    OF_MEASURES["--min-rating"],
+    OF_MEASURES["--missing"],
+    OF_MEASURES["--compat"],
+)
 @moved("exampp bank compare COLLECTION", "--parts")
 def evaluate(
     collection: CollectionOrWorkbench,

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import exampp
+from exampp.cli.command import Counts, Given, counting
 from exampp.cli.options import (
+    LIMITS,
     BaseUrl,
     CollectionFile,
     Concurrency,
@@ -43,6 +45,17 @@ class Per(StrEnum):
     subtopic = "subtopic"
 
 
+def _asks(given: Given) -> bool:
+    return not given["dry_run"]
+
+
+@counting(
+    Counts(
+        ("--author", "--reason", "--format", *LIMITS),
+        "where something is asked, not with --dry-run",
+        _asks,
+    ),
+)
 def generate_bank(
     collection: CollectionFile,
     grader: Annotated[

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import exampp
-from exampp.cli.command import moved
+from exampp.cli.command import Counts, Given, counting, moved
 from exampp.cli.options import (
+    LIMITS,
     BankName,
     BaseUrl,
     CollectionFile,
@@ -43,6 +44,22 @@ if TYPE_CHECKING:
     from exampp.grade.run import GradingRun, Progress
 
 
+def _asks(given: Given) -> bool:
+    return not given["dry_run"]
+
+
+@counting(
+    Counts(
+        (*LIMITS, "--max-failures", "--price-cached"),
+        "where something is asked, not with --dry-run",
+        _asks,
+    ),
+    Counts(
+        ("--price-cached",),
+        "beside --price-read and --price-written",
+        lambda given: None not in (given["price_read"], given["price_written"]),
+    ),
+)
 @moved("exampp reparse COLLECTION --grader NAME", "--reparse", "--compat")
 def grade(
     collection: CollectionFile,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import exampp
+from exampp.cli.command import Counts, Given, counting
 from exampp.cli.options import BankName, CollectionFile, ExportFormat, OnBadLine, UnknownPassages
 from exampp.cli.output import remark, show
 from exampp.cli.run import write_template
@@ -185,6 +186,11 @@ def _told(report: ImportReport) -> Iterator[str]:
 _DECIDED = ("decided cells", "deciders", "disputed cells", "decided cells of earlier texts")
 
 
+def _exports_bank(given: Given) -> bool:
+    return (given["kind"] or kind_by_name(Path(given["to"]))) in ("bank", "nuggetizer")
+
+
+@counting(Counts(("--bank",), "for --format bank and nuggetizer", _exports_bank))
 def export(
     collection: CollectionFile,
     to: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write (.gz packs it).")],

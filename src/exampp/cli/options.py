@@ -127,3 +127,5 @@ PriceRead = Annotated[float | None, typer.Option(help="openai: price of a millio
 PriceWritten = Annotated[
     float | None, typer.Option(help="openai: price of a million tokens written.")
 ]
+LIMITS = ("--concurrency", "--retries", "--timeout", "--max-requests", "--max-cost")
+"""Options of how a server is asked, and how often."""

@@ -11,6 +11,8 @@ import typer
 
 import exampp
 from exampp.cli.board_options import (
+    OF_GRADED_FILES,
+    OF_MEASURES,
     CountDecisions,
     Decisions,
     FacetMode,
@@ -19,6 +21,7 @@ from exampp.cli.board_options import (
     OnError,
     RunFiles,
 )
+from exampp.cli.command import Counts, Given, counting
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -54,6 +57,53 @@ class Theme(StrEnum):
     dark = "dark"
 
 
+class _Kind(NamedTuple):
+    """Options of one kind of plot, and what helps where there is nothing to draw."""
+
+    options: Collection[str]
+    mend: str
+    measures: Sequence[str] = ("Cover@20",)
+    most: int = 1
+
+
+_BOARD = ("--measure", "--min-rating", "--facets", "--run")
+_RANKED = (*_BOARD, "--official")
+_KINDS: Mapping[PlotKind, _Kind] = {
+    PlotKind.leaderboard: _Kind(_BOARD, "Choose another --measure"),
+    PlotKind.methods: _Kind(
+        _RANKED,
+        "Choose other measures, or an official leaderboard of these systems",
+        ("Cover@20", "nDCG@20", "P@20", "AP"),
+        6,
+    ),
+    PlotKind.scatter: _Kind(_RANKED, "Choose an official leaderboard of these systems"),
+    PlotKind.grades: _Kind((), "Add grades"),
+    PlotKind.labels: _Kind((), "Add judgments and grades of the same passages"),
+    PlotKind.curve: _Kind(_BOARD, "Add the rankings of systems"),
+    PlotKind.heatmap: _Kind(_BOARD, "Choose another --measure"),
+}
+
+
+def _of_kinds(option: str) -> Counts:
+    kinds = [kind for kind in PlotKind if option in _KINDS[kind].options]
+    return Counts((option,), f"for {', '.join(kinds)}", lambda given: given["what"] in kinds)
+
+
+def _takes_threshold(given: Given) -> bool:
+    measures = given["measure"] or _KINDS[given["what"]].measures
+    return OF_MEASURES["--min-rating"].where({"measure": measures})
+
+
+def _is_drawn(given: Given) -> bool:
+    return Path(given["output"]).suffix.lower() not in (".csv", ".tsv")
+
+
+@counting(
+    OF_GRADED_FILES,
+    *map(_of_kinds, _RANKED),
+    Counts(("--min-rating",), OF_MEASURES["--min-rating"].only, _takes_threshold),
+    Counts(("--theme",), "for what is drawn, not for .csv and .tsv", _is_drawn),
+)
 def plot(
     what: Annotated[PlotKind, typer.Argument(metavar="KIND", help="; ".join(PlotKind))],
     collection: CollectionOrWorkbench,
@@ -92,20 +142,14 @@ def plot(
     decisions: CountDecisions = Decisions.WITH,
     on_error: OnError = OnBadLine.refuse,
 ) -> None:
-    """Draw one figure; an option that would change nothing in it is refused.
+    """Draw one figure.
 
     COLLECTION may be a file of graded passages; --bank then names a bank file.
     """
     from exampp.formats.lines import keep_inputs, writing
     from exampp.report.plots.figure import writer
 
-    given = {
-        "--measure": measure or None,
-        "--min-rating": min_rating,
-        "--official": official,
-        "--facets": None if facets is FacetMode.auto else facets,
-    }
-    measures = _checked(what, [key for key in given if given[key] is not None], measure)
+    measures = _checked(what, measure)
     write = writer(output)
     if what is PlotKind.scatter and official is None:
         raise exampp.InputError(
@@ -130,43 +174,9 @@ def plot(
     remark(f"{output}: {figure.title}")
 
 
-class _Kind(NamedTuple):
-    """Options of one kind of plot, and what helps where there is nothing to draw."""
-
-    options: Collection[str]
-    mend: str
-    measures: Sequence[str] = ("Cover@20",)
-    most: int = 1
-
-
-_BOARD = ("--measure", "--min-rating", "--facets")
-_RANKED = (*_BOARD, "--official")
-_KINDS: Mapping[PlotKind, _Kind] = {
-    PlotKind.leaderboard: _Kind(_BOARD, "Choose another --measure"),
-    PlotKind.methods: _Kind(
-        _RANKED,
-        "Choose other measures, or an official leaderboard of these systems",
-        ("Cover@20", "nDCG@20", "P@20", "AP"),
-        6,
-    ),
-    PlotKind.scatter: _Kind(_RANKED, "Choose an official leaderboard of these systems"),
-    PlotKind.grades: _Kind((), "Add grades"),
-    PlotKind.labels: _Kind((), "Add judgments and grades of the same passages"),
-    PlotKind.curve: _Kind(_BOARD, "Add the rankings of systems"),
-    PlotKind.heatmap: _Kind(_BOARD, "Choose another --measure"),
-}
-
-
-def _checked(what: PlotKind, given: Sequence[str], measures: Sequence[str] | None) -> Sequence[str]:
-    """The measures to be drawn; InputError for an option that would change nothing."""
+def _checked(what: PlotKind, measures: Sequence[str] | None) -> Sequence[str]:
+    """The measures to be drawn. Raises InputError where they are too many."""
     kind = _KINDS[what]
-    for option in given:
-        if option not in kind.options:
-            taking = [other.value for other in PlotKind if option in _KINDS[other].options]
-            raise exampp.InputError(
-                f"{option} changes nothing in the plot {what.value}",
-                mend=f"Leave it out; plots that take it: {', '.join(taking)}",
-            )
     measures = measures or kind.measures
     if len(measures) > kind.most:
         raise exampp.InputError(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from exampp.cli.command import Commands
+from exampp.cli.command import Commands, Counts, Given, counting
 from exampp.cli.options import Style, TableStyle
 from exampp.cli.output import show
 from exampp.report.table import Table
@@ -37,7 +37,14 @@ def list_prompts(style: TableStyle = Style.text) -> None:
     show(Table.of(["prompt", "grades", "scale", "title"], rows), style.value)
 
 
+def _has_text(given: Given) -> bool:
+    from exampp.prompts import load
+
+    return bool(load(given["name"]).user)
+
+
 @app.command("show")
+@counting(Counts(("--filled",), "for prompts that have a text", _has_text))
 def show_prompt(
     name: Annotated[str, typer.Argument(help="A bundled prompt, or a TOML file of yours.")],
     filled: Annotated[bool, typer.Option("--filled", help="Fill the slots with an example.")] = (

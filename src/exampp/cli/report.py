@@ -9,6 +9,7 @@ import typer
 
 import exampp
 from exampp.cli.board_options import (
+    OF_GRADED_FILES,
     AtLeast,
     CountDecisions,
     Decisions,
@@ -22,6 +23,7 @@ from exampp.cli.board_options import (
     OnError,
     RunFiles,
 )
+from exampp.cli.command import counting
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -33,6 +35,7 @@ from exampp.cli.options import (
 from exampp.cli.output import remark
 
 
+@counting(OF_GRADED_FILES)
 def report(
     collection: CollectionOrWorkbench,
     output: Annotated[

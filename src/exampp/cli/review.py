@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import exampp
-from exampp.cli.command import moved
+from exampp.cli.board_options import OF_GRADED_FILES
+from exampp.cli.command import Counts, counting, moved
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -61,6 +62,39 @@ LEAST_WIDTH = 40
 """Of a terminal, so many columns hold what is no text, and a text gets at least so many."""
 
 
+OPTIONS_OF = {
+    **dict.fromkeys(
+        (ListName.verify, ListName.grid),
+        ("--item", "--by", "--depth", "--answers-of", "--limit"),
+    ),
+    **dict.fromkeys(
+        (ListName.missing, ListName.spurious),
+        ("--item", "--by", "--depth", "--limit", "--min-rating", "--min-relevant"),
+    ),
+    ListName.decisions: ("--author", "--limit"),
+    ListName.disputes: ("--limit",),
+    ListName.agreement: ("--min-rating",),
+}
+"""Options of some lists alone, beside --query and --format, which all take."""
+OF_GRADER = ("--grader", "--prompt", "--kind", "--bank")
+
+
+def _of_lists(option: str) -> Counts:
+    lists = [name for name, options in OPTIONS_OF.items() if option in options]
+    return Counts(
+        (option,), f"for {', '.join(lists)}", lambda given: given["name"] in (None, *lists)
+    )
+
+
+@counting(
+    OF_GRADED_FILES,
+    *map(_of_lists, dict.fromkeys(option for of in OPTIONS_OF.values() for option in of)),
+    Counts(
+        OF_GRADER,
+        "for lists of one grader, not for decisions",
+        lambda given: given["name"] != ListName.decisions,
+    ),
+)
 @moved("exampp serve COLLECTION", "--serve", "--host", "--port", "--assessor", "--blind")
 def review(
     collection: CollectionOrWorkbench,
@@ -104,7 +138,7 @@ def review(
         typer.Option(
             min=0,
             help="Cells of each item (verify), passages of each query (grid), rows; 0: all. "
-            "[default: 6, 20, 30 for people; all for tsv, csv, json]",
+            "[default: 6, 20, 30 for people; all for tsv, csv, json, decisions, disputes]",
         ),
     ] = None,
     grader: GraderName = None,
@@ -213,7 +247,7 @@ def _of_people(
         decided = opened.decisions(query_id=query, author=author, last=limit)
         return {"decisions": made.decisions_table(decided)}
     if name is ListName.disputes:
-        return {"disputes": made.disputes_table(opened.disputes(query_id=query, **who))}
+        return {"disputes": made.disputes_table(opened.disputes(query_id=query, **who), limit)}
     found = opened.judging(query_id=query, min_rating=min_rating, **who)
     confusion = made.confusion_table(made.everybody(found), found.scale)
     return {"confusion": confusion, "agreement": made.agreement_table(found)}

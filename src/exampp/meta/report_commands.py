@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from exampp.evaluate.influence import influences
+from exampp.evaluate.measure import as_measures
+from exampp.evaluate.qrels import Labelling
 from exampp.meta.findings import Settings
+
+_ALL = ("Cover", "AP", "nDCG")
+"""Measures that all options change something about, as they do about a report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,22 +32,46 @@ def commands(given: Given, settings: Settings, *, judged: bool) -> tuple[str, ..
     official = _options({"--official": given.official})
     measures = _options({"-m": settings.measures})
     threshold = ["--min-rating", str(settings.min_rating)]
-    label = settings.labelling
-    how = [*threshold, "--facets", settings.facets]
-    how += ["--label", label.kind, "--at-least", str(label.at_least), "--gains", label.gains]
     relevant = settings.min_relevant
     cut = [] if relevant is None else ["--min-relevant", str(relevant)]
+    first = replace(settings, measures=settings.measures[:1])
     common = [given.path, *who, *ran]
     lines = [
-        ["report", *common, *how, *cut, *measures, *official, "-o", "report.html"],
-        ["evaluate", *common, *how, *measures, "--qrels", "exam.qrels"],
-        ["analyze", "significance", *common, *how, *_options({"-m": settings.measures[:1]})],
+        [
+            "report",
+            *common,
+            *_how(settings, *_ALL),
+            *cut,
+            *measures,
+            *official,
+            "-o",
+            "report.html",
+        ],
+        ["evaluate", *common, *_how(settings, "nDCG"), *measures, "--qrels", "exam.qrels"],
+        ["analyze", "significance", *common, *_how(first), *_options({"-m": first.measures})],
     ]
     if official:
         lines.append(["analyze", "correlation", *common, *measures, *official])
     if judged:
         lines.append(["analyze", "agreement", given.path, *who, *threshold, *cut])
     return tuple(shlex.join(["exampp", *line]) for line in lines)
+
+
+def _how(settings: Settings, *more: str) -> list[str]:
+    """The options that change something about the measures and some more."""
+    changing = influences(as_measures([*settings.measures, *more]), settings.labelling)
+    told = {"min_rating": str(settings.min_rating), **_told(settings.labelling)}
+    usual = _told(Labelling())
+    found = {
+        f"--{name.replace('_', '-')}": [value]
+        for name, value in told.items()
+        if name in changing and value != usual.get(name)
+    }
+    return ["--facets", settings.facets, *_options(found)]
+
+
+def _told(labels: Labelling) -> dict[str, str]:
+    return {"label": labels.kind, "at_least": str(labels.at_least), "gains": labels.gains}
 
 
 def _options(values: Mapping[str, Sequence[str]]) -> list[str]:

@@ -67,8 +67,8 @@ def how(one: Decided) -> str:
     return ", ".join(word for word, holds in said.items() if holds)
 
 
-def disputes_table(disputes: Iterable[Dispute]) -> Table:
-    """A row per cell on which assessors differ: who says what."""
+def disputes_table(disputes: Sequence[Dispute], limit: int | None = None) -> Table:
+    """A row per cell on which assessors differ, the first `limit` of them: who says what."""
     rows: list[tuple[Value, ...]] = [
         (
             one.query_id,
@@ -77,9 +77,11 @@ def disputes_table(disputes: Iterable[Dispute]) -> Table:
             one.passage_id,
             "; ".join(_saying(decision) for decision in one.decisions),
         )
-        for one in disputes
+        for one in disputes[:limit]
     ]
     notes = [] if rows else ["assessors differ nowhere, or somebody adjudicated"]
+    if len(rows) < len(disputes):
+        notes.append(f"the first {len(rows)} of {len(disputes)} disputes are shown")
     return Table.of(["query", "item", "item text", "passage", "who says what"], rows, notes=notes)
 
 

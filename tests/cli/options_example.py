@@ -1,0 +1,200 @@
+"""A folder in which every option of every command has something to change."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import exampp
+from exampp.llm.base import Ask, Reply
+from exampp.llm.scripted import ScriptedGrader
+from exampp.records import item_id
+
+QUERIES = {f"q{number}": f"what of subject {number}" for number in range(1, 16)}
+SUBTOPICS = ("a", "b")
+PASSAGES = {
+    f"p{number}": f"Passage {number} says what is known. It goes on." for number in range(9)
+}
+ITEMS = {query: [f"What of {query}, part {number}?" for number in range(4)] for query in QUERIES}
+RANKED = {"alpha": "0123456", "beta": "3517", "gamma": "86420"}
+ITEM = item_id("q1", ITEMS["q1"][0], "a")
+
+
+def chance(*parts: str) -> int:
+    """A number from 0 to 5 that looks random."""
+    return hashlib.sha256("|".join(parts).encode()).digest()[0] % 6
+
+
+def rate(ask: Ask) -> str:
+    return str(chance("judge", ask.item, ask.passage))
+
+
+def differ(ask: Ask) -> str:
+    return str(chance("other", ask.item, ask.passage))
+
+
+def write(folder: Path) -> None:
+    """The files that the example is made from, and some to be imported or compared with."""
+    queries: list[dict[str, object]] = [
+        {
+            "query_id": query,
+            "text": text,
+            "subtopics": [{"subtopic_id": s, "text": f"part {s}"} for s in SUBTOPICS],
+        }
+        for query, text in QUERIES.items()
+    ]
+    lines: dict[str, list[dict[str, object]]] = {
+        "queries.jsonl": queries,
+        "passages.jsonl": [{"id": name, "text": text} for name, text in PASSAGES.items()],
+        "corpus.jsonl": [{"id": f"c{n}", "text": f"Corpus {n}."} for n in range(30)],
+        "bad.jsonl": [{"id": "x1", "text": "One."}, {"id": "x2"}],
+        "answers.jsonl": [{"query_id": "q1", "answer": "One sentence. Another sentence."}],
+        "named.jsonl": [{"query_id": "q1", "system": "chat", "answer": "One here. Two here."}],
+        "squad.json": [{"data": []}],
+    }
+    for name, objects in lines.items():
+        (folder / name).write_text("".join(json.dumps(one) + "\n" for one in objects))
+    columns = "query_id\tsubtopic_id\tquestion\tanswer\n"
+    rows = [
+        f"{query}\t{SUBTOPICS[number % 2]}\t{text}\tkey {number}\n"
+        for query, texts in ITEMS.items()
+        for number, text in enumerate(texts)
+    ]
+    (folder / "bank.tsv").write_text(columns + "".join(rows))
+    (folder / "smaller.tsv").write_text(columns + "".join(rows[:6]))
+    nuggets = [row.replace("What", "Fact").replace("?", "") for row in rows]
+    (folder / "nuggets.tsv").write_text(
+        columns.replace("question", "nugget").replace("\tanswer", "")
+        + "".join(row.rsplit("\t", 1)[0] + "\n" for row in nuggets)
+    )
+    (folder / "systems.run").write_text("".join(ranked(RANKED)))
+    (folder / "late.run").write_text("".join(ranked({"late": "75310"})))
+    eight = {f"system{number}": "".join(turned(number)) for number in range(8)}
+    (folder / "eight.run").write_text("".join(ranked(eight)))
+    (folder / "eight.json").write_text(json.dumps({name: n for n, name in enumerate(eight, 1)}))
+    (folder / "corpus.run").write_text(
+        "".join(f"q1 Q0 c{n} {n + 1} {30 - n} deep\n" for n in range(30))
+    )
+    (folder / "unknown.run").write_text("q1 Q0 nowhere 1 1 lost\nq1 Q0 p0 2 0.5 lost\n")
+    judged = [
+        f"{q} 0 p{n} {chance('judged', q, str(n)) % 4}\n" for q in ("q1", "q2") for n in range(3)
+    ]
+    (folder / "judgments.qrels").write_text("".join(judged))
+    made = [f"{q} 0 p{n} {chance('made', q, str(n))}\n" for q in QUERIES for n in range(9)]
+    (folder / "made.qrels").write_text("".join(made))
+    (folder / "official.json").write_text(json.dumps({"alpha": 1, "beta": 2, "gamma": 3}))
+    (folder / "other.json").write_text(json.dumps({"gamma": 1, "alpha": 2, "beta": 3}))
+
+
+def turned(seed: int) -> list[str]:
+    return sorted("012345678", key=lambda number: (chance("order", str(seed), number), number))
+
+
+def ranked(runs: dict[str, str]) -> Iterator[str]:
+    """Rankings of each query and of its subtopics; ranks count from 0, and not all are answered."""
+    for system, order in runs.items():
+        for query in QUERIES:
+            if (system, query) == ("gamma", "q3"):
+                continue
+            for place, subtopic in (("", ""), ("/a", "a"), ("/b", "b")):
+                turned = order[len(subtopic) * 2 :] + order[: len(subtopic) * 2]
+                for rank, number in enumerate(turned):
+                    yield f"{query}{place} Q0 p{number} {rank} {100 - rank} {system}\n"
+
+
+def grade(opened: exampp.Collection, script: Any, model: str, **options: Any) -> None:
+    opened.grade(ScriptedGrader(script, name=model), model=model, **options)
+
+
+def make(folder: Path) -> None:
+    """The files, and collections with one and with several graders and banks."""
+    write(folder)
+    inputs = ("queries.jsonl", "passages.jsonl", "systems.run", "judgments.qrels")
+    with exampp.Collection.create(folder / "bare.exam") as opened:
+        opened.import_files(*(folder / name for name in (*inputs, "bank.tsv")))
+    with exampp.Collection.create(folder / "my.exam") as opened:
+        opened.import_files(*(folder / name for name in (*inputs, "bank.tsv")))
+        grade(opened, rate, "judge", depth=1)
+        decide(opened)
+        opened.export(folder / "graded.jsonl.gz")
+        opened.export(folder / "bank.jsonl.gz", "bank")
+    lines = lines_of(folder / "graded.jsonl.gz")
+    (folder / "bad.graded.jsonl").write_text("".join([*lines, '["q9", {"broken": 1}]\n']))
+    with exampp.Collection.create(folder / "graders.exam") as opened:
+        opened.import_files(*(folder / name for name in (*inputs, "bank.tsv")))
+        grade(opened, rate, "judge")
+        grade(opened, differ, "other")
+        grade(opened, lambda ask: str(chance("reader", ask.passage) % 4), "reader", prompt="thomas")
+        opened.export(folder / "graders.jsonl.gz")
+    with exampp.Collection.create(folder / "banks.exam") as opened:
+        opened.import_files(*(folder / name for name in (*inputs, "bank.tsv")))
+        opened.import_files(folder / "smaller.tsv", bank="small")
+        grade(opened, rate, "judge", bank="main")
+        grade(opened, rate, "judge", bank="small")
+        opened.bank_export(folder / "stale.yaml")
+        opened.bank_edit("reword", ITEM, "Reworded?")
+        opened.bank_edit("weight", ITEM, "2", bank="small")
+        opened.bank_export(folder / "edited.yaml")
+        opened.bank_export(folder / "edited.csv")
+    for name, before, after in (
+        ("stale.yaml", "part 0", "section 0"),
+        ("edited.yaml", "part 1", "section 1"),
+        ("edited.csv", "part 1", "section 1"),
+    ):
+        text = (folder / name).read_text()
+        (folder / name).write_text(text.replace(before, after))
+    rows = (folder / "edited.csv").read_text().splitlines(keepends=True)
+    (folder / "fewer.csv").write_text("".join(rows[:-1]))
+    for source, name in (("my", "split"), ("graders", "graders-split"), ("banks", "banks-split")):
+        shutil.copy(folder / f"{source}.exam", folder / f"{name}.exam")
+        with exampp.Collection(folder / f"{name}.exam") as opened:
+            for (bank,) in {row[:1] for row in opened.bank_list().rows}:
+                opened.bank_split(0.5, bank=str(bank))
+            opened.bank_export(folder / f"{name}.jsonl", part="sealed")
+
+
+def lines_of(path: Path) -> list[str]:
+    import gzip
+
+    with gzip.open(path, "rt") as stream:
+        return stream.readlines()
+
+
+def decide(opened: exampp.Collection) -> None:
+    """Two people decide cells: agreeing, disagreeing, blind."""
+    book = opened.gradebook()
+    for query in book.queries[:2]:
+        for number in range(3):
+            item, passage = query.item_ids[number], query.passage_ids[number]
+            opened.decide(query.query_id, item, passage, number, author="ann", blind=number == 0)
+            opened.decide(query.query_id, item, passage, number + 2, author="bob")
+
+
+class Recorded:
+    """A grader that writes down how it was made and says 4."""
+
+    limit = None
+    stopped = ""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        said = json.dumps([arguments, options], default=str, sort_keys=True)
+        Path("asked.json").write_text(said)
+        self.settings = {"made": said}
+
+    def answer(self, asks: Any) -> Iterator[tuple[Ask, Reply]]:
+        for ask in asks:
+            yield ask, Reply("4" if ask.item and ask.passage else '["What is new?"]')
+
+
+def finetuned(*arguments: Any, **options: Any) -> Any:
+    """In place of a training: writes down what is asked for."""
+    from types import SimpleNamespace
+
+    asked = {name: value for name, value in options.items() if not callable(value)}
+    asked["prompt"] = options["prompt"]("Why?", "So.")
+    Path("asked.json").write_text(json.dumps([arguments, asked], default=str, sort_keys=True))
+    return SimpleNamespace(folder="out", steps=1, started=0)

@@ -1,0 +1,646 @@
+"""An option that changes nothing is an error: every option of every command, in all its uses.
+
+`OPTIONS` has, for each command, its uses (whole command lines, run in the folder that
+`options_example` makes) and a value for each option. Every use is run without and with the option.
+With it something must differ, in what is printed, in the exit code or in a file, or it must be
+refused in one sentence; in one use at least it must be honoured. So a new option needs one line:
+
+    "--depth": "1",
+
+or, where its value depends on the use, one value per beginning of a use:
+
+    "--limit": {"review my.exam grid": "2", "": "1"},
+
+A flag has the value "". An option with values of which no beginning fits is not tried in that use,
+which is for what other data would show: `--on-error` beside a file without bad lines. A new command
+needs an entry. Where an option would change nothing, declare that at the command, by
+`exampp.cli.command.counting`; where the example is too small to show a difference, enlarge it.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import shlex
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import options_example
+import pytest
+import typer
+from commands import Commands
+from options_example import ITEM
+
+from exampp.cli.command import Command
+from exampp.cli.main import app
+
+Value = str | Mapping[str, str]
+
+
+class Uses(NamedTuple):
+    """Command lines of one command, and a value for each option that may be added to them."""
+
+    lines: tuple[str, ...]
+    options: Mapping[str, Value]
+    mended: Mapping[str, Sequence[str]] = {}
+    """Command lines that are refused as they stand, and the options that mend them."""
+
+
+def choices(start: str, rest: str = "") -> Mapping[str, Sequence[str]]:
+    """Command lines that leave open whose grades are meant, which bank, and what of bad lines."""
+    return {
+        f"{start} graders.exam{rest}": ("--grader other", "--prompt thomas", "--kind query"),
+        f"{start} banks.exam{rest}": ("--bank small",),
+        f"{start} bad.graded.jsonl{rest}": ("--on-error skip",),
+    }
+
+
+FORMAT = {"--format": "json"}
+GRADED = {
+    "--grader": "other",
+    "--prompt": "thomas",
+    "--kind": "query",
+    "--bank": "small",
+}
+BOARD = {
+    **GRADED,
+    "--measure": "P@3",
+    "--min-rating": "2",
+    "--run": "late.run",
+    "--facets": "pool",
+    "--decisions": "without",
+    "--on-error": "skip",
+}
+LABELS = {"--label": "count", "--at-least": "2", "--gains": "binary"}
+BANK = {"--bank": "small"}
+EDIT = {**BANK, "--author": "zoe", "--reason": "because", **FORMAT}
+MODEL = {
+    "--model": "m2",
+    "--revision": "r2",
+    "--max-new-tokens": "7",
+    "--device": "cuda:3",
+    "--dtype": "bfloat16",
+    "--base-url": "http://localhost:1/v1",
+    "--concurrency": "3",
+    "--retries": "2",
+    "--timeout": "9",
+    "--redirect-to": "elsewhere",
+    "--max-requests": "5",
+    "--max-cost": "0.5 --price-read 1 --price-written 1",
+    "--price-read": "2 --price-written 2",
+    "--price-written": "2 --price-read 2",
+}
+MORE = "--grader openai --model m --prompt dl-questions --query q1 --more 2"
+HF, OPENAI = "--grader hf --model m", "--grader openai --model m"
+
+OPTIONS: Mapping[str, Uses] = {
+    "demo": Uses((), {}),
+    "run": Uses((), {}),
+    "init": Uses(("init new.exam",), {"--config": "new.toml"}),
+    "import": Uses(
+        (
+            "import my.exam late.run",
+            "import my.exam smaller.tsv",
+            "import my.exam answers.jsonl --system mine",
+            "import my.exam named.jsonl",
+        ),
+        {
+            "--as": "passages",
+            "--bank": "small",
+            "--on-error": {},
+            "--unknown-passages": {},
+            "--corpus": {},
+            "--depth": "1",
+            "--system": "mine",
+            "--passage-tokens": "0",
+        },
+        {
+            "import my.exam bad.jsonl --as passages": ("--on-error skip",),
+            "import my.exam unknown.run": ("--unknown-passages keep",),
+            "import my.exam corpus.run": ("--corpus corpus.jsonl",),
+            "import my.exam answers.jsonl": ("--system mine",),
+        },
+    ),
+    "export": Uses(
+        ("export banks.exam out", "export banks.exam out.run", "export banks.exam out.csv"),
+        {"--format": "queries", "--bank": "small"},
+    ),
+    "pool": Uses(("pool my.exam",), {"--depth": "1", **FORMAT}),
+    "grade": Uses(
+        (
+            "grade bare.exam --grader draft",
+            "grade bare.exam --grader draft --dry-run",
+            f"grade bare.exam {HF}",
+            f"grade bare.exam {OPENAI}",
+            f"grade bare.exam {OPENAI} --dry-run",
+            "grade banks.exam --grader draft",
+        ),
+        {
+            **MODEL,
+            "--grader": "",
+            "--prompt": "question-answering",
+            "--kind": "nugget",
+            "--bank": "small",
+            "--depth": "1",
+            "--decode": "text",
+            "--beams": "3",
+            "--limit": "99",
+            "--batch-tokens": "99",
+            "--price-cached": "1 --price-read 2 --price-written 2",
+            "--answers-of": "judge",
+            "--max-failures": "1",
+            "--retry-failed": "",
+            "--unnumbered": "unparsed",
+            "--dry-run": "",
+        },
+    ),
+    "reparse": Uses(
+        ("reparse my.exam", "reparse my.exam --dry-run"),
+        {
+            **{name: value for name, value in GRADED.items() if name != "--bank"},
+            "--rules": "thomas",
+            "--unnumbered": "unparsed",
+            "--compat": "rubric",
+            "--dry-run": "",
+        },
+    ),
+    "status": Uses(("status my.exam",), FORMAT),
+    "finetune": Uses(
+        ("finetune m squad.json out",),
+        {
+            "--task": "extractive",
+            "--prompt": "question-self-rating",
+            "--revision": "r",
+            "--epochs": "3",
+            "--batch-size": "3",
+            "--learning-rate": "0.1",
+            "--max-steps": "7",
+            "--save-steps": "7",
+            "--seed": "7",
+            "--device": "cuda:3",
+            "--no-resume": "",
+        },
+    ),
+    "review": Uses(
+        (
+            *(f"review my.exam {name}" for name in ("verify", "grid", "missing", "spurious")),
+            *(f"review my.exam {name}" for name in ("decisions", "disputes", "agreement")),
+        ),
+        {
+            **GRADED,
+            "--query": "q2",
+            "--item": "Q",
+            "--min-rating": "1",
+            "--min-relevant": "1",
+            "--by": "systems",
+            "--depth": "1",
+            "--answers-of": "judge",
+            "--limit": "1",
+            "--author": "ann",
+            "--on-error": "skip",
+            **FORMAT,
+        },
+        choices("review", " verify"),
+    ),
+    "serve": Uses(
+        ("serve my.exam",),
+        {
+            **GRADED,
+            "--host": "0.0.0.0",
+            "--port": "7",
+            "--assessor": "ann",
+            "--blind": "",
+            "--min-rating": "2",
+        },
+    ),
+    "evaluate": Uses(
+        (
+            "evaluate my.exam",
+            "evaluate my.exam -m nDCG@3",
+            "evaluate my.exam -m AP",
+            "evaluate my.exam -m Cover@3",
+            "evaluate my.exam -m Cover@3 --qrels out.qrels",
+            "evaluate my.exam --per-query",
+            "evaluate my.exam --official official.json",
+        ),
+        {
+            **BOARD,
+            **LABELS,
+            "--official": "other.json",
+            "--missing": "skip",
+            "--qrels": "made.out",
+            "--per-query": "",
+            "--compat": "rubric",
+            **FORMAT,
+        },
+        choices("evaluate"),
+    ),
+    "compare": Uses(
+        (
+            "compare my.exam alpha beta",
+            "compare my.exam alpha beta --format json",
+        ),
+        {
+            **BOARD,
+            "-k": "2",
+            "--queries": "1",
+            "--seed": "5",
+            **FORMAT,
+        },
+        choices("compare", " alpha beta"),
+    ),
+    "report": Uses(
+        (
+            "report my.exam -o out.html -m Cover@3",
+            "report my.exam -o out.html -m AP",
+        ),
+        {
+            **BOARD,
+            **LABELS,
+            "--output": "",
+            "--official": "official.json",
+            "--title": "A title",
+            "--json": "out.json",
+            "--min-relevant": "1",
+        },
+        choices("report", " -o out.html -m Cover@3"),
+    ),
+    "plot": Uses(
+        (
+            *(
+                f"plot {kind} my.exam -o out.json"
+                for kind in ("leaderboard", "methods", "grades", "labels", "curve", "heatmap")
+            ),
+            "plot scatter my.exam -o out.json --official official.json",
+            "plot leaderboard my.exam -o out.csv",
+        ),
+        {
+            **BOARD,
+            "--measure": {"plot curve": "Cover@2", "": "P@3"},
+            "--facets": "query",
+            "--output": "",
+            "--official": "other.json",
+            "--theme": "dark",
+        },
+        choices("plot leaderboard", " -o out.json"),
+    ),
+    "analyze correlation": Uses(
+        (
+            "analyze correlation my.exam --official eight.json --run eight.run",
+            "analyze correlation my.exam --official eight.json --run eight.run --samples 0",
+            "analyze correlation my.exam --official eight.json --run eight.run --format tsv",
+        ),
+        {
+            **{name: value for name, value in BOARD.items() if name != "--facets"},
+            "--official": "other.json",
+            "--statistic": "rbo",
+            "--qrels": "made.qrels",
+            "--scores": "other.json",
+            "--samples": "60",
+            "--seed": "9",
+            **FORMAT,
+        },
+        {
+            "analyze correlation banks.exam --official official.json": ("--bank small",),
+            "analyze correlation bad.graded.jsonl --official official.json": ("--on-error skip",),
+        },
+    ),
+    "analyze agreement": Uses(
+        (
+            "analyze agreement my.exam",
+            "analyze agreement my.exam --format tsv",
+            "analyze agreement my.exam --against people",
+            "analyze agreement my.exam --against judgments",
+            "analyze agreement graders.exam --against graders",
+        ),
+        {
+            **GRADED,
+            "--at-least": "2",
+            "--min-rating": "2",
+            "--min-relevant": "1",
+            "--decisions": "without",
+            "--layout": "merge",
+            "--against": "people",
+            "--on-error": "skip",
+            **FORMAT,
+        },
+        {
+            "analyze agreement banks.exam": ("--bank small",),
+            "analyze agreement bad.graded.jsonl": ("--on-error skip",),
+        },
+    ),
+    "analyze significance": Uses(
+        (
+            "analyze significance my.exam",
+            "analyze significance my.exam --pairs",
+            "analyze significance my.exam --format tsv",
+            "analyze significance my.exam -m nDCG@3",
+            "analyze significance my.exam -m Cover@3",
+        ),
+        {
+            **BOARD,
+            **LABELS,
+            "--missing": "skip",
+            "--alpha": "0.9",
+            "--correction": "none",
+            "--permutations": "100",
+            "--samples": "60",
+            "--seed": "9",
+            "--pairs": "",
+            **FORMAT,
+        },
+        choices("analyze significance"),
+    ),
+    "bank generate": Uses(
+        (
+            f"bank generate my.exam {HF} --prompt dl-questions",
+            f"bank generate my.exam {OPENAI} --prompt dl-questions",
+            f"bank generate my.exam {OPENAI} --prompt dl-questions --dry-run",
+            f"bank generate my.exam {OPENAI} --prompt dl-questions --query q1",
+            f"bank generate banks.exam {MORE} --dry-run",
+        ),
+        {
+            **MODEL,
+            "--grader": "",
+            "--prompt": "dl-nuggets",
+            "--bank": {"bank generate banks.exam": "small"},
+            "--per": "subtopic",
+            "--keys": "",
+            "--query": "q1",
+            "--more": "2",
+            "--grounded": "1",
+            "--author": "zoe",
+            "--reason": "because",
+            "--dry-run": "",
+            **FORMAT,
+        },
+    ),
+    "bank list": Uses(("bank list my.exam",), FORMAT),
+    "bank show": Uses(
+        ("bank show banks.exam", "bank show split.exam"),
+        {**BANK, "--query": "q1", "--part": "sealed", **FORMAT},
+    ),
+    "bank edit": Uses(
+        (
+            "bank edit banks.exam add q1 'What is new?'",
+            f"bank edit banks.exam reword {ITEM} 'What is new?'",
+            f"bank edit banks.exam retire {ITEM}",
+            f"bank edit banks.exam weight {ITEM} 2",
+            f"bank edit banks.exam key {ITEM} gas",
+        ),
+        {
+            **EDIT,
+            "--query": "q1",
+            "--kind": "nugget",
+            "--subtopic": "a",
+            "--answer": "gas",
+        },
+    ),
+    "bank export": Uses(
+        ("bank export split.exam out.jsonl", "bank export banks.exam out.csv"),
+        {**BANK, "--part": "sealed"},
+    ),
+    "bank apply": Uses(
+        ("bank apply banks.exam edited.yaml", "bank apply banks.exam edited.yaml --dry-run"),
+        {**EDIT, "--bank": {}, "--retire-missing": {}, "--force": {}, "--dry-run": ""},
+        {
+            "bank apply banks.exam stale.yaml": ("--force",),
+        },
+    ),
+    "bank log": Uses(
+        ("bank log banks.exam",),
+        {**BANK, "--query": "q1", "--item": ITEM, "--last": "1", **FORMAT},
+    ),
+    "bank diff": Uses(
+        ("bank diff banks.exam 1", "bank diff banks.exam main small"), {**BANK, **FORMAT}
+    ),
+    "bank revert": Uses(
+        ("bank revert banks.exam --to 3", "bank revert banks.exam --to 3 --dry-run"),
+        {**EDIT, "--to": "", "--dry-run": ""},
+    ),
+    "bank undo": Uses(
+        ("bank undo banks.exam 82",), EDIT, {"bank undo banks.exam 83": ("--bank small",)}
+    ),
+    "bank lint": Uses(("bank lint banks.exam",), {**BANK, **FORMAT}),
+    "bank split": Uses(
+        ("bank split banks.exam --secret 0.5",),
+        {
+            **EDIT,
+            "--secret": "",
+            "--seed": "4",
+            "--public": "public.out",
+            "--sealed": "sealed.out",
+            "--again": {},
+        },
+        {"bank split split.exam --secret 0.5": ("--again",)},
+    ),
+    "bank verify": Uses(
+        ("bank verify banks-split.exam", "bank verify split.jsonl"),
+        {**BANK, "--commitment": "0" * 64, "--against": "split.exam", **FORMAT},
+    ),
+    "bank compare": Uses(
+        ("bank compare split.exam", "bank compare split.exam -m nDCG@3"),
+        {
+            **{name: value for name, value in BOARD.items() if name != "--on-error"},
+            "--missing": "skip",
+            **FORMAT,
+        },
+        {
+            "bank compare graders-split.exam": ("--grader other",),
+            "bank compare banks-split.exam": ("--bank small",),
+        },
+    ),
+    "prompts list": Uses(("prompts list",), FORMAT),
+    "prompts show": Uses(("prompts show thomas", "prompts show draft"), {"--filled": ""}),
+}
+
+
+def commands(group: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every command with its name."""
+    for name, one in group.commands.items():
+        where = f"{path} {name}".strip()
+        if hasattr(one, "commands"):
+            yield from commands(one, where)
+        else:
+            yield where, one
+
+
+ALL = dict(commands(typer.main.get_command(app)))
+
+
+def spellings(command: Any) -> list[list[str]]:
+    """All spellings of each option: --measure and -m, --resume and --no-resume."""
+    options = [one for one in command.params if one.param_type_name == "option"]
+    return [[*one.opts, *one.secondary_opts] for one in options]
+
+
+class Seen(NamedTuple):
+    """What a command printed, ended with, and left in its folder."""
+
+    code: int
+    out: str
+    err: str
+    files: Mapping[str, object]
+
+
+CHANGING = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d[^\s,\"|]*")
+"""Times of day; nothing else may differ between two runs of one command line."""
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("example")
+    options_example.make(folder)
+    return folder
+
+
+Run = Callable[[str], Seen]
+
+
+@pytest.fixture
+def run(
+    example: Path, tmp_path: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch
+) -> Run:
+    """Runs a command line in a fresh copy of the example; models only write how they were made."""
+    from exampp import web
+    from exampp.llm import hf, openai
+
+    recorded = options_example.Recorded
+    monkeypatch.setattr(hf, "load", recorded)
+    monkeypatch.setattr(hf, "finetune", options_example.finetuned)
+    monkeypatch.setattr(openai, "OpenAICompatibleGrader", recorded)
+    monkeypatch.setattr(web, "serve", recorded)
+    monkeypatch.setattr(secrets, "token_hex", lambda size: "0" * 2 * size)
+
+    here = Path(shutil.copytree(example, tmp_path / "here"))
+    monkeypatch.chdir(here)
+
+    def run_one(line: str) -> Seen:
+        code, out, err = exampp_command(*shlex.split(line))
+        changed = {path.name: content(path) for path in restored(here, example)}
+        return Seen(code, CHANGING.sub("", out), CHANGING.sub("", err), changed)
+
+    return run_one
+
+
+def restored(here: Path, example: Path) -> Iterator[Path]:
+    """The files that are not as in the example; when they were looked at, they are again."""
+    for name in sorted({path.name for path in (*here.iterdir(), *example.iterdir())}):
+        path, original = here / name, example / name
+        if not (path.exists() and original.exists() and stamp(path) == stamp(original)):
+            yield path
+            path.unlink(missing_ok=True)
+            if original.exists():
+                shutil.copy2(original, path)
+
+
+def stamp(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
+
+
+def content(path: Path) -> object:
+    """What a file holds; of a collection the rows of its tables."""
+    found = path.read_bytes() if path.exists() else b""
+    if not found.startswith(b"SQLite format 3"):
+        return CHANGING.sub("", found.decode("latin-1"))
+    opened = sqlite3.connect(path)
+    opened.row_factory = sqlite3.Row
+    names = [row[0] for row in opened.execute("SELECT name FROM sqlite_master WHERE type='table'")]
+    rows = [
+        CHANGING.sub("", f"{name} {stable(row)}")
+        for name in sorted(names)
+        for row in opened.execute(f"SELECT * FROM {name}")
+    ]
+    opened.close()
+    return rows
+
+
+def stable(row: sqlite3.Row) -> dict[str, object]:
+    """A row without how long something took."""
+    return {name: row[name] for name in row.keys() if name != "seconds"}  # noqa: SIM118
+
+
+def value_of(given: Value, line: str) -> str | None:
+    if isinstance(given, str):
+        return given
+    return next((value for start, value in given.items() if line.startswith(start)), None)
+
+
+def test_every_option_has_its_line() -> None:
+    assert set(OPTIONS) == set(ALL)
+    for name, command in ALL.items():
+        assert isinstance(command, Command), name
+        for names in spellings(command):
+            assert set(names) & set(OPTIONS[name].options), f"{name} {names[0]} has no line"
+        known = {name for names in spellings(command) for name in names}
+        assert set(OPTIONS[name].options) <= known, name
+
+
+PENDING = {
+    *(
+        "import",
+        "reparse",
+        "analyze agreement",
+        "review",
+        "grade",
+        "compare",
+        "report",
+        "plot",
+        "analyze correlation",
+    ),
+    *("bank edit", "bank apply", "bank generate", "bank compare"),
+}
+"""Commands whose uses are still being worked out."""
+
+
+@pytest.mark.parametrize("name", [name for name in OPTIONS if name not in PENDING])
+def test_every_option_changes_something_or_is_refused(name: str, run: Run) -> None:
+    uses = OPTIONS[name]
+    honoured = {one for param in ALL[name].params if param.required for one in param.opts}
+    idle: list[str] = []
+    for line in uses.lines:
+        before = run(line)
+        assert before.code != 2, f"{line}\n{before.err}"
+        assert run(line) == before, f"{line}: its own result differs from run to run"
+        for option, longer in longer_lines(line, uses.options):
+            after = run(longer)
+            assert "defect of exampp" not in after.err, after.err
+            if after.code != 2 and after != before:
+                honoured.add(option)
+            elif after.code != 2 or not after.err.startswith("exampp: "):
+                idle.append(f"{longer}  {after.err.strip()[:200]}")
+        honoured |= {option for option in uses.options if is_given(option, line)}
+    honoured |= set(mending(uses.mended, run))
+    if idle:
+        pytest.fail("these change nothing:\n" + "\n".join(idle), pytrace=False)
+    if never := sorted(set(uses.options) - honoured):
+        pytest.fail(f"never honoured: {', '.join(never)}", pytrace=False)
+
+
+def mending(mended: Mapping[str, Sequence[str]], run: Run) -> Iterator[str]:
+    """The options that mend command lines, which are refused as they stand."""
+    for line, options in mended.items():
+        assert run(line).code == 2, f"{line} is not refused"
+        for option in options:
+            after = run(f"{line} {option}")
+            assert after.code == 0, after.err
+            yield option.split()[0]
+
+
+def longer_lines(line: str, options: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
+    """The options that a use has not yet, each with the use that has it."""
+    for option, values in options.items():
+        value = value_of(values, line)
+        if value is not None and not is_given(option, line):
+            yield option, f"{line} {option} {value}"
+
+
+def is_given(option: str, line: str) -> bool:
+    return bool(set(shlex.split(line)) & {option, SHORT.get(option)})
+
+
+SHORT = {"--measure": "-m", "--output": "-o"}
