@@ -54,6 +54,7 @@ def write(folder: Path) -> None:
         "bad.jsonl": [{"id": "x1", "text": "One."}, {"id": "x2"}],
         "answers.jsonl": [{"query_id": "q1", "answer": "One sentence. Another sentence."}],
         "named.jsonl": [{"query_id": "q1", "system": "chat", "answer": "One here. Two here."}],
+        "reworded.jsonl": [{"query_id": "q1", "title": "another text"}],
         "squad.json": [{"data": []}],
     }
     for name, objects in lines.items():

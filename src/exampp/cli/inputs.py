@@ -73,6 +73,31 @@ def _import(path: Path, files: list[Path], **options: Any) -> ImportReport:
         return opened.import_files(*files, **options)
 
 
+def _of_files(option: str, words: str, *kinds: str) -> Counts:
+    """An option that counts for files of some kinds."""
+
+    def holds(given: Given) -> bool:
+        from exampp.inputs.importing import file_kinds
+
+        paths = [Path(path) for path in given["files"]]
+        return any(kind in kinds for _, kind in file_kinds(paths, given["kind"]))
+
+    return Counts((option,), f"for {words}", holds)
+
+
+_RANKED = ("run", "candidates", "dataset")
+_GENERATED = ("responses", "texts")
+_BANKS = ("bank", "plain-bank", "tqa", "nuggetizer", "argue", "trec-nuggets")
+
+
+@counting(
+    _of_files("--bank", "banks", *_BANKS),
+    _of_files("--depth", "runs", *_RANKED),
+    _of_files("--unknown-passages", "runs", *_RANKED),
+    _of_files("--corpus", "runs and judgments", *_RANKED, "qrels"),
+    _of_files("--system", "responses", *_GENERATED, "candidates"),
+    _of_files("--passage-tokens", "responses", *_GENERATED),
+)
 def import_(
     collection: CollectionFile,
     files: Annotated[

@@ -286,7 +286,7 @@ def import_files(
     Raises InputError for a file that is not what it must be, or of no known kind, and, unless the
     importer may update, for a change of what is graded or was edited by people.
     """
-    with_kinds = sorted(_kinds(paths, kind), key=lambda pair: list(KINDS).index(pair[1]))
+    with_kinds = sorted(file_kinds(paths, kind), key=lambda pair: list(KINDS).index(pair[1]))
     importer.log.collects = corpus is not None
     before = counts(importer.connection)
     try:
@@ -372,7 +372,11 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _kinds(paths: Iterable[Path], kind: str | None) -> Iterator[tuple[Path, str]]:
+def file_kinds(paths: Iterable[Path], kind: str | None) -> Iterator[tuple[Path, str]]:
+    """What each file is: of the `kind` that is said, or as its content tells.
+
+    Raises InputError for a file of no known kind.
+    """
     for path in paths:
         found = _kind(path, kind)
         if found not in KINDS:
