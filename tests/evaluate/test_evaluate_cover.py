@@ -109,8 +109,10 @@ def test_no_rankings_and_no_queries() -> None:
 def test_an_empty_pool_and_an_empty_ranking() -> None:
     book = make_book(make_query([], make_ranking("a", []), items=2))
     result = cover(book, (1,))
-    assert cover_of(result, "a").mean == 0
+    # nothing is graded, and so nothing has a value
+    assert cover_of(result, "a") == Mean(None, None, 0)
     assert result.unanswered == (1,)
+    assert result.answered_by_none == ("q",)
     assert result.ungraded == (None,)
 
 

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 from gradebooks import GRADER, Cells, make_book, make_query, make_ranking
 
 from exampp.errors import InputError
+from exampp.evaluate.cover import Missing
 from exampp.evaluate.leaderboard import Leaderboard, Row, evaluate
-from exampp.evaluate.policy import RUBRIC
+from exampp.evaluate.policy import EXAM, RUBRIC, Policy
 from exampp.evaluate.qrels import Labelling
+from exampp.evaluate.tables import tidy, wide
 from exampp.records.gradebook import Gradebook
+from exampp.report.table import render
 
 N = None
 TABLE: Cells = [[5, 0], [0, 4], [3, 0]]
@@ -229,3 +233,35 @@ def test_to_polars() -> None:
     assert frame["min_rating"].to_list()[-3] is None
     none: Leaderboard = evaluate(make_book(), ["P@1"], [1])
     assert none.to_polars().height == 0
+
+
+def test_a_query_that_no_system_answers_is_nobodys_fault() -> None:
+    answered = make_query(TABLE, make_ranking("a", [0]), make_ranking("b", [1]), query_id="q1")
+    partly = make_query(TABLE, make_ranking("a", [0]), query_id="q2")
+    silent = make_query(TABLE, query_id="q7")
+    for measure in ("Cover@5", "P@5"):
+        notes = notes_of(make_book(answered, silent), measure)
+        assert "No system answers q7, which is 0 for all of them." in notes
+        assert not any("Queries that" in note for note in notes)
+        notes = notes_of(make_book(answered, partly, silent), measure)
+        assert "Queries that only others answer are counted 0: b (1)." in notes
+    board = evaluate(make_book(answered, silent), ["Cover@5"], [3])
+    alone = evaluate(make_book(answered), ["Cover@5"], [3])
+    # it still counts: the mean over both queries is half of that over the one
+    assert board.scores("Cover@5") == {s: m / 2 for s, m in alone.scores("Cover@5").items()}
+
+
+@pytest.mark.parametrize(
+    "measure", ["Cover@5", "nCover@5", "P@5", "nDCG@5", "RR", "AP", "alpha_nDCG@5", "StRecall@5"]
+)
+@pytest.mark.parametrize("policy", [EXAM, RUBRIC])
+@pytest.mark.parametrize("missing", ["zero", "skip", "bounds"])
+def test_what_nobody_graded_has_no_value(measure: str, policy: Policy, missing: Missing) -> None:
+    blank = make_query([[N, N], [N, N]], make_ranking("a", [0]), make_ranking("b", [1]))
+    book = make_book(blank, replace(blank, query_id="other"))
+    board = evaluate(book, [measure], [3], policy=policy, missing=missing)
+    assert [(row.mean, row.queries) for row in board.rows] == [(None, 0), (None, 0)]
+    assert "No cell has a grade, and so no measure has a value." in board.notes
+    rows = json.loads(render(tidy(board), "json"))["rows"]
+    assert [row["mean"] for row in rows[:2]] == [None, None]
+    assert "0.000" not in render(wide(board), "text")

@@ -145,7 +145,7 @@ def test_no_query_counts_for_a_system() -> None:
     assert any("differ at 0.05, of 1: 1 (100.0%)" in n for n in notes)
     assert any("for 2 of 3 pairs (the difference), because no query counts" in n for n in notes)
     assert any(
-        "no interval of the mean for 1 of 3 systems, because fewer than 2 queries" in n
+        "no interval of the mean for 1 of 3 systems, because fewer than 4 queries" in n
         for n in notes
     )
 

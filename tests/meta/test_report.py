@@ -269,7 +269,7 @@ def test_a_grader_that_tells_nothing_apart_is_called_so() -> None:
         *(make_query([[4], [4]], *rankings, query_id=f"q{n}") for n in range(FEW_QUERIES))
     )
     assert warnings(made(book)) == ["Every grade is 4: the grader tells nothing apart."]
-    assert len(CHECKS) == 10
+    assert len(CHECKS) == 11
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import rooms
 from rooms import Client
 
 import exampp
-from exampp.evaluate.values import Mean
+from exampp.evaluate.values import Mean, error_bar
 from exampp.llm.scripted import ScriptedGrader
 from exampp.report.plots.leaderboard import Spread
 from exampp.web.pages import standings
@@ -115,7 +115,7 @@ def test_every_grader_can_be_looked_at_and_the_choice_is_kept(tmp_path: Path) ->
 
 def means(*values: float | None) -> list[Spread]:
     return [
-        Spread(f"s{i}", value, *standings._ends(Mean(value, 0.02, 9)))
+        Spread(f"s{i}", value, *error_bar(Mean(value, 0.02, 9), share=True))
         for i, value in enumerate(values)
     ]
 

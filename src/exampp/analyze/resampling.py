@@ -3,9 +3,9 @@
 A resample draws as many queries as there are, with replacement, and is kept as the number of times
 each query was drawn; all systems and measures see the same draws, so differences are paired.
 
-The interval of a mean is the symmetric studentised bootstrap: mean +- q * standard error, with q
-from how far the means of resamples are from the mean, in their own standard errors. Its two-sided
-test is the paired bootstrap test of IR. Unlike Student's t and the percentile bootstrap it keeps
+The interval of a difference (and of a mean that is no share: see `means`) is the symmetric
+studentised bootstrap: mean +- q * standard error, with q from how far the means of resamples are
+from the mean, in their own standard errors. Its two-sided test is the paired bootstrap test of IR. Unlike Student's t and the percentile bootstrap it keeps
 its coverage where values are skewed and most differences are 0 (`benchmarks/
 coverage_significance.py`).
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.analyze.estimate import Estimate, undefined
+from exampp.analyze.estimate import Estimate, around, undefined
 from exampp.analyze.multiple import benjamini_hochberg, holm
 from exampp.analyze.resampling import LEVEL, SAMPLES, BootstrapMeans, bootstrap_means, draw_queries
 
@@ -85,10 +85,12 @@ def compare_pairs(
     samples: int = SAMPLES,
     level: float = LEVEL,
     seed: int = 0,
+    largest: float = math.inf,
 ) -> tuple[Pair, ...]:
     """Compare systems two by two; `values` and `counts` are systems x queries.
 
-    `pairs` is [pairs, 2], by default every pair once, the earlier system first.
+    `pairs` is [pairs, 2], by default every pair once, the earlier system first. `largest` is the
+    largest difference that there can be, 1 for values between 0 and 1.
     """
     if pairs is None:
         pairs = np.stack(np.triu_indices(len(values), 1), axis=1)
@@ -103,7 +105,7 @@ def compare_pairs(
     tested = both.sum(axis=1) > 1
     corrected = np.ones((2, len(pairs)))
     corrected[:, tested] = holm(p[tested]), benjamini_hochberg(p[tested])
-    return tuple(_pairs(pairs, differences, both, found, p, exact, corrected))
+    return tuple(_pairs(pairs, differences, both, found, p, exact, corrected, largest))
 
 
 def paired_differences(first: Floats, second: Floats, both: Bools) -> Floats:
@@ -224,6 +226,7 @@ def _pairs(
     p: Floats,
     exact: Bools,
     corrected: Floats,
+    largest: float,
 ) -> Iterator[Pair]:
     queries = both.sum(axis=1).tolist()
     won = (differences > 0).sum(axis=1).tolist()
@@ -236,7 +239,7 @@ def _pairs(
             first=first,
             second=second,
             queries=n,
-            difference=_difference(found, index, n),
+            difference=_difference(found, index, n, largest),
             won=won[index] / n if n else None,
             lost=lost[index] / n if n else None,
             effect=effect,
@@ -249,15 +252,13 @@ def _pairs(
         )
 
 
-def _difference(found: BootstrapMeans, index: int, queries: int) -> Estimate:
+def _difference(found: BootstrapMeans, index: int, queries: int, largest: float) -> Estimate:
     if not queries:
         return undefined("no query counts for both systems")
     mean, half = float(found.mean[index]), float(found.half[index])
     if not found.defined[index]:
         return Estimate(mean, no_interval=_no_spread(queries))
-    if not math.isfinite(half):
-        return Estimate(mean, no_interval=_UNBOUNDED)
-    return Estimate(mean, mean - half, mean + half)
+    return around(mean, half, largest, _UNBOUNDED)
 
 
 def _effects(found: BootstrapMeans, index: int, queries: int) -> tuple[Estimate, Estimate]:

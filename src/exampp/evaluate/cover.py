@@ -73,8 +73,10 @@ class CoverResult:
     `cover` and `n_cover` are aligned with `thresholds`; their systems are `systems`, their
     queries `query_ids`. Per system, `missing_cells` is the share of cells of its first k passages
     without a grade, `ungraded` the share of those passages without any grade (both None where it
-    returned nothing), `unanswered` the number of queries without a passage of it. `no_bank` are
-    the queries without items, which count nowhere.
+    returned nothing), `unanswered` the number of queries without a passage of it;
+    `answered_by_none` are the queries without a passage of any system, which are among them.
+    `no_bank` are the queries without items, which count nowhere. Where no cell of any query has a
+    grade, nothing counts: what nobody graded has no Cover.
     """
 
     systems: tuple[str, ...]
@@ -86,6 +88,7 @@ class CoverResult:
     missing_cells: tuple[float | None, ...]
     ungraded: tuple[float | None, ...]
     unanswered: tuple[int, ...]
+    answered_by_none: tuple[str, ...]
     no_bank: tuple[str, ...]
     overall_missing_cells: float | None
     overall_ungraded: float | None
@@ -271,6 +274,7 @@ def _result(
         answered[:, index] = mark.answered
         cells += mark.cells
     counted = answered if policy.answered_only else np.ones_like(answered)
+    counted = counted & gradebook.is_graded
     tables = [_table(part, counted) for part in zip(*(mark.parts for mark in marks), strict=True)]
     tables = tables or [_nothing(len(thresholds), systems + 1)] * 2
     cover, n_cover, *bounds = tables
@@ -288,10 +292,18 @@ def _result(
         missing_cells=tuple(missing_cells),
         ungraded=tuple(ungraded),
         unanswered=tuple(int(n) for n in (~answered[:-1]).sum(axis=1)),
+        answered_by_none=_of_none(with_bank, answered[:-1]),
         no_bank=tuple(q.query_id for q in gradebook.queries if q.query_id not in known),
         overall_missing_cells=overall_missing,
         overall_ungraded=overall_ungraded,
     )
+
+
+def _of_none(query_ids: Sequence[str], answered: Bools) -> tuple[str, ...]:
+    """The queries that no system answers, where there are systems."""
+    if not len(answered):
+        return ()
+    return tuple(query_ids[index] for index in np.flatnonzero(~answered.any(axis=0)).tolist())
 
 
 def _table(parts: Sequence[Part], counted: Bools) -> Part:

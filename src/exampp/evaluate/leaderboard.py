@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
@@ -70,6 +71,11 @@ class Column:
     high: Values | None = None
     overall: Values | None = None
     overall_shares: tuple[float | None, float | None] = (None, None)
+
+    @property
+    def largest_difference(self) -> float:
+        """The largest difference that two values can have."""
+        return 1.0 if self.measure.kind.share else math.inf
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,8 @@ class Notes:
             )
         elif self.facets == "pool":
             yield "The subtopic rankings of a system are interleaved into one per query."
+        if book.queries and not book.is_graded:
+            yield "No cell has a grade, and so no measure has a value."
         if not book.systems:
             yield "There are no rankings, and so no systems to compare."
 
@@ -92,14 +94,20 @@ class Notes:
             yield from self._unanswered(self.scored, leave_out=False)
 
     def _unanswered(self, result: CoverResult | ScoreResult, *, leave_out: bool) -> Iterator[str]:
+        nobody = len(result.answered_by_none)
+        if nobody:
+            fate = "left out of all means" if leave_out else "0 for all of them"
+            what = "which is" if nobody == 1 else "which are"
+            yield f"No system answers {_list(result.answered_by_none)}, {what} {fate}."
         lacking = [
-            f"{system} ({count})"
+            f"{system} ({count - nobody})"
             for system, count in zip(result.systems, result.unanswered, strict=True)
-            if count
+            if count > nobody
         ]
         if lacking:
             fate = "left out of its mean" if leave_out else "counted 0"
-            yield f"Queries that a system does not answer are {fate}: {_list(lacking)}."
+            others = "that only others answer" if nobody else "that a system does not answer"
+            yield f"Queries {others} are {fate}: {_list(lacking)}."
 
     def _cover(self) -> Iterator[str]:
         for k, result in self.covers.items():

@@ -7,7 +7,7 @@ is not asked of ir_measures, so that a measure can be read and checked without i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 Gains = tuple[tuple[int, int], ...]
 ParamValue = int | float | bool | str | Gains
@@ -20,7 +20,8 @@ class MeasureKind:
     `params` maps a parameter to its type; `required` names those without a default. `at` is what
     follows the @: "cutoff" (a number of passages), "recall" (0 to 1) or "" for nothing, and
     `at_required` whether it must be there. `level`: a rating threshold stands in for its `rel`.
-    `subtopics`: it is computed from subtopic judgments; `cover`: it is one of ours.
+    `subtopics`: it is computed from subtopic judgments; `cover`: it is one of ours. `share`: no
+    query has a value outside of 0 to 1.
     """
 
     params: Mapping[str, type] = field(default_factory=dict)
@@ -30,6 +31,7 @@ class MeasureKind:
     level: bool = False
     subtopics: bool = False
     cover: bool = False
+    share: bool = True
 
 
 _REL: Mapping[str, type] = {"rel": int}
@@ -77,7 +79,7 @@ KINDS: Mapping[str, MeasureKind] = {
     "Accuracy": _cut(_REL),
     "Compat": _whole({"p": float, "normalize": bool}),
     "alpha_nDCG": _cut(_ALPHA, required=True, subtopics=True),
-    "alpha_DCG": _cut(_ALPHA, required=True, subtopics=True),
+    "alpha_DCG": replace(_cut(_ALPHA, required=True, subtopics=True), share=False),
     "ERR_IA": _cut(_REL, required=True, subtopics=True),
     "nERR_IA": _cut(_REL, required=True, subtopics=True),
     "AP_IA": _whole(_REL, subtopics=True),
@@ -85,12 +87,12 @@ KINDS: Mapping[str, MeasureKind] = {
     "NRBP": _whole({**_ALPHA, "beta": float}, subtopics=True),
     "nNRBP": _whole({**_ALPHA, "beta": float}, subtopics=True),
     "StRecall": _cut(_REL, required=True, subtopics=True),
-    "NumQ": MeasureKind(),
+    "NumQ": MeasureKind(share=False),
     # rel would turn the number of passages returned into that of relevant ones, so that no
     # threshold may set it: that number is NumRelRet.
-    "NumRet": MeasureKind(_REL),
-    "NumRel": _whole(_REL),
-    "NumRelRet": _whole(_REL),
+    "NumRet": MeasureKind(_REL, share=False),
+    "NumRel": replace(_whole(_REL), share=False),
+    "NumRelRet": replace(_whole(_REL), share=False),
     "BPM": _scaled(_SCALE_T, at="cutoff"),
     # Its dcg can be nothing but log2, and is left away.
     "SDCG": _scaled(_SCALE, at="cutoff"),

@@ -55,7 +55,8 @@ class Score:
 class ScoreResult:
     """Scores of `systems` on `query_ids`; `unlabelled` queries are left out.
 
-    `unanswered` is per system the number of queries without a passage of it.
+    `unanswered` is per system the number of queries without a passage of it; `answered_by_none` are
+    those without a passage of any system.
     """
 
     systems: tuple[str, ...]
@@ -64,6 +65,7 @@ class ScoreResult:
     scores: tuple[Score, ...]
     unlabelled: tuple[str, ...]
     unanswered: tuple[int, ...]
+    answered_by_none: tuple[str, ...]
 
 
 def score(
@@ -108,6 +110,9 @@ def score(
         scores=scores,
         unlabelled=sheets.unlabelled,
         unanswered=tuple(len(sheets.sheets) - len(run) for run in sheets.runs),
+        answered_by_none=tuple(
+            one for one in sheets.ids if sheets.runs and not any(one in run for run in sheets.runs)
+        ),
     )
 
 

@@ -18,6 +18,14 @@ class Mean(NamedTuple):
     queries: int
 
 
+def error_bar(mean: Mean, *, share: bool) -> tuple[float | None, float | None]:
+    """One standard error to both sides; of a `share` it ends at 0 and 1."""
+    if mean.mean is None or mean.stderr is None:
+        return None, None
+    low, high = mean.mean - mean.stderr, mean.mean + mean.stderr
+    return (max(0.0, low), min(1.0, high)) if share else (low, high)
+
+
 @dataclass(frozen=True, slots=True)
 class Values:
     """One measure: `values` is systems x queries, `counts` tells which of them have a meaning.

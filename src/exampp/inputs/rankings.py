@@ -13,7 +13,7 @@ from exampp.formats.lines import OnError
 from exampp.inputs.places import Places
 from exampp.records import Ranked, Residue
 from exampp.report.table import Table, Value
-from exampp.store.inputs import stage_rankings, unanswered
+from exampp.store.inputs import stage_rankings, unanswered, unanswered_by_all
 from exampp.store.interning import batches, intern
 
 SHOWN = 20
@@ -125,8 +125,14 @@ def findings(connection: sqlite3.Connection, log: RunLog, missing: list[str]) ->
             rows.append((system, "several files", len(names), _listed(names)))
     for path, count in log.repeated.items():
         rows.append((path.name, "repeated lines left out", count, ""))
-    for system, absent in unanswered(connection, list(log.files)).items():
-        rows.append((system, "queries without results", len(absent), _listed(absent)))
+    lacking = unanswered(connection, list(log.files))
+    nobody = unanswered_by_all(connection) if lacking else []
+    if nobody:
+        rows.append(("all systems", "queries without results", len(nobody), _listed(nobody)))
+    for system, absent in lacking.items():
+        alone = [query_id for query_id in absent if query_id not in set(nobody)]
+        if alone:
+            rows.append((system, "queries without results", len(alone), _listed(alone)))
     if missing:
         rows.append(("corpus", "passages without a text", len(missing), _listed(missing)))
     return Table.of(["system", "finding", "count", "which"], rows)

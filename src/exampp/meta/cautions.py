@@ -10,7 +10,7 @@ import numpy as np
 
 from exampp.evaluate.leaderboard import Column
 from exampp.meta.phrases import counted
-from exampp.records.gradebook import MISSING, Gradebook
+from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 
 FEW_QUERIES = 25
 FEW_SYSTEMS = 10
@@ -134,8 +134,12 @@ def _pending(standing: Standing) -> Iterator[str]:
 def _unanswered(standing: Standing) -> Iterator[str]:
     answered: dict[str, int] = dict.fromkeys(standing.book.systems, 0)
     with_items = [query for query in standing.book.queries if query.item_ids]
+    nobody = [query.query_id for query in with_items if not _answering(query)]
+    if nobody and answered:
+        yield f"No system answers {_listed(nobody)}: 0 for all of them, and no system's fault."
+    with_items = [query for query in with_items if _answering(query)]
     for query in with_items:
-        for system in {ranking.system for ranking in query.rankings if len(ranking.passages)}:
+        for system in _answering(query):
             answered[system] += 1
     lacking = [s for s, count in answered.items() if count < len(with_items)]
     if lacking:
@@ -145,6 +149,10 @@ def _unanswered(standing: Standing) -> Iterator[str]:
         )
 
 
+def _answering(query: QueryGrades) -> set[str]:
+    return {ranking.system for ranking in query.rankings if len(ranking.passages)}
+
+
 def _graded_items(standing: Standing) -> Iterator[str]:
     book = standing.book
     if book.bank_is_graded_items and book.grader.kind != "query":
@@ -152,6 +160,11 @@ def _graded_items(standing: Standing) -> Iterator[str]:
             "No bank is at hand: it was taken to be the items that occur among the grades, so that "
             "an item which was never graded is in no denominator."
         )
+
+
+def _nothing_graded(standing: Standing) -> Iterator[str]:
+    if standing.book.queries and not standing.book.is_graded:
+        yield "No cell has a grade, and so no measure has a value."
 
 
 def _no_signal(standing: Standing) -> Iterator[str]:
@@ -171,6 +184,7 @@ def _few_systems(standing: Standing) -> Iterator[str]:
 
 CHECKS: Sequence[Callable[[Standing], Iterator[str]]] = (
     _draft,
+    _nothing_graded,
     _no_signal,
     _few_queries,
     _own_family,

@@ -135,7 +135,14 @@ def compare(
         raise InputError(f"{first!r} is compared with itself", mend="Name two systems")
     values, counts = column.values.values[rows], column.values.counts[rows]
     (pair,) = settled(
-        compare_pairs(values, counts, np.array([[1, 0]]), permutations=permutations, seed=seed)
+        compare_pairs(
+            values,
+            counts,
+            np.array([[1, 0]]),
+            permutations=permutations,
+            seed=seed,
+            largest=column.largest_difference,
+        )
     )
     changed = list(item_changes(gradebook, first, second, threshold=threshold, k=k, facets=facets))
     means = column.values.means()

@@ -12,6 +12,7 @@ from exampp.evaluate.exams import FacetChoice
 from exampp.evaluate.leaderboard import Column, Leaderboard
 from exampp.evaluate.qrels import Labelling, graded_passages, label_passages
 from exampp.evaluate.tables import heading
+from exampp.evaluate.values import error_bar
 from exampp.formats.leaderboards import ranks_of
 from exampp.meta.phrases import percent
 from exampp.meta.significance import Significance
@@ -31,12 +32,10 @@ def name_of(column: Column) -> str:
 
 def spreads(column: Column, systems: Sequence[str]) -> list[Spread]:
     """Mean and one standard error of every system; `systems` name the rows of the column."""
-    means = zip(systems, column.values.means(), strict=True)
+    share = column.measure.kind.share
     return [
-        Spread(system, mean)
-        if mean is None or stderr is None
-        else Spread(system, mean, mean - stderr, mean + stderr)
-        for system, (mean, stderr, _) in means
+        Spread(system, mean.mean, *error_bar(mean, share=share))
+        for system, mean in zip(systems, column.values.means(), strict=True)
     ]
 
 
@@ -50,7 +49,7 @@ def leaderboard_figure(
     return dots.leaderboard(
         [Spread(row.system, row.mean.mean, row.low, row.high) for row in tested.systems],
         name_of(column),
-        spread=f"{percent(1 - tested.settings.alpha)} interval (bootstrap over queries)",
+        spread=f"{percent(1 - tested.settings.alpha)} interval over queries",
         letters={row.system: row.letters for row in tested.systems if row.letters},
         draft=draft,
     )
@@ -137,12 +136,14 @@ def curves_figure(
     for k in range(1, depth + 1):
         result = cover(book, [min_rating], k=k, facets=facets)
         for system, mean in zip(result.systems, result.cover[0].values.means(), strict=True):
-            found[system].append(mean.mean or 0.0)
+            if mean.mean is not None:
+                found[system].append(mean.mean)
         ceiling = result.cover[0].overall.means()[0].mean
     subtitle = "Mean over all queries"
     if book.grader.is_draft:
         subtitle = f"{DRAFT}; {subtitle.lower()}"
     name = heading("Cover@k", min_rating)
+    found = {system: curve for system, curve in found.items() if curve}
     return curves.curves(found, name, ceiling=ceiling, subtitle=subtitle)
 
 

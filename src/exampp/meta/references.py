@@ -158,6 +158,15 @@ REFERENCES: Mapping[str, Reference] = {
             "year": "2007",
         },
     ),
+    "korn1999surveys": Reference(
+        "book",
+        {
+            "author": "Korn, Edward L. and Graubard, Barry I.",
+            "title": "Analysis of Health Surveys",
+            "publisher": "Wiley",
+            "year": "1999",
+        },
+    ),
     "holm1979multiple": Reference(
         "article",
         {

@@ -178,17 +178,22 @@ def _missing_table(found: Findings) -> Table | Text:
         for ranking in query.rankings
         if len(ranking.passages)
     }
+    some = {query_id for _, query_id in answered}
+    asked = [query.query_id for query in found.book.queries if query.query_id in main.query_ids]
     for index, system in enumerate(found.board.column_systems):
         shares = (main.missing_cells[index], main.ungraded[index])
-        silent = sum((system, query) not in answered for query in main.query_ids)
+        silent = sum((system, query) not in answered for query in asked if query in some)
         if any(shares) or silent:
             rows.append([system, *(_percent(share) for share in shares), silent])
     pending = without_grade(found.book.pending, found.book.readings)
     notes = [f"Cells without a grade in the whole collection: {pending}."] if pending else []
+    nobody = [query for query in asked if query not in some]
+    if nobody and found.book.systems:
+        notes.append(f"No system answers {', '.join(nobody)}.")
     if not rows:
         return Text(
             f"Every cell that {main.measure} reads has a grade, and every system answers every "
-            f"query. {' '.join(notes)}".strip()
+            f"query{' that any answers' if nobody else ''}. {' '.join(notes)}".strip()
         )
     columns = ["system", "missing cells", "ungraded passages", "unanswered queries"]
     return Table.of(columns, rows, f"What is missing among what {main.measure} reads", notes)

@@ -75,6 +75,8 @@ def _keys(found: Findings) -> Iterator[str]:
     if len(found.tested.systems) > 1:
         yield from ("smucker2007significance", "holm1979multiple")
         yield from ("benjamini1995fdr", "piepho2004letters")
+        if found.main.measure.kind.share:
+            yield "korn1999surveys"
     if found.settings.official:
         yield from ("spearman1904association", "kendall1945ties")
     if found.correlation and any(map(found.correlation.has_intervals, found.settings.official)):
@@ -155,8 +157,13 @@ def _tests(found: Findings) -> Iterator[str]:
         f"({apart / len(pairs):.1%}) differ at {settings.alpha:g}."
     )
     yield (
-        f"Intervals ({percent(1 - settings.alpha)}) are from a studentised bootstrap over "
-        f"queries with {settings.samples:,} samples."
+        f"Intervals ({percent(1 - settings.alpha)}) are over queries: of differences from a "
+        f"studentised bootstrap with {settings.samples:,} samples"
+        + (
+            ", of means by Student's t on the logit scale [@korn1999surveys]."
+            if found.main.measure.kind.share
+            else ", and so are those of means."
+        )
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
@@ -9,8 +10,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.analyze.estimate import Estimate
+from exampp.analyze.estimate import Estimate, around
 from exampp.analyze.letters import letter_display
+from exampp.analyze.means import ALL_EQUAL, FEW_QUERIES, FEWEST_QUERIES, share_mean
 from exampp.analyze.resampling import FEWEST_SAMPLES, SAMPLES, bootstrap_means, draw_queries
 from exampp.analyze.significance import Pair, compare_pairs, enough_permutations
 from exampp.errors import InputError
@@ -106,12 +108,13 @@ def significance(column: Column, systems: Sequence[str], settings: Settings) -> 
             samples=settings.samples,
             level=1 - settings.alpha,
             seed=settings.seed,
+            largest=column.largest_difference,
         )
     )
     ordered = [means[i] for i in order]
     rows = zip(
         order.tolist(),
-        _bounds(values, counts, settings),
+        _intervals(column, order, settings),
         _letters(pairs, n, settings),
         strict=True,
     )
@@ -119,8 +122,8 @@ def significance(column: Column, systems: Sequence[str], settings: Settings) -> 
         measure=str(column.measure),
         min_rating=column.min_rating,
         systems=tuple(
-            SystemRow(systems[i], means[i], low, high, said, reason)
-            for i, (low, high, reason), said in rows
+            SystemRow(systems[i], means[i], one.low, one.high, said, one.no_interval)
+            for i, one, said in rows
         ),
         pairs=pairs,
         overlap=tuple(bars_overlap(ordered[pair.first], ordered[pair.second]) for pair in pairs),
@@ -182,19 +185,20 @@ def _letters(pairs: Sequence[Pair], systems: int, settings: Settings) -> tuple[s
     return tuple(shown)
 
 
-def _bounds(
-    values: NDArray[np.float64], counts: NDArray[np.bool_], settings: Settings
-) -> Iterator[tuple[float | None, float | None, str]]:
-    """Low and high of every mean, or why there are none."""
+def _intervals(column: Column, order: NDArray[np.intp], settings: Settings) -> Iterator[Estimate]:
+    """Every mean with its interval, or why it has none."""
+    values, counts = column.values.values[order], column.values.counts[order]
+    level = 1 - settings.alpha
+    if column.measure.kind.share:
+        for row, use in zip(values, counts, strict=True):
+            yield share_mean(row[use], level)
+        return
     draws = draw_queries(values.shape[1], settings.samples, settings.seed)
-    found = bootstrap_means(values, counts, draws, 1 - settings.alpha)
+    found = bootstrap_means(values, counts, draws, level)
     queries = counts.sum(axis=1).tolist()
     for row, (mean, half) in enumerate(zip(found.mean.tolist(), found.half.tolist(), strict=True)):
-        if queries[row] < 2:
-            yield None, None, "fewer than 2 queries count"
-        elif not found.defined[row]:
-            yield None, None, "its values are the same on every query"
-        elif not np.isfinite(half):
-            yield None, None, "its values differ on too few queries"
+        if not found.defined[row] or queries[row] < FEWEST_QUERIES:
+            few = queries[row] < FEWEST_QUERIES
+            yield Estimate(mean, no_interval=FEW_QUERIES if few else ALL_EQUAL)
         else:
-            yield mean - half, mean + half, ""
+            yield around(mean, half, math.inf, "its values differ on too few queries")

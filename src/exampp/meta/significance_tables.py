@@ -146,8 +146,9 @@ def _method(found: Significance) -> str:
     return (
         f"Systems that share a letter do not differ at {settings.alpha:g}: two-sided paired "
         f"randomisation test ({how}) with {NAMES[settings.correction]}. Intervals "
-        f"({percent(1 - settings.alpha)}) and p_bootstrap: studentised bootstrap over queries, "
-        f"{settings.samples:,} samples, not corrected."
+        f"({percent(1 - settings.alpha)}), not corrected: of means by Student's t over queries on "
+        "the logit scale; of differences, and p_bootstrap, by a studentised bootstrap over "
+        f"queries, {settings.samples:,} samples."
     )
 
 

@@ -76,6 +76,11 @@ class QueryGrades:
     rankings: tuple[Ranking, ...]
     decided: tuple[DecidedCell, ...] = ()
 
+    @property
+    def is_graded(self) -> bool:
+        """Whether any cell has a grade."""
+        return bool((self.ratings != MISSING).any())
+
 
 @dataclass(frozen=True, slots=True)
 class Oversight:
@@ -111,6 +116,11 @@ class Gradebook:
     readings: tuple[RuleCount, ...] = ()
     notes: tuple[str, ...] = ()
     left_out: Oversight = NO_OVERSIGHT
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether any cell of any query has a grade."""
+        return any(query.is_graded for query in self.queries)
 
     @property
     def oversight(self) -> Oversight:

@@ -18,7 +18,7 @@ from itertools import starmap
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.analyze.estimate import Estimate
+from exampp.analyze.estimate import Estimate, around
 from exampp.analyze.resampling import SAMPLES, Floats, bootstrap_means, draw_queries
 from exampp.errors import InputError
 from exampp.evaluate.exams import FacetChoice, Facets, resolve_facets
@@ -212,8 +212,10 @@ class Baseline:
         """The values of all systems on all queries, if the query of that id becomes `query`."""
         book = self._book_with(query)
         mode = resolve_facets(book, self.facets)
-        if mode != self.mode:
-            # the first item with a subtopic, or the last one, changes how all queries are read
+        known = self.gradebook.is_graded and query.is_graded
+        if mode != self.mode or not known:
+            # the first item with a subtopic, or the last one, changes how all queries are read, and
+            # where nothing at all is graded no query has a value
             return _columns(book, self.measures, self.min_rating, self.labelling, mode)
         place = self._place(query.query_id)
         alone = replace(self.gradebook, queries=(query,))
@@ -264,15 +266,15 @@ class Baseline:
             measure=before.measure,
             min_rating=before.min_rating,
             moves=tuple(sorted(moves, key=lambda move: (-abs(move.change), move.system))),
-            swaps=tuple(self._swaps(before.values, after.values, old, new)),
+            swaps=tuple(self._swaps(before, after, old, new)),
         )
 
-    def _swaps(self, before: Values, after: Values, old: _Means, new: _Means) -> Iterator[Swap]:
+    def _swaps(self, before: Column, after: Column, old: _Means, new: _Means) -> Iterator[Swap]:
         """All pairs that swap, the largest new differences first."""
         ahead, behind = np.nonzero((_order(old) < 0) & (_order(new) > 0))
         estimates = [
-            self._estimates(values, means, ahead, behind)
-            for values, means in ((before, old), (after, new))
+            self._estimates(column, means, ahead, behind)
+            for column, means in ((before, old), (after, new))
         ]
         systems = self.gradebook.systems
         swaps = [
@@ -283,7 +285,7 @@ class Baseline:
 
     def _estimates(
         self,
-        values: Values,
+        column: Column,
         means: _Means,
         ahead: NDArray[np.intp],
         behind: NDArray[np.intp],
@@ -293,10 +295,16 @@ class Baseline:
             return []
         mean = np.array([mean or 0.0 for mean in means])
         differences = (mean[ahead] - mean[behind]).tolist()
+        values, largest = column.values, column.largest_difference
         paired = values.values[ahead] - values.values[behind]
         counts = values.counts[ahead] & values.counts[behind]
         found = bootstrap_means(paired, counts, self._drawn(paired.shape[1]))
-        return list(map(_estimate, differences, found.half.tolist(), found.defined.tolist()))
+        return [
+            _estimate(difference, half, largest, defined)
+            for difference, half, defined in zip(
+                differences, found.half.tolist(), found.defined.tolist(), strict=True
+            )
+        ]
 
     def _drawn(self, queries: int) -> Floats:
         """The resamples, the same for every comparison of so many queries."""
@@ -377,9 +385,7 @@ def _ranks(means: _Means) -> list[int | None]:
     return [None if m is None else int(n) + 1 for m, n in zip(means, better, strict=True)]
 
 
-def _estimate(value: float, half: float, defined: bool) -> Estimate:
+def _estimate(value: float, half: float, largest: float, defined: bool) -> Estimate:
     if not defined:
         return Estimate(value, no_interval="fewer than 2 queries count, or all differ by the same")
-    if not np.isfinite(half):
-        return Estimate(value, no_interval="too few queries differ")
-    return Estimate(value, value - half, value + half)
+    return around(value, half, largest, "too few queries differ")

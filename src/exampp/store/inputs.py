@@ -360,6 +360,14 @@ def unanswered(connection: sqlite3.Connection, systems: Sequence[str]) -> dict[s
     return found
 
 
+def unanswered_by_all(connection: sqlite3.Connection) -> list[str]:
+    """The queries for which no system has a ranking."""
+    rows = connection.execute(
+        "SELECT query_id FROM query WHERE query NOT IN (SELECT query FROM ranking) ORDER BY query"
+    )
+    return [row[0] for row in rows]
+
+
 def highest_judgment(connection: sqlite3.Connection) -> int | None:
     """The highest judgment of any passage; None where nobody judged."""
     row = connection.execute("SELECT max(relevance) FROM judgment").fetchone()

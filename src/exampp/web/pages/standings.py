@@ -10,6 +10,7 @@ from typing import NamedTuple
 from exampp.evaluate.leaderboard import Leaderboard
 from exampp.evaluate.tables import heading
 from exampp.evaluate.values import Mean
+from exampp.meta import figures
 from exampp.report.plots.leaderboard import Spread
 
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -55,18 +56,8 @@ class Standings:
 
 def spreads(board: Leaderboard, chosen: int) -> list[Spread]:
     """Every system's mean by one column, with one standard error to both sides; best first."""
-    means = board.columns[chosen].values.means()
-    found = [
-        Spread(system, mean.mean, *_ends(mean))
-        for system, mean in zip(board.column_systems, means, strict=True)
-    ]
+    found = figures.spreads(board.columns[chosen], board.column_systems)
     return sorted(found, key=lambda one: (one.value is None, -(one.value or 0.0), one.system))
-
-
-def _ends(mean: Mean) -> tuple[float | None, float | None]:
-    if mean.mean is None or mean.stderr is None:
-        return None, None
-    return mean.mean - mean.stderr, mean.mean + mean.stderr
 
 
 def standings(board: Leaderboard, chosen: int = 0) -> Standings:
