@@ -32,7 +32,7 @@ RATED = [
                 *["I\u2019d rate this as a 4, for it names 3 men", "This deserves a 4."],
                 *["Scale: 0 (worst) to 5 (best)\nIt names 12 men.\nAnswer: 4"],
                 *["The passage has 12 lines.\n\n4", "The scale is 0-5.\n\n4: mostly relevant"],
-                *["First I thought: Rating: 2. But no. Rating: 4", "So it is: 4"],
+                *["At first sight 2 facts. Rating: 4", "So it is: 4"],
                 *["It would be a 4 on the 5-point scale", "<answer>4</answer>", r"\boxed{4}"],
                 *["<think>Is it 2? 3?</think>4", "1. It says a.\n2. It says b.\nRating: 4"],
                 *["As an AI, I rate this 4."],
@@ -53,7 +53,8 @@ RATED = [
             '{"rating": 4}',
             '{"result": {"grade": 4, "why": "2 of 3"}}',
             '[{"grade": 4}]',
-            'The example {"grade": 1} aside: {"grade": 4}',
+            'The example {"grade": 1} aside: {"final_grade": 4}',
+            '{"rating": 4, "confidence": 5}',
             '{"grade": "4: mostly relevant"}',
         ]
     ),
@@ -68,32 +69,32 @@ RATED = [
             *["Unanswerable.", '"No."', "NO", "No answers", "unanswered", "not enough info"],
             *["a.", "(iii)", "[b]", "A", "d", "A)", "iv", "Answer: No", "Unanswerable: it is not."],
             *["The passage does not mention it.", "It is not possible to tell."],
-            *["I cannot answer the question based on the context.", "No, the text is on 3 men."],
+            *["I cannot answer the question based on the context.", "No, the text is on whales."],
             *["I'm sorry, but the passage doesn't say when.", "The question cannot be answered."],
         ]
     ),
     *(
         (reply, 1, "answered")
         for reply in [
-            *["The moon", "In 1914, 3 men", "8 months", "25 km", "2 or 3 months", "4-6 weeks"],
-            *["10%", "5%", "$3", "3\u20ac", "140\u00b0F", "6 to $10", "1 and one-half years"],
-            *["5 Day", "1a", "B2", "1:1 scale", "3 out of 5 people", "3 out of 10 people", "4 men"],
-            *["no secondary wall", "an answer", "to answer", "more relevant information", "known"],
-            *[
-                "it is possible to tell",
-                "it does say",
-                "3,000-square-mile (7,000 km2)",
-                "answerable",
-            ],
-            *[
-                "19 per 100,000",
-                "-252.77\u00b0C",
-                "As long as 3 months",
-                "version 3.5",
-                "in 1914: war",
-            ],
+            *["The moon", "no secondary wall", "an answer", "to answer", "answerable", "known"],
+            *["more relevant information", "it is possible to tell", "it does say"],
         ]
     ),
+]
+# What holds a number is no answer in words, even where none of its numbers rates anything.
+COUNTS = [
+    *["In 1914, 3 men", "8 months", "25 km", "2 or 3 months", "4-6 weeks", "10%", "5%", "$3"],
+    *["3\u20ac", "140\u00b0F", "5 Day", "1a", "B2", "1:1 scale", "3 out of 5 people", "4 men"],
+    *["3 out of 10 people", "3,000-square-mile (7,000 km2)", "-252.77\u00b0C", "version 3.5"],
+    *["As long as 3 months", "in 1914: war", "four men", "one slice of cheese", "19 per 100,000"],
+    *[
+        "778-782-3111",
+        "1 and one-half years",
+        "No, the text is on 3 men.",
+        "0-5",
+        "\u00bd",
+        "\u2463",
+    ],
 ]
 UNREAD = [
     *((reply, "empty") for reply in ["", "   ", "...", "\n", "**", "<think>4</think>"]),
@@ -101,7 +102,16 @@ UNREAD = [
         (reply, "off-scale")
         for reply in [
             *["6", "9", "42", "2048", "-1", "\u22121", "3.5", "3,5", "05", "33.3", "414,828,246"],
-            *["Rating: 7", "Rating: -1", "Rating: 3.5", "6/5", "Final score: 12", '{"grade": 9}'],
+            *[
+                "Rating: 8/10",
+                "8 out of 10",
+                "Rating: 7",
+                "Rating: -1",
+                "Rating: 3.5",
+                "6/5",
+                "Final score: 12",
+                '{"grade": 9}',
+            ],
             *['{"grade": 3.5}', "7: The answer is good", "9" * 5000],
         ]
     ),
@@ -109,7 +119,7 @@ UNREAD = [
         (reply, "several")
         for reply in [
             *["1-2", "3 or 4", "4\u20135", "between 3 and 4", "10 to 20", "1/4", "5 4 3 2 1 0"],
-            *["778-782-3111", "Rating: 3 or 4", "Rating: 4-5", "Rating: 8/10", "0-5"],
+            *["Rating: 3 or 4", "Rating: 4-5"],
             *["5: highly relevant\n4: mostly\n0: not at all", '{"grade": "3-4"}'],
         ]
     ),
@@ -128,7 +138,8 @@ UNREAD = [
             '{"grade":' * 150,
         ]
     ),
-    ("Score: none given", "no number"),
+    ("Score: none given", "no value"),
+    *((reply, "no verdict") for reply in COUNTS),
 ]
 REFUSED = [
     "I'm sorry, but I can't help with that.",

@@ -23,6 +23,8 @@ UNANSWERABLE = (
 )
 _FUZZY = 80
 _LONGEST = 40
+_OPENING = 2_000
+"""Characters of a reply that tell whether it declines."""
 
 _ILL_FORMED = re.compile(
     r"""(?ix)
@@ -64,6 +66,28 @@ _REFUSAL = re.compile(
 )
 
 
+_PROGRAM = r"(?:the\ |this\ )?(?:api|model|server|service|request|connection|engine|gateway)"
+_ERROR = re.compile(
+    rf"""(?ix)^\W*(?:
+    <(?:html|!doctype)\b
+  | traceback\ \(
+  | (?:\w{{1,40}}(?:error|exception)|(?:\w{{1,40}}\ )?(?:error|exception))\b
+        (?:\ (?:code|message|status))?\s?(?:[:\#(\[]|-\ |\d{{3}}\b|\W*\Z)
+  | http\W{{0,3}}(?:error\W)?[45]\d\d\b
+  | [45]\d\d\W{{1,3}}(?:bad|unauthori[sz]ed|forbidden|not\ found|request|conflict|too\ many
+        |internal|service|gateway|server|client|error|payment|overloaded)\b
+  | {_PROGRAM}\ (?:is\ |was\ |has\ )?(?:currently\ |temporarily\ )?
+        (?:unavailable|overloaded|busy|timed\ out|time-?out|refused|reset|aborted|failed)\b
+  | (?:{_PROGRAM}\ )?rate\ limit(?:ed)?(?:\ (?:exceeded|reached|hit)\b|\W*\Z)
+  | too\ many\ requests | internal\ server\ error | bad\ gateway
+  | (?:quota|context\ length)\ exceeded
+  | invalid\ api\ key | (?:request\ )?timed\ out\W*\Z
+    )"""
+)
+_NOTHING = re.compile(r"(?i)\W*(?:n\W{0,2}a|none|null|nil|nan|undefined|not applicable|tbd)?\W*")
+
+
+_WORD = re.compile(r"[^\W_]")
 _NEGATION = re.compile(r"\b(?:no|not|un)(?:\b|(?<=un))")
 
 
@@ -84,10 +108,10 @@ def is_unanswerable(reply: str) -> bool:
     two (similarity above 0.8). An empty reply counts. Source: EXAM++, section 4.2.1.
     """
     text = reply.strip(_QUOTES)
-    if _ILL_FORMED.fullmatch(text):
-        return True
     if len(text) > _LONGEST:
         return False
+    if _ILL_FORMED.fullmatch(text):
+        return True
     stemmed, negations = _bare(text)
     if not stemmed:
         return True
@@ -103,9 +127,20 @@ def says_unanswerable(reply: str) -> bool:
     For replies to a request to rate, where a sentence such as "The passage does not mention it"
     is no answer; an extracted sentence may well read so.
     """
-    return _AT_LENGTH.match(reply) is not None
+    return _AT_LENGTH.match(reply.strip()[:_OPENING]) is not None
 
 
 def is_refusal(reply: str) -> bool:
     """Whether the model declined to do the work ("I'm sorry, but I can't ...", "As an AI ...")."""
-    return _REFUSAL.match(reply) is not None and not says_unanswerable(reply)
+    return _REFUSAL.match(reply.strip()[:_OPENING]) is not None and not says_unanswerable(reply)
+
+
+def is_error(reply: str) -> bool:
+    """Whether the reply is a message of a program or server that failed ("Error 429")."""
+    return _ERROR.match(reply.strip()[:_OPENING]) is not None
+
+
+def says_nothing(reply: str) -> bool:
+    """Whether the reply has no word, or one that stands for none (`N/A`, `null`)."""
+    text = reply.strip()
+    return not _WORD.search(text) or (len(text) <= _LONGEST and bool(_NOTHING.fullmatch(text)))

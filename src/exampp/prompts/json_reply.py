@@ -1,71 +1,36 @@
-"""Finding the value that counts in a JSON reply: fenced or bare, whole or broken."""
+"""The named values of the JSON in a reply: fenced or bare, whole or broken."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
-_FENCE = re.compile(r"(?s)```(?:json)?\s*(.*?)(?:```|\Z)", re.IGNORECASE)
-_RATING_FIELDS = ("grade", "rating", "selfrating", "score", "relevance", "label", "verdict")
-_ANSWER_FIELDS = ("answer", "shortanswer", "extract", "response")
+_FENCE = re.compile(r"(?is)```(?:json)?\s*+(.*?)(?:```|\Z)")
+_ANSWERS = ("answer", "shortanswer", "extract", "response")
 _MOST_OBJECTS = 200
+_LONGEST_BROKEN = 20_000
 _DEEPEST = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
-    """The value found, and the rule: `json` as it stood, `repaired` after mending."""
+class Named(NamedTuple):
+    """One name of a JSON object and its value."""
 
+    name: str
     value: object
-    rule: str
 
 
-def _key(name: str) -> str:
+class _Object(tuple[tuple[str, object], ...]):
+    """A JSON object as it stands, with names that occur twice."""
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_Object)
+
+
+def plain_name(name: str) -> str:
+    """A name as it is compared: letters and digits, in lower case."""
     return "".join(c for c in name.lower() if c.isalnum())
-
-
-def _pick(data: object, fields: tuple[str, ...], depth: int = 0) -> tuple[object] | None:
-    if depth > _DEEPEST or not isinstance(data, dict | list):
-        return None
-    if isinstance(data, list):
-        inner = list(data)
-    else:
-        named = {_key(str(name)): value for name, value in data.items()}
-        for name in fields:
-            if name in named:
-                return (named[name],)
-        inner = list(data.values())
-    found = (_pick(value, fields, depth + 1) for value in reversed(inner))
-    return next((value for value in found if value is not None), None)
-
-
-def _objects(text: str) -> Iterator[object]:
-    decoder = json.JSONDecoder()
-    start = text.find("{")
-    for _ in range(_MOST_OBJECTS):
-        if start < 0:
-            return
-        try:
-            data, end = decoder.raw_decode(text, start)
-        except (ValueError, RecursionError):
-            end = start + 1
-        else:
-            yield data
-        start = text.find("{", end)
-
-
-def _repaired(text: str) -> object:
-    if text.count("{") > _MOST_OBJECTS:
-        return None
-    import json_repair
-
-    fences = _FENCE.findall(text)
-    try:
-        return json_repair.loads(fences[-1] if fences else text[text.find("{") :])
-    except (ValueError, RecursionError):
-        return None
 
 
 def looks_like_json(reply: str) -> bool:
@@ -73,18 +38,62 @@ def looks_like_json(reply: str) -> bool:
     return reply.lstrip().startswith(("{", "[{", "```json"))
 
 
-def find_value(reply: str, field: str, *, answers: bool = False) -> Value | None:
-    """The value of `field` in the last JSON object of the reply that has it.
+def named_values(reply: str) -> tuple[list[Named], str]:
+    """The named values of all whole JSON objects of a reply, and the text around the objects."""
+    found: list[Named] = []
+    around: list[str] = []
+    start = end = 0
+    for _ in range(_MOST_OBJECTS):
+        start = reply.find("{", start)
+        if start < 0:
+            break
+        try:
+            data, stop = _DECODER.raw_decode(reply, start)
+        except (ValueError, RecursionError):
+            start += 1
+            continue
+        found += _named(data)
+        around.append(reply[end:start])
+        start = end = stop
+    return found, "\n".join([*around, reply[end:]])
 
-    Where no object has the declared field, the usual names for a rating (or, with `answers`, for
-    an answer) are looked for. Broken JSON is mended first. None if there is no such value.
+
+def _named(data: object, depth: int = 0) -> Iterator[Named]:
+    if depth > _DEEPEST:
+        return
+    if isinstance(data, _Object):
+        for name, value in data:
+            if not isinstance(value, _Object):
+                yield Named(name, value)
+            yield from _named(value, depth + 1)
+    elif isinstance(data, list):
+        for value in data:
+            yield from _named(value, depth + 1)
+
+
+def find_answer(reply: str, field: str) -> str | None:
+    """The text under `field`, or a usual name for an answer, in the last object that has one.
+
+    Broken JSON is mended first, unless it is very long. None if there is no such text.
     """
     if "{" not in reply:
         return None
-    usual = _ANSWER_FIELDS if answers else (*_RATING_FIELDS, *_ANSWER_FIELDS)
-    fields = (*((_key(field),) if field else ()), *usual)
-    whole = [found for data in _objects(reply) if (found := _pick(data, fields))]
-    if whole:
-        return Value(whole[-1][0], "json")
-    found = _pick(_repaired(reply), fields)
-    return Value(found[0], "repaired") if found else None
+    values = named_values(reply)[0] or _repaired(reply)
+    for name in (plain_name(field), *_ANSWERS):
+        texts = [value for key, value in values if name and plain_name(key) == name]
+        if texts:
+            return texts[-1] if isinstance(texts[-1], str) else None
+    return None
+
+
+def _repaired(text: str) -> list[Named]:
+    if text.count("{") > _MOST_OBJECTS or len(text) > _LONGEST_BROKEN:
+        return []
+    import json_repair
+
+    fences = _FENCE.findall(text)
+    try:
+        data = json_repair.loads(fences[-1] if fences else text[text.find("{") :])
+        return list(_named(json.loads(json.dumps(data), object_pairs_hook=_Object)))
+    except (ValueError, RecursionError):
+        return []

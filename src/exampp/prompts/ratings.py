@@ -1,148 +1,291 @@
-"""Finding the rating in a reply.
+"""The rating that a reply gives in text: the grammar of docs/definitions.md.
 
-A reply is read in this order; the first that applies decides.
-
-1. Only numbers and marks: one legal number is the rating (`4`, `**4**`, `[3]`, `4/5`); a number
-   off the scale or several different ones are no rating.
-2. A verdict that says so: `Rating: 4`, `I rate it 4`, `4 out of 5`, a last line `4`. The last one
-   in the text wins: chat models reason first, and name the scale while they do.
-3. A number that opens the reply, or its last line, and is set off from the text that follows:
-   `4: The answer is ...`, `4 because ...`.
-
-Any other number is part of a text: "In 1914, 3 men" and "8 months" answer the question.
+A reply is a rating only if it says exactly one. The rules are patterns over the classes of its
+tokens (`reply_words.txt`): first the numbers that rate nothing are set aside (counts, scales,
+references), then fields called rating, score or grade are looked for, then statements.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from string import ascii_letters
+from typing import NamedTuple
 
-_MINUS = r"\-\u2212"
-_UNITS = "%‰°$€£¥"
-_LEGAL = re.compile(r"(?:0|[1-9][0-9]{0,8})(?:\.0+)?")
-_NUMBER = re.compile(rf"(?:(?<!\w)[{_MINUS}])?[0-9]+(?:[.,][0-9]+)*")
-_ONLY_NUMBERS = re.compile(rf"[^\w{_UNITS}]*[0-9](?:[0-9]|[^\w{_UNITS}])*")
-_CONNECTIVES = re.compile(r"(?i)\b(?:or|and|to|between|either|from|maybe)\b")
-_MARKDOWN = re.compile(r"[*_`#]+")
-# "Rating: 3 or 4" and "Rating: 4/10" give two numbers, of which neither is the rating.
-_RANGE = re.compile(r"\s*(?:[-\u2013\u2014]|(?:to|or|and)\b)\s*[0-9]+(?![\w.,]?[0-9])")
-_SHARE = re.compile(r"\s*(?:/|out\s+of\b)\s*([0-9]+)")
-_WIDE = {0xFEE0 + code: code for code in range(0x21, 0x7F)}
-_RATING_WORD = re.compile(r"(?i)\W*(?:final |overall |my )?(?:rating|score|grade)\s*[:=]")
+from exampp.prompts.doubts import Doubts
+from exampp.prompts.tokens import Token, Tokens, tokenise
 
-# One number, whole. A hyphen directly before it is a minus sign, one with a space between is not.
-_N = rf"(?P<n>[{_MINUS}]?(?<![\w.,])[0-9]++(?:[.,][0-9]++)*+)(?![\w{_UNITS}])"
-_GAP = rf"(?:[^\w\n{_MINUS}{_UNITS}]|[{_MINUS}]\s)*"
-_EDGE = rf"[^\w{_UNITS}]*"
-_LINK = r"(?:[:=]|\b(?:is|as|of|at|would be|should be|to be)\b)"
-_FILLER = rf"(?:(?:an?|about|level|option|rating|score|grade|of|only)\b{_GAP}){{0,4}}"
-_I_VERB = (
-    r"\bI(?:['\u2019]d|['\u2019]ll| would| will| must| have to)?(?: \w+)? "
-    r"(?:rate|give|assign|award|score|grade|choose|select|pick|rated|gave|chose|selected)\b"
+_NUMBER = "[NXPE]"
+# Words that leave a statement what it is: no number, and none of what spoils one.
+_F = "[" + "".join(sorted(set(ascii_letters) - set("NXQPECLnzyrZkjqm"))) + '"h]'
+
+# Numbers that rate nothing.
+_ASIDE = r"(?:\([^()\n]{0,8}\))?"
+_ONE = re.compile(r"(?:(?<=[:aivRVA(\n|\-])|\A)1(?=\Z|[.,;:)(\n\-|/buU])")
+_PRONOUN = re.compile("1")
+_WHOLE = re.compile("N")
+_DATE = re.compile(r"(?<![/h])[NX](?:[/h][NX]){2,}+")
+_SHARE = re.compile(r"[NX](?:/|Uv|v)[NX]")
+_SCALE = re.compile(
+    rf"S[vpi:,(]{{0,3}}[NX]{_ASIDE}[hot\-,][NX]{_ASIDE}|[NX][hot\-][NX]h?S|S[v:][NX]"
+    r"|[NX]h?uS|[NX]hu|Uv[NX]"
 )
-_EXPLICIT = (
-    r"\b(?:rating|score|grade|verdict|label|level|choice|option|answerability|coverage)\b"
-    rf"[^\w\n]*?{_LINK}{_GAP}{_FILLER}{_N}",
-    rf"\b(?:answer|rate|rated)\s*[:=]{_GAP}{_N}",
-    rf"{_I_VERB}[^\n.!?0-9]{{0,80}}?{_GAP}{_N}",
-    rf"\A\W*(?:rating|score|grade) {_N}{_EDGE}\Z",
-    r"\b(?:deserves|merits|warrants|receives|gets|earns|is|be|as) an? "
-    rf"{_N}(?=\W*$|[.,;:!?)]|\s+(?:on|because|since)\b)",
-    rf"<(\w+)>\s*{_N}\s*</",
-    rf"\\boxed\{{\s*{_N}\s*\}}",
-    rf"[:=]\s+{_N}{_EDGE}\Z",
-    rf"\n[^\w\n{_MINUS}{_UNITS}]*{_N}{_EDGE}\Z",
+_ENDS = re.compile(rf"[NX]{_ASIDE}[hot\-][NX]{_ASIDE}")
+_LEVELS = re.compile(r"q[NX]i(?:[^.?\nNX]{0,12}[NX]i)*+")
+_LISTED = re.compile(r'(?:(?<=\n)|\A)N(?=[.)][("]?[a-zA-Z])')
+_COUNT = re.compile(
+    rf"{_NUMBER}(?=h[^NXPE]|[weS](?![a-zA-Z]{{0,2}}[:|])|[%mv])"
+    rf"|(?:(?<=%)|(?<=[we]h)|(?<=[^O]e)|(?<=\Ae)|(?<=Z[.:%])|(?<=[^O]e[.:%])|(?<=\Ae[.:%])){_NUMBER}"
 )
-_OPENING = (
-    r"(?:\s*[:=]\s+(?=\D)|\s*[:=](?=[^\W\d])|[.,;)]\s+(?=\D)|\s*[-\u2013\u2014]\s+(?=\D)|\s+because\b"
-    r"|\s*\([^()\n]*\)\W*$|\s+(?:The|This)\s)"
+_COUNTS = re.compile(r"(?<![hojt])(?:[NXPE][hojt])++(?=Q)")
+_ALTERNATIVES = re.compile(rf"{_NUMBER}(?:(?:,?[hojt]a?|-){_NUMBER})++")
+
+# Fields.
+_FIELD = re.compile(
+    r"(?P<name>[RA])(?P<about>(?:\(?[cC]\)?|[pviOaeT]){0,6})"
+    r"(?P<mark>[:|][:|\-\n(]*+|\n[\n\-(|]*+|-\(?|)"
+    r"(?:[OaAe]{0,2}(?P<value>[NXPEQcC]))?"
 )
-_AFTER = r"(?=\W*$|\s*[.,;:!?)\n]|\s+(?:because|since|as|for|stars|points|on)\b)"
+_OTHER_FIELD = re.compile(rf"(?<=[wefQ][:|]){_NUMBER}")
+_NEXT_LABEL = re.compile(r"[OaF]{0,4}[RA][:|]")
+_QUALIFIERS = re.compile(r"[OaFsh]{0,5}\Z")
+_FOREIGN = {"": re.compile(r"[a-zA-Z]\Z"), "qualified": re.compile(r"[pvqS]\Z")}
+_STARTS = re.compile(r"(?:\A|[\n.?;,:|)(])\Z")
+_DOUBTED = re.compile(r"[nzyrkjZ][a-zA-Z]*\Z")
+_REACH = 12
+_RATING_NAME = re.compile(r"[OaFh]*R")
+_ANSWER_NAME = re.compile(r"[OaFh]*A+R?")
+_LONGEST_NAME = 100
+
+# Statements.
+_N = f"(?P<n>{_NUMBER})"
+_NAMED = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"(?<![wevp])[OaF]{{0,4}}R[pOaeT]{{0,4}}i{{1,3}}:?[Oa]{{0,2}}{_N}",
+        rf"(?:(?<=[\n.,;:])|\A)[OaF]{{0,4}}Rv[Oa]{{0,2}}{_N}",
+    )
+)
+_STATEMENTS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"I{_F}{{0,6}}[VR](?:{_F}{{0,12}}[aOTeAivVRF])?(?:(?<=V)p)?:?a?{_N}",
+        rf"[TOeA]{_F}{{0,6}}D(?:{_F}{{0,4}}[aOivRA])?{_N}",
+        rf"[TOeA]{{1,3}}i{{1,3}}V[aTivRO]{{0,4}}{_N}",
+        rf"(?:[TOeA]i{{1,3}}f?|[TO]VT):?aw?{_N}",
+        rf"Ti{{1,3}}:{_N}",
+        rf"s,?[TIOaiVRDf]{{0,6}}:?{_N}",
+        rf"(?:(?<=[\n.,:(\-])|\A)a?(?P<n>P|{_NUMBER}(?=u))",
+        rf"\A[\n\-(|]*+a?{_N}",
+        rf"\n[(|]*+a?{_N}[^\n]*+\Z",
+        rf"[.?]a?{_N}[.)\n]*+\Z",
+        rf"(?:FA|V)(?:i{{1,2}}:?|:)a?{_N}",
+    )
+)
+_FOLLOWED = re.compile(r'\Z|[.,;:)(\n|"bcNulsptOTIRA\-]|[a-zA-Z]{1,3}[:|]')
+_HEAD = re.compile(r"[^.?\n;b:(\-]*+(?:[(:\-]+[NPE])?")
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the numbers of a reply say: a rating, or the rule that tells why there is none."""
+    """What a reply says: a rating, or the rule that tells why there is none."""
 
     rating: int | None
     rule: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Forms:
-    """The patterns of one scale."""
+class Said(NamedTuple):
+    """What one field says, and whether it is called final."""
 
-    scale: re.Pattern[str]
-    whole: re.Pattern[str]
-    explicit: tuple[re.Pattern[str], ...]
-    opening: re.Pattern[str]
+    found: Found
+    final: bool = False
 
 
-@lru_cache(maxsize=64)
-def _forms(lowest: int, highest: int) -> _Forms:
-    top = rf"\s*(?:/|out\s+of)\s*{highest}(?![\w.,]?[0-9]|\w)"
-    end = rf"\s*(?:{lowest}|{highest})(?:\s*\([^)\n]*\))?\s*"
-    return _Forms(
-        scale=re.compile(
-            rf"(?i)(?<![\w.,]){end}(?:[-\u2013\u2014]|to|and|through|\.\.+){end}(?![\w.,]?[0-9]|\w)"
-            rf"|\b(?:scale|maximum)\s+of\s+{highest}\b|\b{highest}[- ]point\b"
-        ),
-        whole=re.compile(rf"[^\w{_MINUS}{_UNITS}]*{_N}{top}{_EDGE}"),
-        explicit=tuple(re.compile(f"(?i){p}") for p in (*_EXPLICIT, rf"{_N}{top}{_AFTER}")),
-        opening=re.compile(
-            rf"[^\w{_MINUS}{_UNITS}]*(?:[{_MINUS}]\s+)?{_N}(?:{top})?(?:{_OPENING}|{_EDGE}$)"
-        ),
-    )
+def agreed(said: Sequence[Said]) -> Found:
+    """What fields say together: those called final alone, if any are; none may say otherwise."""
+    counting = [one.found for one in said if one.final] or [one.found for one in said]
+    unread = [found for found in counting if found.rating is None]
+    same = len({found.rating for found in counting}) == 1
+    return unread[0] if unread else counting[0] if same else Found(None, "several")
 
 
-def clean(reply: str) -> str:
-    """The reply without marks of Markdown, full-width forms as plain ones."""
-    return _MARKDOWN.sub("", reply.translate(_WIDE)).strip()
+def find_fields(reply: str, lowest: int, highest: int, field: str = "") -> list[Said]:
+    """What the fields of a text say that are called rating, score, grade, or `field`."""
+    return _Reply(reply, lowest, highest, field).fields()
 
 
-def _value(number: str, lowest: int, highest: int) -> int | None:
-    if not _LEGAL.fullmatch(number):
-        return None
-    value = int(float(number))
-    return value if lowest <= value <= highest else None
-
-
-def _agree(numbers: Sequence[str], lowest: int, highest: int) -> Found:
-    if len(set(numbers)) > 1:
-        return Found(None, "several")
-    value = _value(numbers[0], lowest, highest)
-    return Found(value, "off-scale" if value is None else "rated")
-
-
-def _last_explicit(text: str, forms: _Forms) -> re.Match[str] | None:
-    matches = (m for pattern in forms.explicit for m in pattern.finditer(text))
-    return max(matches, key=lambda m: m.start("n"), default=None)
-
-
-def find_rating(reply: str, lowest: int, highest: int) -> Found | None:
+def find_rating(reply: str, lowest: int, highest: int, field: str = "") -> Found:
     """The rating that a reply gives in text, on a scale of whole numbers.
 
-    None if no number of the reply is meant as a rating; a `Found` without rating if one is but
-    cannot be it (off the scale, several different). Sources: EXAM++, section 4.2.2; FLAN-T5-EXAM,
-    section 3.2.3.
+    Without one, the rule says why: docs/definitions.md lists the rules. Sources: EXAM++, section
+    4.2.2; FLAN-T5-EXAM, section 3.2.3.
     """
-    text = clean(reply)
-    forms = _forms(lowest, highest)
-    if whole := forms.whole.fullmatch(text):
-        return _agree([whole["n"]], lowest, highest)
-    if _ONLY_NUMBERS.fullmatch(_CONNECTIVES.sub(" ", text)):
-        return _agree(_NUMBER.findall(text), lowest, highest)
-    text = forms.scale.sub(" ", text)
-    if verdict := _last_explicit(text, forms):
-        end = verdict.end("n")
-        share = _SHARE.match(text, end)
-        if _RANGE.match(text, end) or (share and share[1] != str(highest)):
+    found = _Reply(reply, lowest, highest, field)
+    fields = found.fields()
+    return agreed(fields) if fields else found.statement()
+
+
+def name_of(name: str, field: str = "") -> str:
+    """What a name of JSON is: `rating`, `final`, `answer` or `other`."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name[:_LONGEST_NAME])
+    kinds = tokenise(words, field).kinds
+    if not _RATING_NAME.fullmatch(kinds) and not _ANSWER_NAME.fullmatch(kinds):
+        return "other"
+    return "final" if "F" in kinds else "rating" if _RATING_NAME.fullmatch(kinds) else "answer"
+
+
+def _scaled(tokens: Tokens, lowest: int, highest: int) -> Tokens:
+    """The tokens with scales and shares as one token, and `X` for what is off the scale."""
+
+    def share(_: str, values: Sequence[int | None]) -> Token:
+        part, whole = values[0], values[-1]
+        if whole == highest and on_scale(part):
+            return "P", part
+        return ("X" if whole is None or whole >= highest else "E"), None
+
+    def scale(_: str, values: Sequence[int | None]) -> Token:
+        ends = {value for value in values if value is not None}
+        return ("c" if ends in ({lowest, highest}, {highest}) else "C"), None
+
+    def ends(_: str, values: Sequence[int | None]) -> Token | None:
+        return ("c", None) if set(values) - {None} == {lowest, highest} else None
+
+    def number(_: str, values: Sequence[int | None]) -> Token:
+        return ("N", values[0]) if on_scale(values[0]) else ("X", None)
+
+    def on_scale(value: int | None) -> bool:
+        return value is not None and lowest <= value <= highest
+
+    tokens = tokens.fold(_ONE, lambda *_: ("N", 1)).fold(_PRONOUN, _as("f"))
+    tokens = tokens.fold(_DATE, _as("Q")).fold(_SHARE, share)
+    return tokens.fold(_SCALE, scale).fold(_ENDS, ends).fold(_LEVELS, _as("c")).fold(_WHOLE, number)
+
+
+def _as(kind: str) -> Callable[[str, Sequence[int | None]], Token]:
+    return lambda *_: (kind, None)
+
+
+def _counted(tokens: Tokens) -> Tokens:
+    """The tokens with `Q` for numbers that count or name something, and `E` for alternatives."""
+    listed = set()
+    for expected, found in enumerate(_LISTED.finditer(tokens.kinds), start=1):
+        if tokens.values[found.start()] != expected:
+            break
+        listed.add(found.start())
+    tokens = _marked(tokens, listed, "Q").fold(_COUNT, _as("Q")).fold(_COUNTS, _as("Q"))
+    return tokens.fold(_ALTERNATIVES, _as("E"))
+
+
+def _marked(tokens: Tokens, places: Collection[int], kind: str) -> Tokens:
+    kinds = (kind if at in places else old for at, old in enumerate(tokens.kinds))
+    return Tokens("".join(kinds), tokens.values) if places else tokens
+
+
+class _Field(NamedTuple):
+    """A field: what it is called (rating, final, answer, other), and where its value stands.
+
+    `at` is -1 where it has none; `doubted` tells that its name follows a negation or the like.
+    """
+
+    name: str
+    at: int
+    doubted: bool
+    other_scale: bool
+
+
+def _fields(kinds: str) -> Iterator[_Field]:
+    for match in _FIELD.finditer(kinds):
+        before = kinds[max(0, match.start() - _REACH) : match.start()]
+        qualifiers = _QUALIFIERS.search(before)
+        own = qualifiers[0] if qualifiers else ""
+        before = before.removesuffix(own)
+        has_value, mark = (match["value"] or "-") in "NXPE", match["mark"]
+        bare = match["name"] == "R" and not match["about"] and _STARTS.search(before)
+        if not (mark[:1] == ":" or (has_value and (mark or bare))):
+            continue
+        if _NEXT_LABEL.match(kinds, match.end("mark")):
+            continue
+        doubted = _DOUBTED.search(before) is not None
+        foreign = _FOREIGN["qualified" if own else ""].search(before) and not doubted
+        name = "rating" if match["name"] == "R" else "answer"
+        if name == "rating" and not own and before.endswith("A"):
+            name = "answer"
+        elif foreign:
+            name = "other"
+        elif "F" in own:
+            name = "final"
+        yield _Field(name, match.start("value"), doubted, "C" in match["about"])
+
+
+class _Reply:
+    """The tokens of a reply with its fields, and the places that its sentences put in doubt."""
+
+    def __init__(self, reply: str, lowest: int, highest: int, field: str) -> None:
+        tokens = _counted(_scaled(tokenise(reply, field), lowest, highest))
+        self.named = list(_fields(tokens.kinds))
+        other = {one.at for one in self.named if one.name == "other"}
+        other |= {found.start() for found in _OTHER_FIELD.finditer(tokens.kinds)}
+        other -= {one.at for one in self.named if one.name != "other"} | {-1}
+        self.tokens = _marked(tokens, other, "L")
+        self.kinds = self.tokens.kinds
+        self.doubts = Doubts(self.kinds)
+
+    def fields(self) -> list[Said]:
+        """What each field says that is called a rating."""
+        return [
+            Said(self._value(one), one.name == "final")
+            for one in self.named
+            if one.name in ("rating", "final")
+        ]
+
+    def _value(self, field: _Field) -> Found:
+        if field.at < 0:
+            return Found(None, "no value")
+        if field.doubted:
+            return Found(None, "hedged")
+        if field.other_scale or "C" in self.kinds[field.at : field.at + _REACH].partition("\n")[0]:
+            return Found(None, "off-scale")
+        found = self._number(field.at)
+        head = _HEAD.match(self.kinds, field.at + 1)
+        rest = range(field.at + 1, head.end() if head else field.at)
+        others = {self.tokens.values[at] for at in rest if self.kinds[at] in "NPE"}
+        return found if found.rating is None or others <= {found.rating} else Found(None, "several")
+
+    def _number(self, at: int) -> Found:
+        """What the number at a place says where it stands."""
+        kind = self.kinds[at]
+        if kind in "XC":
+            return Found(None, "off-scale")
+        if kind in "Ec":
             return Found(None, "several")
-        return _agree([verdict["n"]], lowest, highest)
-    lines = [line for line in text.splitlines() if line.strip()]
-    opened = [m["n"] for line in (lines[:1] + lines[-1:]) if (m := forms.opening.match(line))]
-    if opened:
-        return _agree(opened, lowest, highest)
-    return Found(None, "no number") if _RATING_WORD.match(text) else None
+        if self.doubts.reach(at):
+            return Found(None, "hedged")
+        if kind not in "NP" or not self._is_set_off(at):
+            return Found(None, "no verdict")
+        return Found(self.tokens.values[at], "rated")
+
+    def _is_set_off(self, at: int) -> bool:
+        return _FOLLOWED.match(self.kinds, at + 1) is not None
+
+    def statement(self) -> Found:
+        """What a reply says in which no field is called a rating."""
+        named, stated = self._stated(_NAMED), self._stated(_STATEMENTS)
+        stated |= named | {one.at for one in self.named if one.name == "answer" and one.at >= 0}
+        stated = {at for at in stated if self._is_set_off(at) or self.doubts.reach(at)}
+        numbers = {at for at, kind in enumerate(self.kinds) if kind in "NPE"}
+        said = {self._number(at) for at in stated}
+        others = {self._number(at) for at in numbers - stated}
+        if len({self.tokens.values[at] for at in numbers | stated}) > 1:
+            return Found(None, "several")
+        if stated and not named and "L" in self.kinds:
+            return Found(None, "several")
+        for rule in ("several", "hedged", "off-scale"):
+            if Found(None, rule) in said | others:
+                return Found(None, rule)
+        if not said:
+            return Found(None, "no verdict" if set(self.kinds) & set("NPEXQLcC") else "no number")
+        return Found(None, "off-scale") if "C" in self.kinds else said.pop()
+
+    def _stated(self, forms: Sequence[re.Pattern[str]]) -> set[int]:
+        return {match.start("n") for form in forms for match in form.finditer(self.kinds)}

@@ -12,14 +12,33 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
+from typing import NamedTuple
 
 from exampp.errors import InputError
 from exampp.prompts import rubric
-from exampp.prompts.expressions import is_refusal, is_unanswerable, says_unanswerable
-from exampp.prompts.json_reply import find_value, looks_like_json
-from exampp.prompts.ratings import Found, clean, find_rating
+from exampp.prompts.expressions import (
+    is_error,
+    is_refusal,
+    is_unanswerable,
+    says_nothing,
+    says_unanswerable,
+)
+from exampp.prompts.json_reply import (
+    Named,
+    find_answer,
+    looks_like_json,
+    named_values,
+    plain_name,
+)
+from exampp.prompts.ratings import Found, Said, agreed, find_fields, find_rating, name_of
+from exampp.prompts.thoughts import without_thoughts
+from exampp.prompts.tokens import holds_number, plain
+from exampp.prompts.verdicts import find_verdict, find_verdict_fields
 from exampp.prompts.verification import verify
 from exampp.records.grading import Outcome, State
+
+LONGEST = 50_000
+"""Characters of a reply, without the thoughts of its model, that are read at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +59,15 @@ Reader = Callable[[Reply], Outcome]
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A way of reading: what a reply is freed of first, and a reader for every reading."""
+    """A way of reading: a reader for every reading, and what becomes of a reply before.
+
+    `sets_aside` takes the raw reply and whether it was cut off, and gives what is to be read, or
+    the outcome where nothing is.
+    """
 
     name: str
     readers: Mapping[str, Reader]
-    prepare: Callable[[str], str]
-    sets_truncated_aside: bool
+    sets_aside: Callable[[str, bool], Outcome | str]
 
 
 UNNUMBERED = ("answer", "unparsed")
@@ -56,18 +78,8 @@ section 4.2.2; so do the papers' models). `unparsed`: nothing is known.
 """
 
 _REFUSED = Outcome(State.REFUSED, rule="refused")
-_THOUGHT = re.compile(r"(?s)^.*</think(?:ing)?>")
-_WORD = re.compile(r"\w")
-_ANSWER_LABEL = re.compile(r"(?i)^\W*(?:final |my )?(?:answer|rating|score|grade)\s*[:=]\s*")
-_YES_NO = {"yes": 1, "true": 1, "correct": 1, "no": 0, "false": 0, "incorrect": 0}
-_WORDS = "|".join(_YES_NO)
-_LONE = re.compile(rf"(?i)\W*({_WORDS})\W*")
-_FIRST = re.compile(r"(?i)\W*(yes|no)\b(?!\s+(?:or|and)\s+(?:yes|no)\b|\s*/)")
-_SAID = re.compile(
-    rf"(?i)\b(?:answer|verdict|judge?ment|conclusion|relevant|relevance|label)\b"
-    rf"[^\w\n]*?(?:[:=]|\bis\b|\n)\W*({_WORDS})\b(?!\s+(?:or|and)\s+(?:{_WORDS})\b)"
-    rf"|(?:^|[.:;,!?\n])\W*({_WORDS})\W*\Z"
-)
+_NO_VALUE = Found(None, "json")
+_ANSWER_LABEL = re.compile(r"(?i)^\W*(?:final |my )?answer\s?[:=]\s*")
 
 
 def _unparsed(rule: str) -> Outcome:
@@ -78,85 +90,120 @@ def _graded(rating: int, rule: str) -> Outcome:
     return Outcome(State.GRADED, rating, rule)
 
 
-def _found(found: Found, rule: str = "") -> Outcome:
+def _outcome(found: Found) -> Outcome:
     if found.rating is None:
         return _unparsed(found.rule)
-    return _graded(found.rating, rule or found.rule)
+    return _graded(found.rating, found.rule)
 
 
-def _number(value: object, reply: Reply, rule: str) -> Outcome:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return _unparsed("json")
-    found = find_rating(str(value), reply.lowest, reply.highest)
-    return _unparsed("json") if found is None else _found(found, rule)
+class _Grammar(NamedTuple):
+    """How a text is read: its fields that count, the whole of it, and one value of JSON."""
+
+    fields: Callable[[str], list[Said]]
+    whole: Callable[[str], Found]
+    value: Callable[[object], Found]
 
 
-def _rating(reply: Reply) -> Outcome | None:
-    """The rating in JSON or text; None if the reply holds none at all."""
-    if value := find_value(reply.text, reply.field):
-        return _number(value.value, reply, value.rule)
-    if looks_like_json(reply.text):
-        return _unparsed("json")
-    text = clean(reply.text)
-    if not _WORD.search(text):
-        return _unparsed("empty")
-    found = find_rating(reply.text, reply.lowest, reply.highest)
-    return None if found is None else _found(found)
+def _rating_grammar(reply: Reply) -> _Grammar:
+    scale = (reply.lowest, reply.highest, reply.field)
+
+    def value(found: object) -> Found:
+        if isinstance(found, bool) or not isinstance(found, int | float | str):
+            return _NO_VALUE
+        return find_rating(str(found), *scale)
+
+    return _Grammar(
+        lambda text: find_fields(text, *scale), lambda text: find_rating(text, *scale), value
+    )
+
+
+def _verdict_grammar(reply: Reply) -> _Grammar:
+    def value(found: object) -> Found:
+        if isinstance(found, str):
+            return find_verdict(found, reply.field)
+        return Found(int(found), "json") if found in (0, 1) else _NO_VALUE
+
+    return _Grammar(
+        lambda text: find_verdict_fields(text, reply.field),
+        lambda text: find_verdict(text, reply.field),
+        value,
+    )
+
+
+def _said(reply: Reply, grammar: _Grammar) -> Found:
+    """What a reply says, in JSON or text."""
+    values, around = named_values(reply.text)
+    if not looks_like_json(reply.text) and not values:
+        return grammar.whole(reply.text)
+    if not values:
+        fields = grammar.fields(reply.text)
+        return _by(agreed(fields), "repaired") if fields else _NO_VALUE
+    found = _in_json(values, reply.field, grammar, around)
+    if found is None:
+        return _NO_VALUE if looks_like_json(reply.text) else grammar.whole(around)
+    return found
+
+
+def _in_json(values: Sequence[Named], field: str, grammar: _Grammar, around: str) -> Found | None:
+    """What JSON says, with the fields of the text around it: ratings if any, else answers."""
+    named = [(name_of(one.name, field), one) for one in values]
+    said = [
+        Said(_by(grammar.value(one.value), "json"), name == "final")
+        for name, one in named
+        if name in ("rating", "final")
+    ]
+    if said:
+        return agreed([*said, *grammar.fields(around)])
+    answers = [
+        Said(_by(grammar.value(one.value), "json")) for name, one in named if name == "answer"
+    ]
+    valued = {plain_name(one.name) for one in values if grammar.value(one.value).rating is not None}
+    return Found(None, "several") if len(valued) > 1 else agreed(answers) if answers else None
+
+
+def _by(found: Found, rule: str) -> Found:
+    """The same, found by another rule; JSON that holds no number gives no rule of numbers."""
+    if found.rating is None:
+        return _NO_VALUE if found.rule in ("no number", "no value", "no verdict") else found
+    return Found(found.rating, rule)
 
 
 def _read_rating(reply: Reply) -> Outcome:
-    outcome = _rating(reply)
-    if outcome is not None:
-        return outcome
-    return _REFUSED if is_refusal(clean(reply.text)) else _unparsed("no rating")
+    found = _said(reply, _rating_grammar(reply))
+    return _outcome(found) if found.rating is not None else _unrated(reply, found.rule)
+
+
+def _unrated(reply: Reply, rule: str) -> Outcome:
+    """What a reply is that holds no rating: refused, an error, or unparsed by a rule."""
+    text = plain(reply.text)
+    if is_refusal(text):
+        return _REFUSED
+    if is_error(text):
+        return _unparsed("error")
+    if says_nothing(text) and not looks_like_json(reply.text):
+        return _unparsed("empty")
+    return _unparsed("no verdict" if rule == "no number" and holds_number(text) else rule)
 
 
 def _read_self_rating(reply: Reply) -> Outcome:
-    outcome = _rating(reply)
-    if outcome is not None:
+    outcome = _read_rating(reply)
+    if outcome.rule != "no number":
         return outcome
-    text = _ANSWER_LABEL.sub("", clean(reply.text))
-    if is_refusal(text):
-        return _REFUSED
+    text = _ANSWER_LABEL.sub("", plain(reply.text))
     if is_unanswerable(text) or says_unanswerable(text):
         return _graded(reply.lowest, "unanswerable")
-    if reply.unnumbered == "unparsed":
-        return _unparsed("no number")
-    return _graded(reply.lowest + 1, "answered")
-
-
-def _yes_no(text: str) -> int | None:
-    if lone := _LONE.fullmatch(text):
-        return _YES_NO[lone[1].lower()]
-    said = list(_SAID.finditer(text))
-    word = (said[-1][1] or said[-1][2]) if said else None
-    first = _FIRST.match(text)
-    if word is None and first:
-        word = first[1]
-    return None if word is None else _YES_NO[word.lower()]
+    return outcome if reply.unnumbered == "unparsed" else _graded(reply.lowest + 1, "answered")
 
 
 def _read_yes_no(reply: Reply) -> Outcome:
-    text = clean(reply.text)
-    rule = "rated"
-    if value := find_value(reply.text, reply.field):
-        if isinstance(value.value, bool | int) and value.value in (0, 1):
-            return _graded(int(value.value), value.rule)
-        text, rule = str(value.value), value.rule
-    elif looks_like_json(reply.text):
-        return _unparsed("json")
-    if not _WORD.search(text):
-        return _unparsed("empty")
-    verdict = _yes_no(text)
-    if verdict is not None:
-        return _graded(verdict, rule)
-    return _REFUSED if is_refusal(text) else _unparsed("no verdict")
+    found = _said(reply, _verdict_grammar(reply))
+    return _outcome(found) if found.rating is not None else _unrated(reply, found.rule)
 
 
 def answer_text(reply: str, field: str = "") -> str:
     """The extracted answer: the field of a JSON reply, otherwise the whole, stripped."""
-    value = find_value(reply, field, answers=True) if looks_like_json(reply) else None
-    return value.value.strip() if value and isinstance(value.value, str) else reply.strip()
+    answer = find_answer(reply, field) if looks_like_json(reply) else None
+    return (reply if answer is None else answer).strip()
 
 
 def _read_extraction(reply: Reply) -> Outcome:
@@ -165,11 +212,13 @@ def _read_extraction(reply: Reply) -> Outcome:
         return _REFUSED
     if reply.keys:
         verified = verify(answer, reply.keys)
-        if verified.correct or not is_unanswerable(answer):
-            return _graded(int(verified.correct), verified.rule)
-    if is_unanswerable(answer):
+        if verified.correct:
+            return _graded(1, verified.rule)
+    if is_error(answer):
+        return _unparsed("error")
+    if is_unanswerable(answer) or says_nothing(answer):
         return _graded(0, "unanswerable")
-    return _graded(1, "answered")
+    return _graded(0, "unmatched") if reply.keys else _graded(1, "answered")
 
 
 def _read_thresholds(reply: Reply) -> Outcome:
@@ -205,9 +254,18 @@ def _rubric_extraction(reply: Reply) -> Outcome:
     return _graded(int(rubric.is_answer(reply.text)), "rubric")
 
 
-def _without_thoughts(reply: str) -> str:
-    """A reasoning model's thoughts name many numbers and are no part of its reply."""
-    return _THOUGHT.sub("", reply)
+def _what_counts(reply: str, truncated: bool) -> Outcome | str:
+    """The reply without the thoughts of its model, unless it is cut off, unfinished or too long."""
+    if truncated:
+        return Outcome(State.TRUNCATED, rule="truncated")
+    text = without_thoughts(reply)
+    if text is None:
+        return _unparsed("unfinished thought")
+    return text if len(text) <= LONGEST else _unparsed("too long")
+
+
+def _all(reply: str, _: bool) -> Outcome | str:
+    return reply
 
 
 EXAM = Policy(
@@ -221,8 +279,7 @@ EXAM = Policy(
             "thresholds": _read_thresholds,
         }
     ),
-    prepare=_without_thoughts,
-    sets_truncated_aside=True,
+    sets_aside=_what_counts,
 )
 RUBRIC = Policy(
     "rubric",
@@ -235,8 +292,7 @@ RUBRIC = Policy(
             "thresholds": _read_thresholds,
         }
     ),
-    prepare=str,
-    sets_truncated_aside=False,
+    sets_aside=_all,
 )
 POLICIES: Mapping[str, Policy] = MappingProxyType({p.name: p for p in (EXAM, RUBRIC)})
 
@@ -284,8 +340,8 @@ def read(
             field="unnumbered",
             mend=f"give one of {', '.join(UNNUMBERED)}",
         )
-    if truncated and policy.sets_truncated_aside:
-        return Outcome(State.TRUNCATED, rule="truncated")
-    text = policy.prepare(reply)
+    text = policy.sets_aside(reply, truncated)
+    if isinstance(text, Outcome):
+        return text
     given = Reply(text, lowest, highest, field, tuple(thresholds), tuple(keys), unnumbered)
     return policy.readers[reading](given)
