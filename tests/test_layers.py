@@ -41,6 +41,7 @@ ROWS = {
 SAME_ROW = {
     ("outside", "errors"),
     ("records", "errors"),
+    ("records", "outside"),
     ("formats", "store"),
     ("graded", "analyzing"),
     ("collection", "banking"),

@@ -18,7 +18,8 @@ from typing import Any, Self
 from exampp.analyzing import check_decisions
 from exampp.banking import Banking
 from exampp.errors import InputError
-from exampp.formats.lines import Skipped, keep_inputs, refuse
+from exampp.formats.lines import Skipped, refuse
+from exampp.formats.output import keep_inputs
 from exampp.grade.graders import (
     DEFAULT_PROMPT,
     Options,
@@ -38,6 +39,7 @@ from exampp.inputs.importing import UNKNOWN_PASSAGES, Importer, ImportReport, im
 from exampp.inputs.pooling import pool_tables
 from exampp.inputs.segment import PASSAGE_TOKENS
 from exampp.llm.base import Grader
+from exampp.outside import check_path
 from exampp.prompts import load
 from exampp.records import GraderIdentity
 from exampp.records.choosing import choose_grader, label
@@ -63,13 +65,13 @@ class Collection(Banking, Reviewing, Graded):
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = check_path(path)
         self._connection = connect(self.path)
 
     @classmethod
     def create(cls, path: str | Path, *, exist_ok: bool = False) -> Self:
         """Make an empty collection and open it; `exist_ok` opens one that exists."""
-        path = Path(path)
+        path = check_path(path)
         if path.exists() and path.stat().st_size and not exist_ok:
             raise InputError("exists already", file=path, mend="Choose another name")
         connect(path, create=True).close()

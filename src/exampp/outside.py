@@ -104,7 +104,10 @@ def _shown(text: str, most: int = 60) -> str:
     return ascii(text if len(text) <= most else text[: most - 3] + "...")
 
 
-# ---- files: what an import had to replace --------------------------------------------------------
+# ---- files ---------------------------------------------------------------------------------------
+#
+# A reader writes NUL for what is no text, and notes the place. What keeps texts replaces it; what
+# keeps ids refuses it.
 
 
 @dataclass(slots=True)
@@ -117,12 +120,9 @@ class Replacements:
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
-        what = (
-            "1 character that is no text was"
-            if self.count == 1
-            else (f"{self.count} characters that are no text were")
-        )
-        return f"{what} replaced by U+FFFD (first in {place})"
+        told = "1 character that is no text was" if self.count == 1 else ""
+        told = told or f"{self.count} characters that are no text were"
+        return f"{told} replaced by U+FFFD (the first in {place})"
 
 
 _COUNTED: ContextVar[Replacements | None] = ContextVar("replacements", default=None)
@@ -130,7 +130,7 @@ _COUNTED: ContextVar[Replacements | None] = ContextVar("replacements", default=N
 
 @contextmanager
 def counting_replaced() -> Iterator[Replacements]:
-    """Count what is replaced while files are read; ids that were touched are refused meanwhile."""
+    """Count the characters that are replaced while files are read and kept."""
     found = Replacements()
     token = _COUNTED.set(found)
     try:
@@ -139,24 +139,27 @@ def counting_replaced() -> Iterator[Replacements]:
         _COUNTED.reset(token)
 
 
-def replaced(count: int, file: str | Path, line: int | None) -> None:
-    """Say that characters of a file were replaced, for whoever counts."""
+def noticed(file: str | Path, line: int | None) -> None:
+    """Say where a file holds something that is no text; whoever counts keeps the first place."""
     found = _COUNTED.get()
-    if found is None or not count:
-        return
-    if not found.count:
+    if found is not None and not found.file:
         found.file, found.line = fit_name(str(file)), line
-    found.count += count
 
 
-def check_id(identifier: str, what: str = "id") -> str:
-    """The id, if it is one that can be kept; InputError where characters of it are no text."""
+def kept(text: str) -> str:
+    """The text as it is kept, what was replaced in it counted."""
+    fitted, count = fit_text(text)
     found = _COUNTED.get()
-    touched = found is not None and found.count and REPLACED in identifier
-    if touched or _UNFIT.search(identifier):
+    if found is not None:
+        found.count += count
+    return fitted
+
+
+def check_id(identifier: str) -> str:
+    """The id; InputError where a part of it is no text, and to replace it would change the id."""
+    if _UNFIT.search(identifier):
         raise InputError(
-            f"the {what} {_shown(identifier)} holds a character that is no text (a NUL, or half of "
-            "a surrogate pair)",
-            mend="Ids are never changed: mend the file",
+            f"the id {_shown(identifier)} holds a character that is no text",
+            mend="Ids are never changed: remove the NUL, or the half of a surrogate pair",
         )
     return identifier

@@ -80,7 +80,7 @@ CASES: dict[str, tuple[str, bytes, str]] = {
     "score that is no number": (
         "f.jsonl",
         line(query={"qid": "q1"}, candidates=[{"docid": "p1", "score": "1"}]),
-        r"candidates\[0\].score: is not a number",
+        r"candidates\[0\].score: is not a finite number",
     ),
     "cut CBOR": ("f.cbor", CUT_CBOR, r"f.cbor: broken CBOR at element 2"),
     "CBOR without an end": (

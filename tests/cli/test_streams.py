@@ -83,3 +83,39 @@ def test_a_file_whose_name_is_no_text_is_read_and_named(folder: Path) -> None:
     ran = shell(r"exampp import my.exam $'caf\xe9.run' $'caf\xe9.jsonl'", folder)
     assert ran.returncode == 0, ran.stderr
     assert b"caf" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "exampp export my.exam /dev/stdout --format runs",
+        "exampp export my.exam /dev/fd/3 --format runs 3>&1 >/dev/null",
+        "exampp export my.exam /proc/self/fd/1 --format runs | cat",
+        "mkfifo p; cat p & exampp export my.exam p --format runs >/dev/null; wait",
+        "exampp export my.exam >(cat >copy) --format runs >/dev/null; sleep 0.3; cat copy",
+    ],
+)
+def test_an_export_goes_through_pipes_as_it_goes_into_a_file(folder: Path, line: str) -> None:
+    whole = shell("exampp export my.exam whole.run >/dev/null; cat whole.run", folder).stdout
+    assert whole.count(b"\n") >= 7
+    found = shell(line, folder).stdout
+    (folder / "p").unlink(missing_ok=True)
+    assert found == whole
+    assert not list(folder.glob("*.unfinished"))
+
+
+@pytest.mark.parametrize(
+    ("line", "start"),
+    [
+        (
+            "exampp evaluate my.exam --min-rating 1 --qrels /dev/fd/3 3>&1 >/dev/null",
+            b"q1 draft p1 5",
+        ),
+        ("exampp report my.exam -o /dev/stdout", b"<!doctype html>"),
+        ("exampp bank export my.exam /dev/stdout", b"{"),
+    ],
+)
+def test_other_files_go_through_too(folder: Path, line: str, start: bytes) -> None:
+    ran = shell(line, folder)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.lower().startswith(start), ran.stdout[:100]

@@ -192,7 +192,7 @@ def test_windows_line_ends(tmp_path: Path) -> None:
         ('cut = "context"', 'cut = "passage"', "'passage' is not among the slots"),
         ("slots =", "labels = ['0', '9']\nslots =", "'9' would not be read as a grade"),
         ('slots = ["question", "context"]', 'slots = "question"', "give a list of texts"),
-        ('title = "Mine"', "title = 'Mine", "not valid TOML"),
+        ('title = "Mine"', "title = 'Mine", "broken TOML"),
         ("user =", "usr =", "unknown key 'usr'. did you mean 'user'"),
         ('name = "mine"', 'name = "thomas"', "the name of a bundled prompt with another text"),
     ],

@@ -69,7 +69,7 @@ def test_a_prompt_of_ones_own_gets_the_instruction_appended(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("name = ", "not valid TOML"),
+        ("name = ", "broken TOML"),
         (MINE + "make = 1", "make: unknown key 'make'. did you mean 'makes'?"),
         (MINE + "title = 1", "title: 'title' is 1. give a text"),
         (MINE.replace('makes = "nugget"\n', ""), "'makes' is missing"),

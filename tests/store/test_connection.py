@@ -14,7 +14,7 @@ import pytest
 
 import exampp
 from exampp.errors import CollectionBusy, InputError
-from exampp.formats.lines import writing
+from exampp.formats.output import writing
 from exampp.store import connection as module
 from exampp.store.connection import connect, is_collection, transaction
 from exampp.store.migrations import MIGRATIONS

@@ -31,7 +31,7 @@ from exampp.cli.options import (
     Style,
     TableStyle,
 )
-from exampp.cli.output import remark, show
+from exampp.cli.output import remark, show, told
 
 app = Commands(help="Own a bank: generate, look, edit, check, seal.", no_args_is_help=True)
 
@@ -173,7 +173,7 @@ def export_bank(
     """Write a bank to edit it and apply it (.yaml, .csv, .tsv), or one part of it (.jsonl)."""
     with exampp.Collection(collection) as opened:
         count = opened.bank_export(to, part=part.value if part else None, bank=bank)
-    typer.echo(f"{to}: {count} items")
+    told(to, f"{to}: {count} items")
 
 
 @app.command("apply")

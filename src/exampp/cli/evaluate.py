@@ -91,7 +91,7 @@ def evaluate(
     """
     from exampp.evaluate import tables
     from exampp.formats import leaderboards
-    from exampp.formats.lines import keep_inputs
+    from exampp.formats.output import keep_inputs
     from exampp.graded import DEFAULT_MEASURES, evaluate_gradebook
 
     keep_inputs([qrels], [collection, bank, official, *(run or ())])

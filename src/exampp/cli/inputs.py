@@ -16,7 +16,7 @@ import typer
 import exampp
 from exampp.cli.command import Counts, Given, counting
 from exampp.cli.options import BankName, CollectionFile, ExportFormat, OnBadLine, UnknownPassages
-from exampp.cli.output import remark, show
+from exampp.cli.output import remark, show, told
 from exampp.cli.run import write_template
 from exampp.errors import InputError
 from exampp.meta.phrases import counted
@@ -186,6 +186,8 @@ def _say(report: ImportReport) -> None:
         remark(f"skipped: {error}")
     if report.skipped:
         remark(f"skipped {counted(report.skipped, 'bad line')}")
+    if report.replaced.count:
+        remark(f"{report.replaced}")
     if report.findings.rows:
         show(report.findings, "text")
     typer.echo("\n".join(_told(report)))
@@ -230,7 +232,7 @@ def export(
         chosen = kind.value if kind else kind_by_name(to)
         count = opened.export(to, chosen, bank=bank)
         people = opened.decision_counts()
-    typer.echo(f"{to}: {chosen}, {counted(count, 'record')}")
+    told(to, f"{to}: {chosen}, {counted(count, 'record')}")
     if chosen in _BESIDE and any(people.values()):
         remark(", ".join(f"{thing}: {number:,}" for thing, number in people.items() if number))
         remark(_BESIDE[chosen])

@@ -6,9 +6,11 @@ import contextlib
 import json
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import typer
 
+from exampp.formats.output import descriptor
 from exampp.report.table import Table, render
 
 
@@ -29,6 +31,14 @@ def show_several(tables: Mapping[str, Table], style: str) -> None:
         show(list(tables.values())[-1], style)
     else:
         sys.stdout.write("\n".join(render(table, style) for table in tables.values()))
+
+
+def told(path: Path, text: str) -> None:
+    """Say what was written; beside it, where standard output itself was written to."""
+    if descriptor(path) == 1:
+        remark(text)
+    else:
+        typer.echo(text)
 
 
 def remark(text: str) -> None:

@@ -146,7 +146,7 @@ def plot(
 
     COLLECTION may be a file of graded passages; --bank then names a bank file.
     """
-    from exampp.formats.lines import keep_inputs, writing
+    from exampp.formats.output import keep_inputs, writing
     from exampp.report.plots.figure import writer
 
     measures = _checked(what, measure)

@@ -81,7 +81,7 @@ def report(
 
     COLLECTION may be a file of graded passages; --bank then names a bank file.
     """
-    from exampp.formats.lines import keep_inputs, writing
+    from exampp.formats.output import keep_inputs, writing
     from exampp.report.page import to_html, to_json
 
     keep_inputs([output, json], [collection, bank, *(official or ()), *(run or ())])

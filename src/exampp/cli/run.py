@@ -13,7 +13,8 @@ import typer
 from exampp.cli.grade import work
 from exampp.cli.output import remark
 from exampp.errors import InputError, Unfinished
-from exampp.formats.lines import encode_text, writing
+from exampp.formats.lines import encode_text
+from exampp.formats.output import writing
 
 
 def run(

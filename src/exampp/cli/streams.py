@@ -1,13 +1,18 @@
-"""The standard streams: whatever their encoding, and open or not, printing to them never fails."""
+"""What a command gets from its shell: streams in any state, and signals to end.
+
+Whatever the encoding of the standard streams, and open or not, printing to them never fails.
+"""
 
 from __future__ import annotations
 
 import codecs
 import os
+import signal
 import sys
 import warnings
 from contextlib import suppress
 from io import FileIO, TextIOWrapper
+from types import FrameType
 
 ESCAPED = "exampp-escaped"
 """The error handler of both streams: what their encoding lacks is written as JSON does."""
@@ -33,8 +38,17 @@ def prepare() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors=ESCAPED)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # what is half-written goes, what was answered is kept: as at any other end
+        if signal.getsignal(number) is signal.SIG_DFL:
+            with suppress(ValueError):
+                signal.signal(number, _end)
     # of sources that we do not own, or of a reply that looks like one
     warnings.filterwarnings("ignore", category=SyntaxWarning)
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    sys.exit(128 + number)
 
 
 def _nothing() -> TextIOWrapper:

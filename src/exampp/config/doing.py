@@ -20,7 +20,8 @@ from exampp.config.reading import BOOK_OPTIONS, Config
 from exampp.errors import InputError
 from exampp.evaluate import tables
 from exampp.evaluate.leaderboard import Leaderboard
-from exampp.formats.lines import encode_text, keep_inputs, writing
+from exampp.formats.lines import encode_text
+from exampp.formats.output import keep_inputs, writing
 from exampp.grade.run import GradingRun
 from exampp.graded import DEFAULT_MEASURES, evaluate_gradebook, write_qrels
 from exampp.inputs.datasets import is_dataset

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.grade.graders import Options
+from exampp.records.toml import read_toml
 
 _INPUT_OPTIONS = {
     "corpus": str,
@@ -97,14 +97,7 @@ def read_config(path: str | Path) -> Config:
     value of the wrong type, and a section without what it needs.
     """
     path = Path(path)
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError("no such file", file=path, mend="Make one: exampp init --config") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read ({error})", file=path) from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"broken TOML ({error})", file=path) from None
+    data = read_toml(path, "Make one: exampp init --config")
     for section, value in data.items():
         _check_known(section, list(_SECTIONS), "section", path)
         _check_section(section, value, path)

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.fields import FirstLines, repeated, shown
+from exampp.formats.fields import FirstLines, number, repeated, shown
 from exampp.formats.lines import OnError, decode_json, plain_name, read_lines, refuse
 from exampp.formats.passages import ID_KEYS, TEXT_KEYS
 from exampp.records import Passage, Ranked
@@ -48,16 +48,16 @@ def read(
     decoder = msgspec.json.Decoder(_Line)
     named = system or Path(plain_name(path)).stem
     first = FirstLines()
-    for number, line in read_lines(path):
+    for place, line in read_lines(path):
         try:
-            typed = decode_json(line, decoder, path, number)
+            typed = decode_json(line, decoder, path, place)
             query_id = _query_id(typed)
             found = _retrieved(query_id, typed.system or typed.run_id or named, typed.candidates)
         except InputError as error:
-            on_error(error.at(path, number))
+            on_error(error.at(path, place))
             continue
-        if earlier := first.add((query_id, found.ranking[0].system), number):
-            on_error(repeated(f"query {shown(query_id)}", earlier, path, number, "query"))
+        if earlier := first.add((query_id, found.ranking[0].system), place):
+            on_error(repeated(f"query {shown(query_id)}", earlier, path, place, "query"))
         else:
             yield found
 
@@ -83,9 +83,8 @@ def _retrieved(query_id: str, system: str, candidates: list[dict[str, Any]]) -> 
         passage_id, score = str(candidate[key]), candidate.get("score", 1 / (index + 1))
         if passage_id in ranking:
             raise InputError(f"passage {shown(passage_id)} occurs twice", field=field)
-        if isinstance(score, bool) or not isinstance(score, int | float):
-            raise InputError("is not a number", field=f"{field}.score")
-        ranking[passage_id] = Ranked(query_id, passage_id, index + 1, float(score), system)
+        score = number(score, f"{field}.score")
+        ranking[passage_id] = Ranked(query_id, passage_id, index + 1, score, system)
         if passage := _passage(passage_id, candidate.get("doc", candidate)):
             passages.append(passage)
     return Retrieved(tuple(ranking.values()), tuple(passages))

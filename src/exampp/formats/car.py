@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, repeated, shown
-from exampp.formats.lines import OnError, compression, plain_name, reading, refuse
+from exampp.formats.lines import OnError, plain_name, reading, refuse
+from exampp.formats.packed import compression
 from exampp.records import Facet, Passage, Query
 
 T = TypeVar("T")

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.formats.lines import OnError, encode_text, read_text, refuse, writing
+from exampp.formats.lines import OnError, encode_text, read_text, refuse
+from exampp.formats.output import writing
 from exampp.records.decisions import Decided, Decision
 
 COLUMNS = (

@@ -11,11 +11,13 @@ from pathlib import Path
 
 from exampp.errors import InputError
 from exampp.formats import car, decisions, passages, queries, responses
-from exampp.formats.lines import plain_name, read_lines
+from exampp.formats.lines import plain_name, read_lines, valid_json
 from exampp.formats.objects import OBJECT
 from exampp.formats.plain_table import is_table_header
 
 _SAMPLE = 5
+_LONGEST = 1 << 20
+"""Bytes of a line that are split into columns."""
 _WORKBENCH = re.compile(r'\s*\[\s*("(?:[^"\\]|\\.)*"|-?\d+)\s*,\s*\[')
 _FIRST_PAIR = re.compile(r'\s*\{\s*("(?:[^"\\]|\\.)*")\s*:\s*(\S)')
 _ONLY_QUERIES = frozenset({"query_id", "qid", "topic_id"})
@@ -60,8 +62,8 @@ def _sample(path: str | Path) -> _Sample:
     data = [line for _, line in islice(read_lines(path), _SAMPLE)]
     keys: frozenset[str] = frozenset()
     with suppress(ValueError, RecursionError):
-        keys = frozenset(OBJECT.decode(data[0]))
-    lines = tuple(line.decode(errors="replace") for line in data)
+        keys = frozenset(OBJECT.decode(valid_json(data[0], path, None)))
+    lines = tuple(line[:_LONGEST].decode(errors="replace") for line in data)
     pair = _FIRST_PAIR.match("\n".join(lines))
     return _Sample(plain_name(path), lines, keys, "?" if pair is None else pair[2])
 

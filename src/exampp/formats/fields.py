@@ -48,6 +48,17 @@ def real(text: str | bytes, field: str) -> float:
     return value
 
 
+def number(value: object, field: str) -> float:
+    """The finite number that a value of JSON is; InputError if it is none."""
+    try:
+        found = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
+    except (TypeError, OverflowError):
+        found = math.nan
+    if isinstance(value, str) or not math.isfinite(found):
+        raise InputError("is not a finite number", field=field)
+    return found
+
+
 class FirstLines:
     """Remembers on which line every key came first, in 18 to 36 bytes a key.
 

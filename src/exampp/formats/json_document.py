@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from exampp.errors import InputError
-from exampp.formats.lines import encode_text, read_text
+from exampp.formats.lines import read_text, valid_json
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -20,25 +20,20 @@ def load(path: str | Path) -> Any:
 
     A number that JSON does not know (NaN, Infinity) is refused.
     """
-    text = read_text(path)
-    encode_text(text, path)
-    return parse(text, path)
+    return parse(read_text(path), path)
 
 
 def parse(text: str, path: str | Path, line: int | None = None) -> Any:
     """The JSON value that the text spells; `line` is where the text stands, if it is one line."""
+    text = valid_json(text.encode(), path, line).decode()
     try:
-        value = json.loads(text, parse_constant=_no_number)
+        return json.loads(text, parse_constant=_no_number)
     except json.JSONDecodeError as error:
         raise InputError(
             f"broken JSON ({error.msg})", file=path, line=line or error.lineno
         ) from None
     except (RecursionError, ValueError) as error:
         raise InputError(f"broken JSON ({error})", file=path, line=line) from None
-    if "\\ud" in text or "\\uD" in text:
-        # half of a surrogate pair can hide behind an escape
-        encode_text(json.dumps(value, ensure_ascii=False), path)
-    return value
 
 
 def _no_number(name: str) -> float:

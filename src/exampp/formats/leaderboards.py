@@ -10,15 +10,8 @@ from pathlib import Path
 
 from exampp.errors import InputError
 from exampp.formats.fields import real, repeated, shown
-from exampp.formats.lines import (
-    OnError,
-    encode_text,
-    read_lines,
-    read_pairs,
-    refuse,
-    text_of,
-    writing,
-)
+from exampp.formats.lines import OnError, encode_text, read_lines, read_pairs, refuse, text_of
+from exampp.formats.output import writing
 
 _RANKS = frozenset({"rank", "ranks", "ranking", "position", "place", "pos", "#"})
 """Headers of a column of ranks."""

@@ -6,25 +6,19 @@ default, `refuse`, raises it; a `Skipped` counts it and lets the reader go on.
 
 from __future__ import annotations
 
-import gzip
-import io
 import json
-import lzma
-import os
 import re
-import tempfile
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, BinaryIO, TypeVar
+from typing import IO, Any, TypeVar
 
 import msgspec
 
 from exampp.errors import InputError
-from exampp.outside import check_path, fit_name
-from exampp.store.connection import is_collection
+from exampp.formats.packed import is_read_fault, unpacked
+from exampp.outside import check_path, fit_name, noticed
 
 OnError = Callable[[InputError], None]
 T = TypeVar("T")
@@ -54,89 +48,12 @@ class Skipped:
             self.first.append(error)
 
 
-_MAGIC = {b"\x1f\x8b": "gz", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zst"}
 _BOM = b"\xef\xbb\xbf"
-_READ_FAULTS = (EOFError, OSError, zlib.error, lzma.LZMAError)
-
-
-def compression(path: Path) -> str:
-    """`gz`, `xz`, `zst` or an empty string, by the first bytes of the file, whatever its name."""
-    with path.open("rb") as stream:
-        head = stream.read(6)
-    return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "")
-
-
-def _decompressed(path: Path) -> IO[bytes]:
-    kind = compression(path)
-    if kind == "gz":
-        return io.BufferedReader(_Gzip(path), 1 << 20)
-    if kind == "xz":
-        return lzma.open(path, "rb")
-    if kind == "zst":
-        return io.BufferedReader(_Zstd(path), 1 << 20)
-    return path.open("rb")
-
-
-class _Gzip(io.RawIOBase):
-    """A gzip file that gives out all there is before it says that it is cut off."""
-
-    def __init__(self, path: Path) -> None:
-        self._source = gzip.GzipFile(path, "rb")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        found = self._source.read1(len(buffer))
-        buffer[: len(found)] = found
-        return len(found)
-
-    def close(self) -> None:
-        self._source.close()
-        super().close()
-
-
-class _Zstd(io.RawIOBase):
-    """All frames of a zstd file; EOFError where the last one is cut off.
-
-    zstandard's own stream reader ends at a cut as if the file were whole.
-    """
-
-    def __init__(self, path: Path) -> None:
-        import zstandard
-
-        self._new_frame = zstandard.ZstdDecompressor().decompressobj
-        self._frame: Any = None
-        self._source = path.open("rb")
-        self._ready = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._ready and self._decompress():
-            pass
-        part = self._ready[: len(buffer)]
-        buffer[: len(part)] = part
-        self._ready = self._ready[len(part) :]
-        return len(part)
-
-    def _decompress(self) -> bool:
-        # Small pieces, because one of them can unpack to thousands of times its size.
-        unread = b"" if self._frame is None else self._frame.unused_data
-        unread = unread or self._source.read(4096)
-        if self._frame is None or self._frame.eof:
-            if not unread:
-                return False
-            self._frame = self._new_frame()
-        if not unread:
-            raise EOFError
-        self._ready = self._frame.decompress(unread)
-        return True
-
-    def close(self) -> None:
-        self._source.close()
-        super().close()
+_NUL = b"\0"
+LONGEST_LINE = 1 << 27
+"""Bytes of a line: what a query has of passages and grades in a workbench file, a hundred times."""
+LONGEST_TEXT = 1 << 30
+"""Bytes of a file that is read as a whole."""
 
 
 def existing_file(path: str | Path) -> Path:
@@ -163,10 +80,10 @@ def reading(path: str | Path) -> Iterator[IO[bytes]]:
     """The file's bytes, unpacked, for formats without lines; refusals as in `read_lines`."""
     path = existing_file(path)
     try:
-        with _decompressed(path) as stream:
+        with unpacked(path) as stream:
             yield stream
     except Exception as error:
-        if not isinstance(error, _READ_FAULTS) and type(error).__name__ != "ZstdError":
+        if not is_read_fault(error):
             raise
         raise _damaged(path, None, error) from None
 
@@ -175,43 +92,55 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
     """Yield (line number from 1, line without its end) of every line that is not blank.
 
     Decompresses .gz, .xz and .zst, drops a byte-order mark and carriage returns. Raises
-    InputError for a file that is missing, blank, damaged or cut off, with the line reached.
+    InputError for a file that is missing, blank, damaged or cut off, with the line
+    reached, and for a line that no file of the field has.
     """
     path = existing_file(path)
     number = 0
     blank = True
     try:
-        with _decompressed(path) as stream:
-            for line in stream:
+        with unpacked(path) as stream:
+            while line := stream.readline(LONGEST_LINE):
                 number += 1
+                if len(line) == LONGEST_LINE:
+                    raise _too_long(path, number)
                 if number == 1 and line.startswith(_BOM):
                     line = line[len(_BOM) :]
                 line = line.rstrip(b"\r\n")
                 if line and not line.isspace():
                     blank = False
+                    if _NUL in line:
+                        noticed(path, number)
                     yield number, line
-    except _READ_FAULTS as error:
-        raise _damaged(path, number, error) from None
     except Exception as error:
-        if type(error).__name__ != "ZstdError":
+        if not is_read_fault(error):
             raise
         raise _damaged(path, number, error) from None
     if blank:
         raise InputError("the file is empty", file=path)
 
 
+def _too_long(path: Path, number: int) -> InputError:
+    what = f"a line of more than {LONGEST_LINE >> 20} MiB"
+    return InputError(what, file=path, line=number, mend="Break it into several")
+
+
 def read_text(path: str | Path) -> str:
     """The whole file as text, blank lines and line ends kept; refusals as in `read_lines`."""
     path = existing_file(path)
     try:
-        with _decompressed(path) as stream:
-            data = stream.read().removeprefix(_BOM)
+        with unpacked(path) as stream:
+            data = stream.read(LONGEST_TEXT).removeprefix(_BOM)
     except Exception as error:
-        if not isinstance(error, _READ_FAULTS) and type(error).__name__ != "ZstdError":
+        if not is_read_fault(error):
             raise
         raise _damaged(path, None, error) from None
+    if len(data) >= LONGEST_TEXT:
+        raise InputError(f"holds more than {LONGEST_TEXT >> 30} GiB", file=path, mend="Divide it")
     if not data.strip():
         raise InputError("the file is empty", file=path)
+    if _NUL in data:
+        noticed(path, data.count(b"\n", 0, data.index(_NUL)) + 1)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -254,6 +183,7 @@ def decode_json(
     line: bytes, decoder: msgspec.json.Decoder[T], path: str | Path, number: int | None
 ) -> T:
     """Decode one JSON value of the decoder's type; InputError with the field that does not fit."""
+    line = valid_json(line, path, number)
     if not line.isascii():
         # msgspec leaves parts that it need not look into unchecked, and says only which byte.
         text_of(line, path, number)
@@ -270,6 +200,22 @@ def decode_json(
         ) from None
     except (msgspec.DecodeError, RecursionError) as error:
         raise InputError(f"broken JSON ({error})", file=path, line=number) from None
+
+
+_ESCAPE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"|(\\u(?:[dD][89a-fA-F][0-9a-fA-F]{2}|0000))|\\.",
+    re.DOTALL,
+)
+_SUSPECT = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
+
+
+def valid_json(data: bytes, path: str | Path, line: int | None) -> bytes:
+    """JSON that a decoder takes: half of a surrogate pair becomes NUL, which is no text either."""
+    if b"\\u" not in data or not (found := _SUSPECT.search(data)):
+        return data
+    noticed(path, line or data.count(b"\n", 0, found.start()) + 1)
+    return _ESCAPE.sub(lambda found: b"\\u0000" if found[1] else found[0], data)
 
 
 def encode_json(value: object, path: str | Path) -> bytes:
@@ -301,15 +247,12 @@ def read_pairs(path: str | Path) -> Iterator[tuple[int, str, Any]]:
 
     Raises InputError with the line where the file is no JSON object.
     """
-    text = read_text(path)
+    text = valid_json(read_text(path).encode(), path, None).decode()
     line, counted = 1, 0
     try:
         for start, key, value in _pairs(text):
             line += text.count("\n", counted, start)
             counted = start
-            for part in (key, value):
-                if isinstance(part, str) and not part.isascii():
-                    encode_text(part, path)
             yield line, key, value
     except json.JSONDecodeError as error:
         raise InputError(f"broken JSON ({error.msg})", file=path, line=error.lineno) from None
@@ -348,92 +291,3 @@ def _expect(text: str, place: int, mark: str) -> int:
     if text[place : place + 1] != mark:
         raise json.JSONDecodeError(f"expected {mark!r}", text, place)
     return _skip(text, place + 1)
-
-
-def keep_inputs(outputs: Sequence[Path | None], inputs: Sequence[Path | str | None]) -> None:
-    """Refuse to write what is read, by whatever link, or two things into one file.
-
-    Raises:
-        InputError: An output is among the inputs, or given twice.
-    """
-    written = [path for path in outputs if path]
-    read = [Path(path) for path in inputs if path]
-    for number, path in enumerate(written):
-        if any(_same_file(path, other) for other in read):
-            raise InputError("is read, and would be lost", file=path, mend="Write to another file")
-        if any(_same_file(path, other) for other in written[:number]):
-            raise InputError("would be written twice", file=path, mend="Name two files")
-
-
-def _same_file(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except OSError:
-        return one.resolve() == other.resolve()
-
-
-@contextmanager
-def writing(path: str | Path) -> Iterator[BinaryIO]:
-    """A stream whose content becomes the file when all of it is written, and never before.
-
-    The name's ending (.gz, .xz, .zst) chooses the compression. An existing file is replaced in
-    one step, so that reader and writer may be the same file. Devices and pipes are written to as
-    it comes. Raises InputError for a place that cannot be written, and for a collection.
-    """
-    # a link stays a link: what it leads to is replaced
-    path = Path(os.path.realpath(check_path(path)))
-    if path.is_dir():
-        raise InputError("is a folder, not a file", file=path)
-    if path.exists() and not path.is_file():
-        with path.open("wb") as device:
-            yield device
-        return
-    _spare_collections(path)
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror})", file=path) from None
-    try:
-        with os.fdopen(handle, "wb") as raw:
-            with _compressed(raw, path.suffix) as stream:
-                yield stream
-            raw.flush()
-            os.fsync(raw.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(temporary).chmod(0o666 & ~umask)
-        Path(temporary).replace(path)
-    except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is None:
-            # a full disk does not say whose
-            error.filename = str(path)
-        raise
-
-
-def _spare_collections(path: Path) -> None:
-    """Refuse to replace a collection, and the files that SQLite keeps beside an open one."""
-    named = re.fullmatch(r"(.+)-(?:wal|shm|journal)", path.name)
-    beside = path.with_name(named[1]) if named else None
-    what = "is a collection" if is_collection(path) else ""
-    if beside and is_collection(beside):
-        what = f"belongs to the collection {beside.name}"
-    if what:
-        raise InputError(f"{what}, and would be lost", file=path, mend="Write to another file")
-
-
-@contextmanager
-def _compressed(raw: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
-    if suffix == ".gz":
-        with gzip.GzipFile(fileobj=raw, mode="wb", mtime=0, filename="") as stream:
-            yield stream  # type: ignore[misc]
-    elif suffix == ".xz":
-        with lzma.LZMAFile(raw, "wb") as xz:
-            yield xz  # type: ignore[misc]
-    elif suffix == ".zst":
-        import zstandard
-
-        with zstandard.ZstdCompressor(write_checksum=True).stream_writer(raw, closefd=False) as zst:
-            yield zst
-    else:
-        yield raw

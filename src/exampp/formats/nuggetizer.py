@@ -25,7 +25,8 @@ from exampp.formats.json_document import (
     spoken,
     without,
 )
-from exampp.formats.lines import OnError, decode_json, encode_json, read_lines, refuse, writing
+from exampp.formats.lines import OnError, decode_json, encode_json, read_lines, refuse
+from exampp.formats.output import writing
 from exampp.records import BankEntry, Item, item_id
 
 _OBJECT: msgspec.json.Decoder[Json] = msgspec.json.Decoder(Json)

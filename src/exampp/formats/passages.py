@@ -10,15 +10,7 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, repeated, shown
-from exampp.formats.lines import (
-    OnError,
-    decode_json,
-    encode_json,
-    read_lines,
-    refuse,
-    text_of,
-    writing,
-)
+from exampp.formats.lines import OnError, decode_json, encode_json, read_lines, refuse, text_of
 from exampp.formats.objects import (
     OBJECT,
     Fields,
@@ -27,6 +19,7 @@ from exampp.formats.objects import (
     optional_text,
     required_text,
 )
+from exampp.formats.output import writing
 from exampp.records import Passage
 
 ID_KEYS = ("passage_id", "paragraph_id", "pid", "_id", "id", "docno", "docid")

@@ -14,7 +14,8 @@ from pathlib import Path
 from exampp.errors import InputError
 from exampp.formats import plain_table, plain_yaml
 from exampp.formats.fields import repeated, shown
-from exampp.formats.lines import OnError, encode_text, plain_name, read_lines, refuse, writing
+from exampp.formats.lines import OnError, encode_text, plain_name, read_lines, refuse
+from exampp.formats.output import writing
 from exampp.formats.plain_rows import Row, item_of
 from exampp.records import BankEntry, Item
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, integer, repeated, shown
-from exampp.formats.lines import OnError, accept, encode_text, read_lines, refuse, writing
+from exampp.formats.lines import OnError, accept, encode_text, read_lines, refuse
+from exampp.formats.output import writing
 from exampp.formats.trec import Words, columns, word
 from exampp.records import Judgment
 

@@ -18,9 +18,9 @@ from exampp.formats.lines import (
     read_pairs,
     refuse,
     text_of,
-    writing,
 )
 from exampp.formats.objects import OBJECT, Fields, identifier, optional_text, required_text
+from exampp.formats.output import writing
 from exampp.records import Facet, Query
 
 ID_KEYS = ("query_id", "qid", "topic_id", "narrative_id", "_id", "id")

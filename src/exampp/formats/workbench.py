@@ -17,7 +17,8 @@ import msgspec
 
 from exampp import prompts
 from exampp.errors import InputError
-from exampp.formats.lines import OnError, decode_json, read_lines, refuse, writing
+from exampp.formats.lines import OnError, decode_json, read_lines, refuse
+from exampp.formats.output import writing
 from exampp.formats.residue import difference, restored
 from exampp.formats.workbench_json import DirectJson, Line, MarksJson, PassageJson, SheetJson
 from exampp.prompts.catalogue import by_workbench_class, load, workbench_class

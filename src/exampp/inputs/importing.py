@@ -31,7 +31,7 @@ from exampp.inputs.generated import take_candidates, take_responses
 from exampp.inputs.places import Places
 from exampp.inputs.rankings import RunLog, findings, stage, top
 from exampp.inputs.segment import PASSAGE_TOKENS
-from exampp.outside import fit_name
+from exampp.outside import Replacements, check_path, counting_replaced, fit_name
 from exampp.records import Judgment, Ranked
 from exampp.records.differences import Differences, Protected
 from exampp.report.table import Table
@@ -80,7 +80,7 @@ class ImportReport:
     import would do, and nothing was done. `retired` items were in the bank and are not in the file
     that was imported for it now.
     `missing` are the passages that the corpus did not have; `findings` what is odd about the runs,
-    a table of system, finding, count and which.
+    a table of system, finding, count and which. `replaced` counts the characters that are no text.
     """
 
     files: tuple[Imported, ...]
@@ -94,6 +94,7 @@ class ImportReport:
     findings: Table = _NO_FINDINGS
     differences: tuple[Differences, ...] = ()
     dry_run: bool = False
+    replaced: Replacements = field(default_factory=Replacements)
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON-able data."""
@@ -112,6 +113,7 @@ class ImportReport:
             "retired": self.retired,
             "missing": list(self.missing),
             "findings": [dict(zip(_FINDING, row, strict=True)) for row in self.findings.rows],
+            "replaced": asdict(self.replaced),
             "skipped": self.skipped,
             "skipped_first": [str(error) for error in self.skipped_first],
         }
@@ -290,8 +292,8 @@ def import_files(
     importer.log.collects = corpus is not None
     before = counts(importer.connection)
     try:
-        with importer.connection, transaction(importer.connection):
-            report = _take_all(importer, with_kinds, corpus, before)
+        with importer.connection, transaction(importer.connection), counting_replaced() as found:
+            report = replace(_take_all(importer, with_kinds, corpus, before), replaced=found)
             if importer.dry_run:
                 raise _Undone
     except _Undone:
@@ -378,7 +380,7 @@ def file_kinds(paths: Iterable[Path], kind: str | None) -> Iterator[tuple[Path, 
     Raises InputError for a file of no known kind.
     """
     for path in paths:
-        found = _kind(path, kind)
+        found = _kind(check_path(path), kind)
         if found not in KINDS:
             raise InputError(
                 f"{found} files are not imported",

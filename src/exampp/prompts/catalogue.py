@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from exampp.errors import InputError
+from exampp.outside import check_path
 from exampp.prompts.declaration import Prompt, content_hash, parse, suggest
 
 _FOLDER = "catalogue"
@@ -61,7 +62,7 @@ def load(name_or_path: str | Path) -> Prompt:
 
 def _from_file(path: Path) -> Prompt:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = check_path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(
             "the prompt file is not UTF-8", file=path, mend="save it as UTF-8"

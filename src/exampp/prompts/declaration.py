@@ -12,7 +12,6 @@ import dataclasses
 import difflib
 import json
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from exampp.errors import InputError
 from exampp.prompts.reading import read, reading_names
 from exampp.records.grading import State
 from exampp.records.ids import content_hash as hash_of
+from exampp.records.toml import parse_toml
 
 GRADES = ("question", "nugget", "query", "answer")
 PLACEHOLDER = re.compile(r"\{\{([A-Za-z_]\w*)\}\}|\{([A-Za-z_]\w*)\}", re.ASCII)
@@ -117,16 +117,7 @@ def parse(text: str, file: str | Path | None = None) -> Prompt:
 
     Raises InputError, with the place and the mend, for anything that is not as it must be.
     """
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        found = re.search(r"\(at line (\d+)", str(error))
-        raise InputError(
-            f"not valid TOML: {error}",
-            file=file,
-            line=int(found[1]) if found else None,
-            mend="see the bundled prompts for examples (exampp prompts show NAME)",
-        ) from None
+    data = parse_toml(text, file, "see the bundled prompts for examples (exampp prompts show NAME)")
     try:
         return _build(data)
     except InputError as error:

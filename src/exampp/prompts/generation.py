@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,8 +19,10 @@ from types import MappingProxyType
 from typing import Any
 
 from exampp.errors import InputError
+from exampp.outside import check_path
 from exampp.prompts.declaration import PLACEHOLDER, placeholders, suggest
 from exampp.records.ids import content_hash
+from exampp.records.toml import parse_toml
 
 MAKES = ("question", "nugget")
 SLOTS = ("query_text", "query_title", "query_subtopic", "instruction")
@@ -166,7 +167,7 @@ def load(name_or_path: str | Path) -> GenerationPrompt:
             or f"give a name ({', '.join(names())}) or the path of a {_SUFFIX} file",
         )
     try:
-        text = path.read_text(encoding="utf-8")
+        text = check_path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(
             "the prompt file is not UTF-8", file=path, mend="save it as UTF-8"
@@ -190,14 +191,7 @@ def load(name_or_path: str | Path) -> GenerationPrompt:
 
 def parse(text: str, file: str | Path | None = None) -> GenerationPrompt:
     """Read one declaration; InputError, with the place and the mend, for one that is wrong."""
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(
-            f"not valid TOML: {error}",
-            file=file,
-            mend="see the section on generating in docs/bank.md for an example",
-        ) from None
+    data = parse_toml(text, file, "see the section on generating in docs/bank.md for an example")
     for field, what, mend in _faults(data):
         raise InputError(what, file=file, field=field, mend=mend)
     words = {"one": data["makes"], "many": f"{data['makes']}s"}

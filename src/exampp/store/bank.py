@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from exampp.outside import check_id, kept
 from exampp.records import BankEntry, Facet, Item, Query, facet_of_item
 from exampp.store.inputs import WHOLE_QUERY, put_facets, put_queries
 from exampp.store.interning import intern, to_json
@@ -190,13 +191,14 @@ def _new_item(
 ) -> int:
     row = connection.execute(
         "INSERT INTO item (query, bank, item_id, kind) VALUES (?, ?, ?, ?) RETURNING item",
-        (query, bank, item_id, kind),
+        (query, bank, check_id(item_id), kind),
     ).fetchone()
     return int(row[0])
 
 
 def put_version(connection: sqlite3.Connection, item: int, text: str | None) -> int:
     """The key of an item's text; the text of an item known by its id alone is filled in."""
+    text = None if text is None else kept(text)
     rows = connection.execute(
         "SELECT version, text FROM item_version WHERE item = ? AND (text = ? OR text IS NULL)",
         (item, text),
@@ -224,10 +226,12 @@ def append_edit(
     edit: Edit,
 ) -> None:
     """Append one edit and make its state the item's current one."""
+    if "\\u0000" in answers:
+        answers = json.dumps([kept(key) for key in json.loads(answers)], ensure_ascii=False)
     connection.execute(
         "INSERT INTO item_edit (item, operation, version, weight, answers, active, author, "
         "reason, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (item, operation, version, weight, answers, int(active), *edit),
+        (item, operation, version, weight, answers, int(active), *map(kept, edit)),
     )
     connection.execute(
         "UPDATE item SET version = ?, weight = ?, answers = ?, active = ? WHERE item = ?",

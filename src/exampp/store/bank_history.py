@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from exampp.outside import check_id
 from exampp.records import Facet, facet_of_item
 from exampp.store.bank import QUERY_BANK, Edit, append_edit, bank_key, put_version
 from exampp.store.inputs import WHOLE_QUERY, put_facets, query_keys
@@ -199,6 +200,6 @@ def _insert(connection: sqlite3.Connection, bank: str, query: int, state: ItemSt
     row = connection.execute(
         "INSERT INTO item (query, bank, facet, item_id, kind) VALUES (?, ?, ?, ?, ?) "
         "RETURNING item",
-        (query, bank_key(connection, bank), facet, state.item_id, state.kind),
+        (query, bank_key(connection, bank), facet, check_id(state.item_id), state.kind),
     ).fetchone()
     return int(row[0])

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
+from exampp.outside import kept
 from exampp.records.decisions import Decided, Decision, deciders, disputed, effective
 from exampp.records.grading import GraderIdentity
 from exampp.store.grades import StoredGrader
@@ -37,8 +38,8 @@ def append_decision(
         (
             *cell,
             decision.rating,
-            decision.author,
-            decision.reason,
+            kept(decision.author),
+            kept(decision.reason),
             decision.at,
             int(verdict),
             int(decision.blind),

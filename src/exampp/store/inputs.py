@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
+from exampp.outside import check_id, kept
 from exampp.records import Facet, Judgment, Passage, Query, Ranked
 from exampp.store.decisions import decision_counts
 from exampp.store.interning import batches, from_json, intern, to_json
@@ -27,7 +28,7 @@ def put_queries(connection: sqlite3.Connection, queries: Iterable[Query]) -> Non
         known = intern(connection, "query", "query_id", [query.query_id for query in batch])
         connection.executemany(
             "UPDATE query SET text = :text WHERE query = :query AND text <> :text",
-            [{"query": known[q.query_id], "text": q.text} for q in batch if q.text],
+            [{"query": known[q.query_id], "text": kept(q.text)} for q in batch if q.text],
         )
         for query in batch:
             put_facets(connection, known[query.query_id], query.facets)
@@ -41,7 +42,7 @@ def put_facets(
         "INSERT INTO facet (query, facet_id, text) VALUES (?, ?, ?) "
         "ON CONFLICT DO UPDATE SET text = excluded.text "
         "WHERE excluded.text NOT IN ('', text)",
-        [(query, facet.facet_id, facet.text) for facet in facets],
+        [(query, check_id(facet.facet_id), kept(facet.text)) for facet in facets],
     )
     rows = connection.execute("SELECT facet_id, facet FROM facet WHERE query = ?", (query,))
     return dict(rows.fetchall())
@@ -62,7 +63,8 @@ def put_passages(
     versions: dict[str, tuple[int, int]] = {}
     for batch in batches(passages):
         known = intern(connection, "passage", "passage_id", [p.passage_id for p in batch])
-        rows = [(known[p.passage_id], p.title, p.text, text_hash(p.title, p.text)) for p in batch]
+        texts = [(known[p.passage_id], kept(p.title), kept(p.text)) for p in batch]
+        rows = [(key, title, text, text_hash(title, text)) for key, title, text in texts]
         connection.executemany(
             "INSERT INTO passage_version (passage, title, text, hash) VALUES (?, ?, ?, ?) "
             "ON CONFLICT DO NOTHING",

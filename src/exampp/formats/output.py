@@ -1,0 +1,185 @@
+"""Files as they are written: whole or not at all, packed by their names, and never over a source.
+
+What is being written stands beside its place under a name of its own, with the process that writes
+it. One that was killed leaves it there; the next to write the same file takes it away.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import gzip
+import lzma
+import os
+import re
+import secrets
+import socket
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from exampp.errors import InputError
+from exampp.outside import check_path
+from exampp.store.connection import is_collection
+
+_LONGEST = 60
+"""Characters of a name that its unfinished file begins with: names have an end."""
+_UNFINISHED = re.compile(r"\.(?P<pid>[0-9]{1,10})@(?P<host>.+)\.[0-9a-f]{8}\.unfinished")
+_STREAMS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
+_DESCRIPTOR = re.compile(r"/(?:dev|proc/(?:self|thread-self|[0-9]+))/fd/([0-9]{1,9})")
+
+
+def keep_inputs(outputs: Sequence[Path | None], inputs: Sequence[Path | str | None]) -> None:
+    """Refuse to write what is read, by whatever link, or two things into one file.
+
+    Raises:
+        InputError: An output is among the inputs, or given twice.
+    """
+    written = [check_path(path) for path in outputs if path]
+    read = [check_path(path) for path in inputs if path]
+    for number, path in enumerate(written):
+        if any(_same_file(path, other) for other in read):
+            raise InputError("is read, and would be lost", file=path, mend="Write to another file")
+        if any(_same_file(path, other) for other in written[:number]):
+            raise InputError("would be written twice", file=path, mend="Name two files")
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return one.resolve() == other.resolve()
+
+
+def descriptor(path: str | Path) -> int | None:
+    """The number of the open file that the path stands for, as /dev/stdout does; else None."""
+    name = os.path.normpath(path)
+    found = _DESCRIPTOR.fullmatch(name)
+    if found and name.split("/")[2] not in ("fd", "self", "thread-self", str(os.getpid())):
+        return None
+    return int(found[1]) if found else _STREAMS.get(name)
+
+
+@contextmanager
+def writing(path: str | Path) -> Iterator[BinaryIO]:
+    """A stream whose content becomes the file when all of it is written, and never before.
+
+    The name's ending (.gz, .xz, .zst) chooses the compression. An existing file is replaced in
+    one step, so that reader and writer may be the same file. Devices, pipes and open files such
+    as /dev/stdout are written to as it comes. Raises InputError for a place that cannot be
+    written, and for a collection.
+    """
+    # a link stays a link: what it leads to is replaced
+    path = check_path(path)
+    place = Path(os.path.realpath(path))
+    if path.is_dir():
+        raise InputError("is a folder, not a file", file=path)
+    if descriptor(path) is not None or (path.exists() and not path.is_file()):
+        with _through(path) as stream:
+            yield stream
+        return
+    _spare_collections(place)
+    try:
+        _tidy(place)
+        raw = _unfinished(place)
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror})", file=place) from None
+    temporary = Path(raw.name)
+    try:
+        with raw:
+            with _compressed(raw, place.suffix) as stream:
+                yield stream
+            raw.flush()
+            os.fsync(raw.fileno())
+            temporary.replace(place)
+    except BaseException as error:
+        temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:
+            # a full disk does not say whose
+            error.filename = str(place)
+        raise
+
+
+@contextmanager
+def _through(place: Path) -> Iterator[BinaryIO]:
+    """A device, a pipe, or a file that is open already, written to where it stands."""
+    number = descriptor(place)
+    try:
+        if number == 1 and sys.stdout is not None:
+            # what was printed before comes before
+            sys.stdout.flush()
+        target: int | Path = place if number is None else os.dup(number)
+        stream = open(target, "wb")  # noqa: PTH123, SIM115
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror})", file=place) from None
+    with stream:
+        yield stream
+
+
+def _unfinished(place: Path) -> BinaryIO:
+    """A new file beside the place, locked as long as it is open, with the rights of a new file."""
+    owner = f"{os.getpid()}@{socket.gethostname()}"
+    name = f".{place.name[:_LONGEST]}.{owner}.{secrets.token_hex(4)}.unfinished"
+    stream = place.with_name(name).open("xb")
+    with suppress(OSError):
+        # some network folders know no locks: there the process alone tells
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return stream
+
+
+def _tidy(place: Path) -> None:
+    """Remove what processes of this machine that are gone have left of the same file."""
+    start = f".{place.name[:_LONGEST]}"
+    for left in place.parent.iterdir():
+        rest = left.name.removeprefix(start)
+        found = _UNFINISHED.fullmatch(rest) if rest != left.name else None
+        if found and found["host"] == socket.gethostname() and _is_gone(int(found["pid"])):
+            with suppress(OSError):
+                _remove_unlocked(left)
+
+
+def _is_gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except OSError as error:
+        return error.errno == errno.ESRCH
+    except OverflowError:
+        return False
+    return False
+
+
+def _remove_unlocked(left: Path) -> None:
+    # a process of another container may have the number, and then it holds the lock
+    with left.open("rb") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        left.unlink(missing_ok=True)
+
+
+def _spare_collections(path: Path) -> None:
+    """Refuse to replace a collection, and the files that SQLite keeps beside an open one."""
+    named = re.fullmatch(r"(.+)-(?:wal|shm|journal)", path.name)
+    beside = path.with_name(named[1]) if named else None
+    what = "is a collection" if is_collection(path) else ""
+    if beside and is_collection(beside):
+        what = f"belongs to the collection {beside.name}"
+    if what:
+        raise InputError(f"{what}, and would be lost", file=path, mend="Write to another file")
+
+
+@contextmanager
+def _compressed(raw: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
+    if suffix == ".gz":
+        with gzip.GzipFile(fileobj=raw, mode="wb", mtime=0, filename="") as stream:
+            yield stream  # type: ignore[misc]
+    elif suffix == ".xz":
+        with lzma.LZMAFile(raw, "wb") as xz:
+            yield xz  # type: ignore[misc]
+    elif suffix == ".zst":
+        import zstandard
+
+        with zstandard.ZstdCompressor(write_checksum=True).stream_writer(raw, closefd=False) as zst:
+            yield zst
+    else:
+        yield raw
