@@ -158,7 +158,7 @@ def test_many_failures_in_a_row_stop_the_run(tmp_path: Path) -> None:
         ("I'm sorry, but I can't help with that.", "refused, the reply \"I'm sorry, "),
         (Reply("no", detail={"refusal": True, "reason": "filter"}), "refused (filter), the reply"),
         (Reply("4: It", truncated=True), "truncated, the reply '4: It'"),
-        ("a\x1b[2J" + 99 * "b", "unparsed (no verdict), the reply 'a\\x1b[2J" + 54 * "b" + "…'"),
+        ("a\x1b[2J" + 99 * "b", "unparsed (no number), the reply 'a\\x1b[2J" + 54 * "b" + "…'"),
     ],
 )
 def test_replies_without_a_grade_in_a_row_stop_the_run(

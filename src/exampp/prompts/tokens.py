@@ -59,7 +59,9 @@ _TOKEN = re.compile(
   | (?P<mark>.)
     """
 )
-_MARKDOWN = re.compile(r"(?m)[*`\u200b-\u200f\ufeff]++|^[ \t]{0,9}#{1,6}(?![#0-9])")
+_MARKUP = re.compile(
+    r"(?m)[*`\u200b-\u200f\ufeff]++|^[ \t]{0,9}#{1,6}(?![#0-9])|\x1b\[[0-?]{0,20}[ -/]{0,5}[@-~]"
+)
 _QUOTED_LINE = re.compile(r"(?m)^[ \t]*+>.*+$")
 _CONTRACTIONS = {"'s": "i", "'d": "f", "'ll": "f", "'ve": "f", "'re": "i", "'m": "i"}
 
@@ -115,8 +117,8 @@ class Tokens:
 
 
 def plain(reply: str) -> str:
-    """The reply without marks of Markdown and lines that it quotes, in plain characters."""
-    text = _MARKDOWN.sub("", reply.translate(_PLAIN)).strip()
+    """The reply in plain characters, without markup and the lines that it quotes."""
+    text = _MARKUP.sub("", reply.translate(_PLAIN)).strip()
     unquoted = _QUOTED_LINE.sub("", text).strip()
     return unquoted or text
 

@@ -45,7 +45,12 @@ _OTHERS: Mapping[str, tuple[str, str]] = {
 _UNPARSED: Mapping[str, str] = {
     "off-scale": "off the scale",
     "several": "several ratings",
+    "hedged": "a rating denied, doubted or asked for",
+    "no verdict": "numbers or words that rate nothing",
+    "no value": "a field without a rating",
     "no number": "text without a number",
+    "unfinished thought": "a thought that does not end",
+    "error": "error messages",
     "json": "JSON without a rating",
     "empty": "without a word",
     IMPORTED: "without a rating in the file",
