@@ -6,9 +6,9 @@ Values per query are drawn for two systems that share the difficulty of a query,
 Cover, nDCG and reciprocal ranks have; with GRADED, from the values that the systems of that
 workbench file have on its queries, taken as the whole population. Compared are the interval that
 exampp shows of differences (symmetric studentised bootstrap; for its means see coverage_means.py),
-Student's t (mean +- t * standard error) and the percentile bootstrap, for differences of two systems
-and for the mean of one. `none` is the share of samples for which exampp says that there is no
-interval; they are left out of its coverage alone.
+Student's t (mean +- t * standard error) and the percentile bootstrap, for differences of two
+systems and for the mean of one. `none` is the share of samples for which exampp says that there is
+no interval; they are left out of its coverage alone.
 """
 
 from __future__ import annotations

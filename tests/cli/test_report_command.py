@@ -46,6 +46,27 @@ def test_a_report_is_a_page_and_the_same_as_json(exampp_command: Commands, grade
     assert not list(folder.glob("*.tmp*"))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("ending", [".svg", ".json", ".csv", ".tsv"])
+def test_every_plot_of_draft_grades_says_so(
+    exampp_command: Commands, graded: Path, kind: str, ending: str
+) -> None:
+    made = graded.with_name(f"plot{ending}")
+    official = ["--official", graded.with_name("official.json")]
+    ran = exampp_command(
+        "plot", kind, graded, "-o", made, *(official if kind in ("methods", "scatter") else ())
+    )
+    assert ran.code == 0, ran.err
+    text = made.read_text(encoding="utf-8")
+    if ending in (".csv", ".tsv"):
+        head, *rows = text.splitlines()
+        assert head.endswith("draft")
+        assert rows
+        assert all(row.endswith("true") for row in rows)
+    else:
+        assert "DRAFT GRADES" in text
+
+
 def test_the_version_of_the_bank_is_that_of_its_export(
     exampp_command: Commands, graded: Path
 ) -> None:

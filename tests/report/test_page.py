@@ -149,6 +149,7 @@ def test_json_holds_the_same_and_all_data() -> None:
     figure, table, _ = read["sections"][1]["blocks"]
     assert figure["data"]["rows"][0] == {
         "system": "a", "value": 0.5, "low": 0.4, "high": 0.6, "letters": "",
+        "draft": False,
     }  # fmt: skip
     assert table["rows"] == [{"system": "a", "AP": 0.5}, {"system": "b", "AP": None}]
     assert table["notes"] == ["b is undefined"]

@@ -9,8 +9,9 @@ import struct
 import sys
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, get_args
 from xml.etree import ElementTree
 
 import numpy as np
@@ -18,7 +19,7 @@ import pytest
 
 from exampp.errors import InputError
 from exampp.report.plots import curves, distributions, heatmap, methods, scatter
-from exampp.report.plots.figure import GREY, SERIES, Figure, writer
+from exampp.report.plots.figure import FORMATS, GREY, SERIES, Figure, Theme, writer
 from exampp.report.plots.leaderboard import Spread, groups, leaderboard
 from exampp.report.plots.pixels import VIRIDIS, picture, shade
 
@@ -142,9 +143,16 @@ def test_a_leaderboard_is_sorted_and_leaves_out_what_is_undefined() -> None:
 
 
 def test_draft_grades_are_called_so_in_the_picture() -> None:
-    figure = leaderboard([Spread("a", 0.7, 0.6, 0.8)], "AP", draft=True)
+    earnest = leaderboard([Spread("a", 0.7, 0.6, 0.8)], "AP")
+    figure = replace(earnest, draft=True)
     assert any("DRAFT GRADES" in text for text in texts(drawn(figure)))
-    assert "draft" in figure.alt
+    for theme in get_args(Theme):
+        assert "DRAFT GRADES" in json.dumps(figure.themed(theme)["title"])
+        assert "DRAFT" not in json.dumps(earnest.themed(theme))
+    assert figure.seen == f"DRAFT GRADES. {figure.alt}"
+    assert [row[-1] for row in figure.values.rows] == [True]
+    assert FORMATS[".csv"](figure, "light").decode().splitlines()[1].endswith(",true")
+    assert FORMATS[".tsv"](earnest, "light").decode().splitlines()[1].endswith("\tfalse")
 
 
 def test_systems_not_told_apart_from_the_best_are_filled() -> None:

@@ -5,9 +5,9 @@ each query was drawn; all systems and measures see the same draws, so difference
 
 The interval of a difference (and of a mean that is no share: see `means`) is the symmetric
 studentised bootstrap: mean +- q * standard error, with q from how far the means of resamples are
-from the mean, in their own standard errors. Its two-sided test is the paired bootstrap test of IR. Unlike Student's t and the percentile bootstrap it keeps
-its coverage where values are skewed and most differences are 0 (`benchmarks/
-coverage_significance.py`).
+from the mean, in their own standard errors. Its two-sided test is the paired bootstrap test of IR.
+Unlike Student's t and the percentile bootstrap it keeps its coverage where values are skewed and
+most differences are 0 (`benchmarks/coverage_significance.py`).
 
 Sources: Hall, *The Bootstrap and Edgeworth Expansion* (1992), 3.6; Efron and Tibshirani, *An
 Introduction to the Bootstrap* (1993), ch. 16; Sakai, *Evaluating Evaluation Metrics based on the

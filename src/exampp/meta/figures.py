@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from exampp.records.gradebook import MISSING, Gradebook
 from exampp.report.plots import curves, distributions, heatmap, methods, scatter
 from exampp.report.plots import leaderboard as dots
 from exampp.report.plots.figure import Figure
-from exampp.report.plots.leaderboard import DRAFT, Spread
+from exampp.report.plots.leaderboard import Spread
 
 DEPTH = 20
 
@@ -43,16 +44,16 @@ def leaderboard_figure(
     board: Leaderboard, column: Column, tested: Significance | None = None
 ) -> Figure:
     """The leaderboard of a column: standard errors or, where pairs were tested, intervals."""
-    draft = board.grader.is_draft
     if tested is None:
-        return dots.leaderboard(spreads(column, board.column_systems), name_of(column), draft=draft)
-    return dots.leaderboard(
+        made = dots.leaderboard(spreads(column, board.column_systems), name_of(column))
+        return _of(board, made)
+    made = dots.leaderboard(
         [Spread(row.system, row.mean.mean, row.low, row.high) for row in tested.systems],
         name_of(column),
         spread=f"{percent(1 - tested.settings.alpha)} interval over queries",
         letters={row.system: row.letters for row in tested.systems if row.letters},
-        draft=draft,
     )
+    return _of(board, made)
 
 
 def methods_figure(
@@ -67,9 +68,10 @@ def methods_figure(
     found = {name_of(column): spreads(column, board.column_systems) for column in columns}
     if official is None:
         by = f"their {name_of(board.columns[0])}"
-        return methods.methods(found, board.systems, ordered_by=by)
+        return _of(board, methods.methods(found, board.systems, ordered_by=by))
     both = [system for system in official if system in set(board.systems)]
-    return methods.methods(found, sorted(both, key=lambda system: (official[system], system)))
+    order = sorted(both, key=lambda system: (official[system], system))
+    return _of(board, methods.methods(found, order))
 
 
 def scatter_figure(
@@ -87,12 +89,14 @@ def scatter_figure(
     ours = ranks_of({system: round(scores[system], 10) for system in both})
     theirs = ranks_of({system: -official[system] for system in both})
     points = [scatter.Ranked(system, theirs[system], ours[system]) for system in both]
-    return scatter.rank_scatter(points, name_of(column), official=named, subtitle=subtitle)
+    drawn = scatter.rank_scatter(points, name_of(column), official=named, subtitle=subtitle)
+    return _of(board, drawn)
 
 
 def grades_figure(books: Sequence[Gradebook]) -> Figure:
     """How the ratings of each gradebook are spread."""
-    return distributions.grades({book.grader.name: _ratings(book) for book in books})
+    drawn = distributions.grades({book.grader.name: _ratings(book) for book in books})
+    return replace(drawn, draft=any(book.grader.is_draft for book in books))
 
 
 def _ratings(book: Gradebook) -> dict[int, int]:
@@ -116,7 +120,7 @@ def labels_figure(book: Gradebook, labelling: Labelling, min_rating: int) -> Fig
         for judgment in np.unique(judgments).tolist():
             of_it = labels[judgments == judgment].tolist()
             counts.setdefault(judgment, Counter()).update(of_it)
-    return distributions.labels(counts)
+    return _of(book, distributions.labels(counts))
 
 
 def has_judgments(book: Gradebook) -> bool:
@@ -139,17 +143,21 @@ def curves_figure(
             if mean.mean is not None:
                 found[system].append(mean.mean)
         ceiling = result.cover[0].overall.means()[0].mean
-    subtitle = "Mean over all queries"
-    if book.grader.is_draft:
-        subtitle = f"{DRAFT}; {subtitle.lower()}"
     name = heading("Cover@k", min_rating)
     found = {system: curve for system, curve in found.items() if curve}
-    return curves.curves(found, name, ceiling=ceiling, subtitle=subtitle)
+    drawn = curves.curves(found, name, ceiling=ceiling, subtitle="Mean over all queries")
+    return _of(book, drawn)
 
 
 def heatmap_figure(board: Leaderboard, column: Column) -> Figure:
     """Every system on every query under a column."""
     values = column.values
-    return heatmap.heatmap(
+    drawn = heatmap.heatmap(
         values.values, values.counts, board.column_systems, column.query_ids, name_of(column)
     )
+    return _of(board, drawn)
+
+
+def _of(graded: Leaderboard | Gradebook, figure: Figure) -> Figure:
+    """The figure with the mark of draft grades, where these are such."""
+    return replace(figure, draft=graded.grader.is_draft)

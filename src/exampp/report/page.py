@@ -176,9 +176,9 @@ _JSON: Mapping[type[Any], Callable[[Any], dict[str, Any]]] = {
     Figure: lambda block: {
         "name": block.name,
         "title": block.title,
-        "subtitle": block.subtitle,
-        "alt": block.alt,
-        "data": _table(block.data),
+        "subtitle": block.below,
+        "alt": block.seen,
+        "data": _table(block.values),
     },
 }
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from exampp.errors import InputError
-from exampp.report.table import Table, readable, render
+from exampp.report.table import Column, Table, readable, render
 
 Theme = Literal["light", "dark", "page"]
 Spec = Mapping[str, Any]
@@ -26,6 +26,10 @@ ACCENT = "#0072b2"
 SERIES = (ACCENT, "#d55e00", "#009e73", "#c46f9f", "#b97f00", "#8a6bd1")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 GREY = "#8a929c"
+
+DRAFT = "DRAFT GRADES"
+"""What every figure of draft grades is called, in the picture itself."""
+_DRAFT_INK = "#d55e00"
 
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _VERSION = "6.4"
@@ -41,7 +45,7 @@ class Figure:
     """A plot: `name` for files, `title` and `subtitle` above it, `alt` says what is seen.
 
     `spec` is Vega-Lite without title and theme, empty where there is nothing to draw; `data` are
-    the values that are drawn.
+    the values that are drawn. A figure of `draft` grades says so in every theme and format.
     """
 
     name: str
@@ -50,6 +54,24 @@ class Figure:
     spec: Spec
     data: Table
     subtitle: str = ""
+    draft: bool = False
+
+    @property
+    def below(self) -> str:
+        """The line below the title; draft grades are called so."""
+        return "; ".join([DRAFT] * self.draft + [self.subtitle] * bool(self.subtitle))
+
+    @property
+    def seen(self) -> str:
+        """What is seen, in words; draft grades are called so."""
+        return f"{DRAFT}. {self.alt}" if self.draft else self.alt
+
+    @property
+    def values(self) -> Table:
+        """The data as a file has them: every row says whether it comes from draft grades."""
+        rows = [(*row, self.draft) for row in self.data.rows]
+        columns = [*self.data.columns, Column("draft")]
+        return Table.of(columns, rows, self.data.caption, self.data.notes)
 
     def themed(self, theme: Theme = "light") -> dict[str, Any]:
         """The whole Vega-Lite specification, ready to be drawn."""
@@ -58,15 +80,21 @@ class Figure:
         spec = {"$schema": _SCHEMA, "background": _GROUNDS[theme], **(self.spec or _NOTHING)}
         spec["padding"] = 6 if theme == "page" else 16
         if theme != "page":
-            spec["title"] = {"text": self.title, "subtitle": self.subtitle}
-            spec["description"] = self.alt
+            spec["title"] = {"text": self.title, "subtitle": self.below}
+            spec["description"] = self.seen
+        elif self.draft:
+            # the page has the title; this is for the picture, whoever copies it out
+            spec["title"] = {"text": DRAFT, "anchor": "end", "fontSize": 11}
+        if self.draft:
+            colour = "color" if theme == "page" else "subtitleColor"
+            spec["title"] |= {colour: _DRAFT_INK, "subtitleFontWeight": 600}
         cleaned: dict[str, Any] = _cleaned(spec)
         return {**cleaned, "config": _config(_INKS[theme])}
 
     def svg(self, theme: Theme = "light") -> str:
         """The figure as SVG; raises InputError where the extra `plots` is not installed."""
         drawn: str = _converter().vegalite_to_svg(self.themed(theme), vl_version=_VERSION)
-        return _labelled(_slim(drawn), _cleaned(self.alt))
+        return _labelled(_slim(drawn), _cleaned(self.seen))
 
     def png(self, theme: Theme = "light") -> bytes:
         """The figure as PNG, two pixels for one; InputError as for `svg`."""
@@ -87,8 +115,8 @@ FORMATS: Mapping[str, Writer] = {
     ".svg": lambda figure, theme: figure.svg(theme).encode(),
     ".png": lambda figure, theme: figure.png(theme),
     ".json": lambda figure, theme: figure.json(theme).encode(),
-    ".csv": lambda figure, _: render(figure.data, "csv").encode(),
-    ".tsv": lambda figure, _: render(figure.data, "tsv").encode(),
+    ".csv": lambda figure, _: render(figure.values, "csv").encode(),
+    ".tsv": lambda figure, _: render(figure.values, "tsv").encode(),
 }
 """What a figure can be written as, by the ending of the file: pictures, specification, data."""
 

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from exampp.report.plots.figure import ACCENT, Figure, by_name, row_height, rows
 from exampp.report.table import Table
 
-DRAFT = "DRAFT GRADES"
 _WIDTH = 620
 _LETTERS = 8
 """Letters of a system at most: more of them are no longer read."""
@@ -35,14 +34,13 @@ def leaderboard(
     *,
     spread: str = "standard error",
     letters: Mapping[str, str] | None = None,
-    draft: bool = False,
     name: str = "leaderboard",
 ) -> Figure:
     """Systems from best to worst with error bars.
 
     `spread` says what the bars are. Systems that share a letter in `letters` are not told apart:
     those that share one with the best are filled, and letters stand beside the rows where they
-    are few. Draft grades are called so. A system without a value is last in the data, not drawn.
+    are few. A system without a value is last in the data, not drawn.
     """
     known = [one for one in scores if one.value is not None]
     known.sort(key=lambda one: (-(one.value or 0.0), one.system))
@@ -94,8 +92,8 @@ def leaderboard(
     return Figure(
         name=name,
         title=f"Leaderboard by {measure}",
-        subtitle=_subtitle(spread, bool(letters), draft),
-        alt=_alt(known, measure, spread, draft),
+        subtitle=_subtitle(spread, bool(letters)),
+        alt=_alt(known, measure, spread),
         spec={}
         if not known
         else {
@@ -109,25 +107,22 @@ def leaderboard(
             ["system", "value", "low", "high", "letters"],
             [[*one, letters.get(one.system, "")] for one in (*known, *undefined)],
             f"{measure} with {spread}",
-            [DRAFT] if draft else [],
         ),
     )
 
 
-def _subtitle(spread: str, letters: bool, draft: bool) -> str:
-    parts = [DRAFT] if draft else []
-    parts.append(f"Bars: {spread}")
+def _subtitle(spread: str, letters: bool) -> str:
+    parts = [f"Bars: {spread}"]
     if letters:
         parts.append("filled: not told apart from the best")
     return "; ".join(parts)
 
 
-def _alt(known: Sequence[Spread], measure: str, spread: str, draft: bool) -> str:
+def _alt(known: Sequence[Spread], measure: str, spread: str) -> str:
     if not known:
         return f"Nothing to draw: {measure} is undefined for every system."
     first, last = known[0], known[-1]
-    graded = " from draft grades" if draft else ""
     return (
-        f"Dot plot of {len(known)} systems by {measure}{graded}, bars showing {spread}: from "
+        f"Dot plot of {len(known)} systems by {measure}, bars showing {spread}: from "
         f"{first.system} at {first.value:.3f} down to {last.system} at {last.value:.3f}."
     )

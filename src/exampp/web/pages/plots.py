@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple, TypeVar
 
-import numpy as np
 from fastapi import APIRouter, Response
 from starlette.exceptions import HTTPException
 
+from exampp.evaluate.qrels import Labelling
 from exampp.evaluate.tables import heading
+from exampp.meta import figures
 from exampp.records.gradebook import MISSING
-from exampp.report.plots.distributions import grades, labels
 from exampp.report.plots.figure import FORMATS, Figure
-from exampp.report.plots.heatmap import heatmap
-from exampp.report.plots.leaderboard import leaderboard
-from exampp.web.pages.standings import spreads
 from exampp.web.rendering import link
 from exampp.web.room import Snapshot
 from exampp.web.visit import Visiting
@@ -49,41 +46,20 @@ class Picture(NamedTuple):
 
 
 def _leaderboard(snapshot: Snapshot, by: int) -> Figure:
-    column = snapshot.board.columns[by]
-    name = heading(str(column.measure), column.min_rating)
-    return leaderboard(spreads(snapshot.board, by), name, draft=snapshot.choice.grader.is_draft)
+    return figures.leaderboard_figure(snapshot.board, snapshot.board.columns[by])
 
 
 def _heatmap(snapshot: Snapshot, by: int) -> Figure:
-    column, board = snapshot.board.columns[by], snapshot.board
-    return heatmap(
-        column.values.values,
-        column.values.counts,
-        board.column_systems,
-        column.query_ids,
-        heading(str(column.measure), column.min_rating),
-    )
+    return figures.heatmap_figure(snapshot.board, snapshot.board.columns[by])
 
 
 def _grades(snapshot: Snapshot, _by: int) -> Figure:
-    counts: Counter[int] = Counter()
-    for query in snapshot.gradebook.queries:
-        found, times = np.unique(query.ratings, return_counts=True)
-        counts.update(dict(zip(found.tolist(), times.tolist(), strict=True)))
-    counts.pop(MISSING, None)
-    return grades({snapshot.choice.grader.name: counts})
+    return figures.grades_figure([snapshot.gradebook])
 
 
 def _labels(snapshot: Snapshot, _by: int) -> Figure:
     """The best rating of each judged passage, by its judgment."""
-    counts: dict[int, Counter[int]] = {}
-    for query in snapshot.gradebook.queries:
-        best = query.ratings.max(axis=1, initial=MISSING)
-        judged = query.judgments[0] if len(query.judgments) else np.full(len(best), MISSING)
-        known = (best != MISSING) & (judged != MISSING)
-        for judgment, label in zip(judged[known].tolist(), best[known].tolist(), strict=True):
-            counts.setdefault(judgment, Counter())[label] += 1
-    return labels(counts)
+    return figures.labels_figure(snapshot.gradebook, Labelling(), snapshot.min_rating)
 
 
 _BY_MEASURE: Mapping[str, Callable[[Snapshot, int], Figure]] = {
