@@ -24,14 +24,14 @@ from exampp.records.readings import (
 )
 
 SCRIPT: dict[str, str | Reply] = {
-    "What does air scatter?": "It scatters\nblue \x1b[1mlight",
+    "What does air scatter?": "It scatters\nblue \x1b[mlight",
     "Why are sunsets red?": "7",
     "What makes a magnet?": "4",
 }
 """Three cells each of the first two, which are text and off the scale; two of the last."""
 GRADES = (
     "Of 5 grades 2 are ratings that the reply gives, 3 are 1 because the reply is text without a "
-    r"number (such as 'It scatters blue \x1b[1mlight')."
+    r"number (such as 'It scatters blue \x1b[mlight')."
 )
 UNPARSED = (
     "Cells without a grade in the whole collection: 3 unparsed (3 off the scale, such as '7')."
@@ -61,7 +61,7 @@ def test_status_says_it_per_grader_and_rule(exam: Path, exampp_command: Commands
     rows = written["readings"]["rows"]
     found = {(r["state"], r["rule"], r["rating"], r["cells"], r["example"]) for r in rows}
     assert found == {
-        ("graded", "answered", 1, 3, r"It scatters blue \x1b[1mlight"),
+        ("graded", "answered", 1, 3, r"It scatters blue \x1b[mlight"),
         ("graded", "rated", 4, 2, None),
         ("unparsed", "off-scale", None, 3, "7"),
     }
@@ -86,7 +86,7 @@ def test_a_file_of_others_is_told_by_the_replies_in_it(tmp_path: Path, exam: Pat
     out.write_text(text.replace('"self_rating":4', '"self_rating":2'))
     expected = (
         "Of 5 grades 3 are 1 because the reply is text without a number (such as "
-        r"'It scatters blue \x1b[1mlight'), 2 are 2 in the file, though exampp reads the reply "
+        r"'It scatters blue \x1b[mlight'), 2 are 2 in the file, though exampp reads the reply "
         "otherwise (such as '4')."
     )
     with exampp.open_grades(out) as graded:
