@@ -78,7 +78,7 @@ class PlainTexts:
     def question_length(self, question: str) -> int:
         """Tokens that a safe question takes of a window, special tokens included."""
         pair = self.tokenizer.num_special_tokens_to_add(pair=True)
-        return pair + bool(self._null) + len(self.offsets(question))
+        return int(pair) + bool(self._null) + len(self.offsets(question))
 
     def ids(self, prompts: Sequence[tuple[str, str]]) -> list[tuple[int, ...]]:
         """The tokens of (user, system) prompts, special tokens included."""
