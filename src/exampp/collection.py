@@ -21,9 +21,9 @@ from exampp.errors import InputError
 from exampp.formats.lines import Skipped, refuse
 from exampp.formats.output import keep_inputs
 from exampp.grade.graders import (
-    DEFAULT_PROMPT,
     Options,
     check_answers_of,
+    default_prompt,
     join,
     make_grading,
     read_otherwise,
@@ -197,7 +197,7 @@ class Collection(Banking, Reviewing, Graded):
         if isinstance(grader, str):
             grading = make_grading(grader, wanted, settings)
         else:
-            prompt = load(wanted.prompt or DEFAULT_PROMPT)
+            prompt = load(wanted.prompt or default_prompt(grader))
             check_answers_of(prompt, answers_of)
             name = wanted.model or type(grader).__name__
             grading = join(

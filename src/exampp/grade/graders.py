@@ -10,13 +10,15 @@ from exampp.errors import InputError
 from exampp.grade.asking import asker
 from exampp.grade.reading import reader
 from exampp.grade.run import Grading
-from exampp.llm.base import Grader
+from exampp.llm.base import MARKED, WRITTEN, Grader
 from exampp.llm.draft import THRESHOLDS, DraftGrader
-from exampp.prompts import Prompt, content_hash, load
+from exampp.prompts import Prompt, content_hash, load, names
 from exampp.prompts.reading import UNNUMBERED
 from exampp.records import GraderIdentity
 
 DEFAULT_PROMPT = "question-self-rating"
+MARKING_PROMPT = "question-answering"
+"""What a model that marks answers in the passage is asked where nobody says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,36 @@ def _unnumbered(grader: Grader, prompt: Prompt, wanted: str | None) -> dict[str,
     return {}
 
 
+def default_prompt(grader: Grader, usual: str = DEFAULT_PROMPT) -> str:
+    """The name of what a grader is asked where nobody says: `usual`, or what it can answer."""
+    return MARKING_PROMPT if getattr(grader, "readings", WRITTEN) == MARKED else usual
+
+
+def check_prompt(grader: Grader, prompt: Prompt) -> None:
+    """Refuse a prompt that a grader cannot answer: its replies would be read as what they are not.
+
+    An extractive model marks a span whatever it is asked for, and a span is no rating.
+    """
+    readings = getattr(grader, "readings", WRITTEN)
+    if prompt.reading not in readings:
+        fitting = [name for name in names() if load(name).reading in readings]
+        raise InputError(
+            f"this grader cannot answer the prompt {prompt.name!r}, which wants a "
+            f"{READINGS_IN_WORDS[prompt.reading]}",
+            field="prompt",
+            mend=f"It answers {', '.join(fitting)}, and prompts of yours that are read like them",
+        )
+
+
+READINGS_IN_WORDS = {
+    "self-rating": "rating",
+    "rating": "rating",
+    "yes-no": "yes or no",
+    "extraction": "text from the passage",
+    "thresholds": "measure of likeness",
+}
+
+
 def join(
     grader: Grader,
     model: str,
@@ -159,6 +191,7 @@ def join(
     `unnumbered` is by default what the backend declares: None where every reply is a label, and
     where nothing is declared, as for a grader of your own, an answer.
     """
+    check_prompt(grader, prompt)
     chosen = kind_of(prompt, kind)
     identity = GraderIdentity(
         model,
@@ -297,6 +330,8 @@ def make_grading(name: str, options: Options, settings: Mapping[str, Any] | None
     kind_of(prompt, options.kind)
     check_answers_of(prompt, (settings or {}).get("answers_of"))
     made = backend.make(prompt, options)
+    if options.prompt is None:
+        prompt = load(default_prompt(made, backend.prompt))
     thresholds = THRESHOLDS if prompt.reading == "thresholds" else ()
     model = options.model or name
     return join(

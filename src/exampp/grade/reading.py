@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from exampp.llm.base import Reply
+from exampp.llm.base import LEAST_MASS, Reply
 from exampp.prompts import Prompt, answer_text, read, verify
 from exampp.prompts.reading import UNNUMBERED
 from exampp.records import Outcome, State
@@ -35,7 +35,8 @@ def reader(
     """The rules by which replies to a prompt are read.
 
     `mode` and `unnumbered` are those of `prompts.reading`. A reply that the server or the model
-    itself marks as a refusal is one, whatever its text says, and its detail keeps the mark.
+    itself marks as a refusal is one, whatever its text says, and its detail keeps the mark. Where
+    the labels hold less than `LEAST_MASS` of the probability, none of them is the reply.
     """
 
     def outcome(reply: Reply, keys: Sequence[str]) -> Outcome:
@@ -62,6 +63,12 @@ def reader(
             return Reading(Outcome(State.REFUSED, rule="refused"), None, detail)
         keys = due.keys if prompt.reading == "extraction" else ()
         found = outcome(reply, keys)
+        if reply.scores and detail.get("outside", 0.0) > 1.0 - LEAST_MASS:
+            # the model wants to say something else: the likeliest label is a guess of ours
+            scores = {label: round(value, 6) for label, value in reply.scores.items()}
+            return Reading(
+                Outcome(State.UNPARSED, rule="little mass"), None, detail | {"scores": scores}
+            )
         if prompt.reading == "extraction" and found.state is State.GRADED:
             detail |= _evidence(reply.text, due, mode)
         confidence = _confidence(found, reply.scores, detail)

@@ -108,9 +108,22 @@ def believed(usage: Usage) -> Usage:
     return Usage(int(read), int(min(cached, read)), int(written))
 
 
+LEAST_MASS = 0.5
+"""Probability that the labels must have together, for the likeliest of them to be a grade."""
+
+WRITTEN = frozenset({"self-rating", "rating", "yes-no", "extraction"})
+"""The rules of reading for replies that a model writes, or chooses among labels."""
+MARKED = frozenset({"extraction"})
+"""Those for replies that a model marks in the passage."""
+MEASURED = frozenset({"thresholds"})
+"""Those for replies that are a number and no text."""
+
+
 class Grader(Protocol):
     """A backend. Every implementation passes the contract tests in `tests/llm`.
 
+    One that cannot answer every prompt declares, as `readings`, by which rules its replies can be
+    read: `WRITTEN` where nothing is declared.
     One that is asked to rate may declare, as `unnumbered`, what a text without a number is: one of
     `prompts.reading.UNNUMBERED`, or None if its replies are always labels.
     """

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
-from exampp.llm.base import Ask, Reply
+from exampp.llm.base import MEASURED, Ask, Reply
 
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
@@ -131,6 +131,8 @@ class DraftGrader:
             raise InputError(f"{threads} threads", mend="Give 1 or more")
         self._encode = load_encoder()
         self._encode_item = lru_cache(ITEM_CACHE)(self._encode)
+
+    readings = MEASURED
 
     @property
     def settings(self) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
-from exampp.llm.base import Ask, Reply
+from exampp.llm.base import MARKED, WRITTEN, Ask, Reply
 from exampp.llm.hf.batching import Batcher, Model
 from exampp.llm.hf.texts import PlainTexts
 
@@ -47,6 +47,11 @@ class LocalGrader:
         self.provenance = dict(provenance)
         self._settings = dict(settings)
         self._batcher = Batcher(model, budget=budget, look_ahead=look_ahead)
+
+    @property
+    def readings(self) -> frozenset[str]:
+        """By which rules its replies can be read."""
+        return MARKED if self._settings.get("decode") == "span" else WRITTEN
 
     @property
     def settings(self) -> Mapping[str, Any]:

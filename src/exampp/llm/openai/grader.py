@@ -10,13 +10,13 @@ from importlib.metadata import version
 from typing import Any, Literal, TypeVar, get_args
 
 from exampp.errors import InputError
-from exampp.llm.base import Ask, Reply
+from exampp.llm.base import LEAST_MASS, Ask, Reply
 from exampp.llm.openai.budget import Budget, Limits, Spent
 from exampp.llm.openai.chat import Chat, Mode, Sampling, TextMode, json_schema
 from exampp.llm.openai.connection import Connection
 from exampp.llm.openai.decisions import DECISIONS, INSTRUCTIONS, DecisionsMode
 from exampp.llm.openai.engine import Engine, Source, stream
-from exampp.llm.openai.labels import LEAST_MASS, LabelsMode, check_labels
+from exampp.llm.openai.labels import LabelsMode, check_labels
 from exampp.llm.openai.probe import Capabilities, Prober
 from exampp.llm.openai.sender import Policy, Sender
 

@@ -16,12 +16,9 @@ from itertools import permutations
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.llm.base import Ask, Reply, Usage
+from exampp.llm.base import LEAST_MASS, Ask, Reply, Usage
 from exampp.llm.openai.chat import PATH, TOP_LOGPROBS, Chat, Read, Said, read_said
 from exampp.llm.openai.trouble import Malformed
-
-LEAST_MASS = 0.5
-"""Probability that the labels must have together."""
 
 BLANKS = " \t\r\n\u2581\u0120\u010a"
 """Also as SentencePiece and byte-level BPE write them, for servers that show raw pieces."""

@@ -1,0 +1,72 @@
+"""What a grader can be asked, and when the likeliest label is its reply."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from exampp.errors import InputError
+from exampp.grade.graders import default_prompt, join
+from exampp.grade.reading import reader
+from exampp.llm.base import MARKED, MEASURED, Ask, Reply
+from exampp.llm.scripted import ScriptedGrader
+from exampp.prompts import load, names
+from exampp.records import State
+from exampp.store.cells import Due
+
+DUE = Due("q", "a question", (), "a passage", ())
+
+
+class Marking:
+    """A grader that marks answers in passages, whatever it is asked."""
+
+    readings = MARKED
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return {"name": "marking"}
+
+    def answer(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Reply]]:
+        for ask in asks:
+            yield ask, Reply(ask.passage[:4])
+
+
+@pytest.mark.parametrize("name", [name for name in names() if load(name).reading != "extraction"])
+def test_a_model_that_marks_spans_is_asked_for_no_ratings(name: str) -> None:
+    with pytest.raises(InputError, match=re.escape(f"cannot answer the prompt {name!r}")) as caught:
+        join(Marking(), "m", load(name))
+    assert "nugget-extraction, question-answering" in caught.value.mend
+
+
+def test_a_model_that_marks_spans_is_asked_for_answers_by_default() -> None:
+    assert default_prompt(Marking()) == "question-answering"
+    assert default_prompt(ScriptedGrader({})) == "question-self-rating"
+    join(Marking(), "m", load(default_prompt(Marking())))
+
+
+def test_a_grader_that_measures_is_asked_nothing_in_words() -> None:
+    grader = Marking()
+    grader.readings = MEASURED
+    join(grader, "m", load("draft"))
+    with pytest.raises(InputError, match="which wants a rating"):
+        join(grader, "m", load("question-self-rating"))
+    with pytest.raises(InputError, match="which wants a measure of likeness"):
+        join(ScriptedGrader({}), "m", load("draft"))
+
+
+@pytest.mark.parametrize(
+    ("outside", "state"),
+    [(0.0, State.GRADED), (0.5, State.GRADED), (0.51, State.UNPARSED), (0.987, State.UNPARSED)],
+)
+def test_a_label_that_the_model_hardly_considers_is_no_grade(outside: float, state: State) -> None:
+    scores = {"0": 0.1, "4": 0.9}
+    reply = Reply("4", scores, detail={"outside": outside})
+    found = reader(load("question-self-rating"))(DUE, reply)
+    assert found.outcome.state is state
+    assert found.detail is not None
+    assert (found.detail["outside"], found.detail["scores"]) == (outside, scores)
+    if state is State.UNPARSED:
+        assert (found.outcome.rule, found.outcome.rating) == ("little mass", None)
