@@ -209,9 +209,12 @@ def test_an_interrupt_at_any_bytecode_keeps_what_the_grader_gave(tmp_path: Path)
 
     with exams.make(tmp_path) as collection:
         opened = collection._connection
+        grade()  # what is done once a process is no part of the count
+        opened.execute("DELETE FROM grade")
+        given.clear()
         count = interrupting.traced(grade)
         assert len(given) == 8
-        for at in range(60, count, count // 70):
+        for at in range(60, count - count // 20, count // 70):
             opened.execute("DELETE FROM grade")
             given.clear()
             with pytest.raises(KeyboardInterrupt) as kept:
