@@ -13,6 +13,7 @@ import exampp
 ROOT = Path(exampp.__file__).parent
 ROWS = {
     "errors": 0,
+    "stopping": 0,
     "outside": 0,
     "records": 0,
     "prompts": 1,

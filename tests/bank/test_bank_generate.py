@@ -355,7 +355,7 @@ def test_the_command(path: Path, exampp_command: Commands) -> None:
         assert "--- prompt 2 ---\nBreak the query 'fenced'" in dry.out
         limited = exampp_command(*line, "--max-requests", 3, "--concurrency", 1)
         assert limited.code == 1
-        assert "9 requests left (max_requests: 3 requests); the same command" in limited.err
+        assert "9 requests left (max_requests: 3 requests); this continues" in limited.err
         rest = exampp_command(*line, "--format", "json")
         assert rest.code == 0
         assert len(json.loads(rest.out)["requests"]["rows"]) == 9

@@ -210,7 +210,7 @@ def test_run_stopped_says_how_to_go_on(
 ) -> None:
     from exampp.cli import run as command
 
-    monkeypatch.setattr(command, "work", lambda run: run.stop())
+    monkeypatch.setattr(command, "work", lambda run, **_: run.stop())
     ran = exampp_command("run", config)
     assert ran.code == 1
     assert "grade 1 (draft): 8 cells are still due" in ran.out

@@ -17,11 +17,12 @@ from typing import Any, NamedTuple
 from exampp.bank.lint import alike
 from exampp.errors import InputError, Unfinished
 from exampp.llm.base import Ask, Grader, Reply, checked
-from exampp.llm.replies import GRACE_SECONDS, Replies
+from exampp.llm.replies import Replies
 from exampp.prompts.generated import Made, read_items
 from exampp.prompts.generation import GenerationPrompt, Wish, fill_request, prompt_hash
 from exampp.records import Item, item_id
 from exampp.report.table import Table, Value
+from exampp.stopping import GRACE_SECONDS
 from exampp.store.bank import Edit, add_items
 from exampp.store.bank_history import states
 from exampp.store.connection import transaction
@@ -219,6 +220,7 @@ class GenerationRun:
                         "so far is kept; the same command continues"
                     )
         finally:
+            replies.close()
             while self._replies.arrived:
                 self._settle_next()
         yield from self._flush()

@@ -10,6 +10,7 @@ import typer
 
 import exampp
 from exampp.cli.command import Counts, Given, counting
+from exampp.cli.interrupting import interruptible, this_command
 from exampp.cli.options import (
     LIMITS,
     BaseUrl,
@@ -17,6 +18,7 @@ from exampp.cli.options import (
     Concurrency,
     Device,
     DType,
+    Grace,
     MaxCost,
     MaxRequests,
     Model,
@@ -31,9 +33,10 @@ from exampp.cli.options import (
 )
 from exampp.cli.output import remark, show_several
 from exampp.errors import Unfinished
+from exampp.stopping import GRACE_SECONDS
 
 if TYPE_CHECKING:
-    from exampp.bank.generating import GenerationRun
+    from exampp.bank.generating import GenerationRun, Settled
 
 PROGRESS_SECONDS = 10
 
@@ -51,7 +54,7 @@ def _asks(given: Given) -> bool:
 
 @counting(
     Counts(
-        ("--author", "--reason", "--format", *LIMITS),
+        ("--author", "--reason", "--format", "--grace", *LIMITS),
         "where something is asked, not with --dry-run",
         _asks,
     ),
@@ -106,6 +109,7 @@ def generate_bank(
     reason: Annotated[
         str, typer.Option(help="Why; kept with every edit. [default: model and prompt]")
     ] = "",
+    grace: Grace = GRACE_SECONDS,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be asked; ask nothing.")
     ] = False,
@@ -149,24 +153,31 @@ def generate_bank(
         if dry_run:
             _preview(run, price_read, price_written)
             return
-        _work(run, style)
+        _show(run, make(run, grace), style)
 
 
-def _work(run: GenerationRun, style: Style) -> None:
+def make(run: GenerationRun, grace: float) -> list[Settled]:
+    """Run to the end, unless it is stopped, within `grace` seconds; what became of each request."""
+    settled, due = [], time.monotonic() + PROGRESS_SECONDS
+    with interruptible(run, grace):
+        for one in run.steps():
+            settled.append(one)
+            if time.monotonic() >= due:
+                due = time.monotonic() + PROGRESS_SECONDS
+                remark(f"generating: {len(settled)} of {len(run.due)} requests")
+    return settled
+
+
+def _show(run: GenerationRun, settled: list[Settled], style: Style) -> None:
     from exampp.bank.generating import generation_tables
 
-    settled, due = [], time.monotonic() + PROGRESS_SECONDS
-    for one in run.steps():
-        settled.append(one)
-        if time.monotonic() >= due:
-            due = time.monotonic() + PROGRESS_SECONDS
-            remark(f"generating: {len(settled)} of {len(run.due)} requests")
     requests, dropped = generation_tables(run, settled)
     tables = {"dropped": dropped} if dropped.rows or style is Style.json else {}
     show_several({**tables, "requests": requests}, style.value)
     if run.left:
+        why = f" ({run.why_stopped})" if run.why_stopped else ""
         raise Unfinished(
-            f"stopped with {run.left} requests left ({run.why_stopped}); the same command continues"
+            f"stopped with {run.left} requests left{why}; this continues:\n  {this_command()}"
         )
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import shlex
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import exampp
 from exampp.cli.command import Counts, Given, counting, moved
+from exampp.cli.interrupting import interruptible, this_command
 from exampp.cli.options import (
     LIMITS,
     BankName,
@@ -23,6 +21,7 @@ from exampp.cli.options import (
     Concurrency,
     Device,
     DType,
+    Grace,
     Kind,
     MaxCost,
     MaxRequests,
@@ -39,6 +38,7 @@ from exampp.cli.options import (
 )
 from exampp.cli.output import remark, show_several
 from exampp.errors import Unfinished
+from exampp.stopping import GRACE_SECONDS
 
 if TYPE_CHECKING:
     from exampp.grade.run import GradingRun, Progress
@@ -50,7 +50,7 @@ def _asks(given: Given) -> bool:
 
 @counting(
     Counts(
-        (*LIMITS, "--max-failures", "--price-cached"),
+        (*LIMITS, "--max-failures", "--price-cached", "--grace"),
         "where something is asked, not with --dry-run",
         _asks,
     ),
@@ -119,14 +119,15 @@ def grade(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Only cells that were tried and have no grade.")
     ] = False,
+    grace: Grace = GRACE_SECONDS,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what is due, what it takes, what is asked.")
     ] = False,
 ) -> None:
     """Grade every passage against every item of the bank, as far as it is due.
 
-    Stops cleanly at Ctrl-C and continues where it stopped when called again. Several processes
-    may grade one collection and share the work.
+    Stops cleanly at Ctrl-C or SIGTERM, within --grace, and continues where it stopped when called
+    again. Several processes may grade one collection and share the work.
     """
     options = {
         "model": model,
@@ -166,7 +167,7 @@ def grade(
             _say_notes(run)
             _estimate(run, price_read, price_written)
             return
-        progress = work(run)
+        progress = work(run, grace)
     typer.echo(summary(progress))
     _unfinished(run, progress)
 
@@ -174,9 +175,8 @@ def grade(
 def _unfinished(run: GradingRun, progress: Progress) -> None:
     left = progress.total - progress.done
     if run.stopped and left:
-        again = shlex.join(["exampp", *sys.argv[1:]])
         why = f" ({run.why_stopped})" if run.why_stopped else ""
-        raise Unfinished(f"stopped with {left} cells due{why}; this continues:\n  {again}")
+        raise Unfinished(f"stopped with {left} cells due{why}; this continues:\n  {this_command()}")
 
 
 def _estimate(run: GradingRun, price_read: float | None, price_written: float | None) -> None:
@@ -216,33 +216,26 @@ def summary(progress: Progress) -> str:
     return text
 
 
-def work(run: GradingRun) -> Progress:
-    """Run to the end with a progress bar; the first Ctrl-C stops cleanly, the second at once."""
+def work(run: GradingRun, grace: float = GRACE_SECONDS) -> Progress:
+    """Run to the end with a progress bar, unless it is stopped, within `grace` seconds."""
     _say_notes(run)
-    with _stopping(run), _bar() as update:
-        for progress in run.steps():
-            update(progress)
+    progress = None
+    try:
+        with interruptible(run, grace), _bar() as update:
+            for progress in run.steps():
+                update(progress)
+    except KeyboardInterrupt:
+        if progress is not None:
+            remark(summary(progress))
+        raise
+    if progress is None:
+        raise KeyboardInterrupt
     return progress
 
 
 def _say_notes(run: GradingRun) -> None:
     for note in run.notes:
         remark(note)
-
-
-@contextmanager
-def _stopping(run: GradingRun) -> Iterator[None]:
-    def on_interrupt(_signal: int, _frame: FrameType | None) -> None:
-        if run.stopped:
-            raise KeyboardInterrupt
-        run.stop()
-        remark("\nStopping: what is in flight is finished and kept. Ctrl-C again leaves at once.")
-
-    before = signal.signal(signal.SIGINT, on_interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 Update = Callable[["Progress"], None]

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sqlite3
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -31,7 +31,9 @@ from exampp.cli import (
     streams,
 )
 from exampp.cli.command import Commands
+from exampp.cli.interrupting import this_command
 from exampp.errors import ExamError
+from exampp.stopping import terminable
 
 app = Commands(
     name="exampp",
@@ -80,19 +82,26 @@ app.add_typer(bank.app, name="bank")
 app.add_typer(prompts.app, name="prompts")
 
 
+INTERRUPTED = 130
+"""The exit code after Ctrl-C: 128 and the number of SIGINT."""
+
+
 def main() -> None:
     """Run the command line; the exit code is 0 done, 1 unfinished, 2 bad input, 130 interrupted."""
     streams.prepare()
     try:
-        app()
-    except SystemExit:
+        with terminable():
+            app()
+    except SystemExit as end:
+        if end.code == INTERRUPTED:  # typer has seen the KeyboardInterrupt first
+            _interrupted()
         if not streams.flush():
             sys.exit(1)
         raise
     except ExamError as error:
         _fail(f"exampp: {error}", error.exit_code)
     except KeyboardInterrupt:
-        _fail("exampp: interrupted", 130)
+        _interrupted()
     except Exception as error:
         if (reason := environment_fault(error)) is not None:
             _fail(f"exampp: {reason}", 1)
@@ -114,7 +123,12 @@ def environment_fault(error: Exception) -> str | None:
     return None
 
 
-def _fail(text: str, code: int) -> None:
+def _interrupted() -> NoReturn:
+    what = "interrupted. What was done is kept, and nothing is half done; this goes on"
+    _fail(f"exampp: {what}:\n  {this_command()}", INTERRUPTED)
+
+
+def _fail(text: str, code: int) -> NoReturn:
     # either stream may be closed: there is nobody to tell then
     streams.flush()
     with contextlib.suppress(AttributeError, ValueError, OSError):

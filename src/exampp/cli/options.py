@@ -115,6 +115,15 @@ BaseUrl = Annotated[
 Concurrency = Annotated[int | None, typer.Option(help="openai: requests in flight at most.")]
 Retries = Annotated[int | None, typer.Option(help="openai: tries after a failed one.")]
 Timeout = Annotated[float | None, typer.Option(help="openai: seconds to wait.")]
+Grace = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        max=3600,
+        metavar="SECONDS",
+        help="How long Ctrl-C waits for replies that are in flight.",
+    ),
+]
 RedirectTo = Annotated[
     str | None,
     typer.Option(

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from exampp.cli.generate import make
 from exampp.cli.grade import work
+from exampp.cli.interrupting import this_command
+from exampp.cli.options import Grace
 from exampp.cli.output import remark
 from exampp.errors import InputError, Unfinished
 from exampp.formats.lines import encode_text
 from exampp.formats.output import writing
+from exampp.stopping import GRACE_SECONDS
 
 
 def run(
     config: Annotated[
         Path, typer.Argument(metavar="CONFIG", help="The configuration, such as exam.toml.")
     ],
+    grace: Grace = GRACE_SECONDS,
 ) -> None:
     """Import, grade and evaluate what a configuration file says, and only what is missing.
 
@@ -30,13 +34,13 @@ def run(
     from exampp.config.doing import perform
     from exampp.config.reading import read_config
 
-    for step in perform(read_config(config), work):
+    steps = perform(read_config(config), partial(work, grace=grace), partial(make, grace=grace))
+    for step in steps:
         typer.echo(f"{step.name}: {'skipped, ' if step.skipped else ''}{step.what}")
         for remarked in step.remarks:
             remark(f"  {remarked}")
         if step.stopped:
-            again = shlex.join(["exampp", *sys.argv[1:]])
-            raise Unfinished(f"stopped in {step.name}; this continues:\n  {again}")
+            raise Unfinished(f"stopped in {step.name}; this continues:\n  {this_command()}")
 
 
 def write_template(path: Path, collection: Path | None) -> None:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import glob
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from exampp.bank.generating import GenerationRun, Settled, generation_tables
 from exampp.collection import Collection
 from exampp.config.reading import BOOK_OPTIONS, Config
 from exampp.errors import InputError
@@ -57,10 +58,19 @@ class Step:
     remarks: tuple[str, ...] = ()
 
 
-def perform(config: Config, work: Callable[[GradingRun], Any]) -> Iterator[Step]:
-    """Do what is missing, step by step; `work` runs a grading to its end, or stops it.
+def _all(run: GenerationRun) -> list[Settled]:
+    return list(run.steps())
 
-    Yields every step when it is done or found done. Stops after a grader that was stopped.
+
+def perform(
+    config: Config,
+    work: Callable[[GradingRun], Any],
+    make: Callable[[GenerationRun], Sequence[Settled]] = _all,
+) -> Iterator[Step]:
+    """Do what is missing, step by step.
+
+    `work` runs a grading to its end, or stops it, and `make` a generation. Yields every step when
+    it is done or found done. Ends after one that was stopped.
 
     Raises:
         InputError: A step cannot be done, or an output would replace a file that is read.
@@ -73,7 +83,10 @@ def perform(config: Config, work: Callable[[GradingRun], Any]) -> Iterator[Step]
             name = bank.get("name", "main")
             yield _import(config, collection, f"bank {number} ({name})", {**bank, "bank": name})
         for number, wanted in enumerate(config.generations, 1):
-            yield _generate(collection, number, wanted)
+            step = _generate(collection, number, wanted, make)
+            yield step
+            if step.stopped:
+                return
         for number, wanted in enumerate(config.grades, 1):
             step = _grade(collection, number, wanted, work)
             yield step
@@ -150,19 +163,26 @@ def _python(key: str) -> str:
     return key.replace("-", "_")
 
 
-def _generate(collection: Collection, number: int, wanted: Mapping[str, Any]) -> Step:
+def _generate(
+    collection: Collection,
+    number: int,
+    wanted: Mapping[str, Any],
+    make: Callable[[GenerationRun], Sequence[Settled]],
+) -> Step:
     name = f"generate {number} ({wanted['prompt']})"
     if collection.is_done(name, _fingerprint([wanted, collection.fingerprint()])):
         # a model must not be loaded to find that there is nothing to do
         return Step(name, "every query has its items", skipped=True)
     options = {_python(key): value for key, value in wanted.items() if key != "grader"}
-    replies, dropped = collection.bank_generate(wanted["grader"], **options)
+    run = collection.bank_generation(wanted["grader"], **options)
+    replies, dropped = generation_tables(run, make(run))
     left = [row for row in replies.rows if row[2] == FAILED]
-    if not left:
+    if not left and not run.left:
         # what was made changed the exam: as it is now there is nothing to do
         collection.mark_done(name, _fingerprint([wanted, collection.fingerprint()]))
     remarks = [f"dropped: {row[2]} ({row[3]})" for row in dropped.rows]
-    return Step(name, "; ".join(replies.notes), remarks=tuple(remarks))
+    stopped = run.stopped and bool(run.left)
+    return Step(name, "; ".join(replies.notes), stopped=stopped, remarks=tuple(remarks))
 
 
 def _grade(

@@ -26,10 +26,11 @@ from exampp.errors import CollectionBusy, InputError, Unfinished
 from exampp.grade.asking import Asker
 from exampp.grade.reading import Reader, Reading
 from exampp.llm.base import Ask, Grader, Reply, checked
-from exampp.llm.replies import GRACE_SECONDS, Replies
+from exampp.llm.replies import Replies
 from exampp.prompts import Prompt
 from exampp.records import Grade, GraderIdentity, Outcome, State
 from exampp.records.wording import quoted
+from exampp.stopping import GRACE_SECONDS
 from exampp.store.cells import (
     SELECTIONS,
     Cell,
@@ -268,6 +269,7 @@ class GradingRun:
                         "--max-failures says how many in a row are too many"
                     )
         finally:
+            replies.close()
             self._leave(key, progress)
         yield
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Sequence
 from typing import Protocol, runtime_checkable
 
 from exampp.llm.base import Ask, Grader, Reply
 
-GRACE_SECONDS = 5.0
-"""How long a run that is stopped waits for replies in flight."""
-
 
 @runtime_checkable
 class Stoppable(Protocol):
-    """A grader that waits for others, and can be told to stop waiting."""
+    """A grader that waits for others, and can be told to stop waiting.
+
+    `late` holds the replies that had come when `answer` was closed and that it could not yield.
+    """
+
+    late: Sequence[tuple[Ask, Reply]]
 
     def stop(self, grace: float) -> None:
         """Let `answer` send nothing new from now on, and end within `grace` seconds.
@@ -44,7 +46,7 @@ class Replies:
         if isinstance(self._grader, Stoppable):
             self._grader.stop(grace)
 
-    def come(self, asks: Iterable[Ask]) -> Iterator[None]:
+    def come(self, asks: Iterable[Ask]) -> Generator[None, None, None]:
         """Wait for one reply after the other; each is in `arrived` then."""
         replies = self._grader.answer(asks)
         try:
@@ -56,3 +58,6 @@ class Replies:
         finally:
             if isinstance(replies, Generator):
                 replies.close()
+            if isinstance(self._grader, Stoppable):
+                self.arrived.extend(self._grader.late)
+                self._grader.late = ()

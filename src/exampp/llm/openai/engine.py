@@ -12,18 +12,19 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
 from exampp.llm.base import Ask, Reply, Usage
+from exampp.llm.openai.apart import run
 from exampp.llm.openai.budget import Budget
 from exampp.llm.openai.chat import Mode
 from exampp.llm.openai.connection import Connection
 from exampp.llm.openai.sender import Policy, Sender
 from exampp.llm.openai.trouble import Then, Trouble
 
-JOIN_SECONDS = 10.0
-"""After which a thread that does not end (a name server that hangs) is left behind."""
+JOIN_SECONDS = 1.0
+"""After which a thread that does not end is left behind."""
 
 Pairs = list[tuple[Ask, Reply]]
 
@@ -80,7 +81,10 @@ class Source:
 
 
 class Engine:
-    """Answers units on a thread of its own, which ends with `close`."""
+    """Answers units on a thread of its own, which ends with `close`.
+
+    `stopping` tells that nothing new is sent any more.
+    """
 
     def __init__(
         self, connection: Connection, model: str, policy: Policy, mode: Mode, budget: Budget
@@ -89,6 +93,7 @@ class Engine:
         self._model = model
         self._policy = policy
         self._mode = mode
+        self.stopping = False
         self._budget = budget
         self._done: SimpleQueue[Pairs | BaseException] = SimpleQueue()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -99,7 +104,7 @@ class Engine:
         self._started.wait()
 
     def submit(self, units: Sequence[Unit]) -> None:
-        """Have these answered; each will come out of `take` once."""
+        """Have these answered; each will come out of `take` once, empty if it was given up."""
         self._call(self._start, units)
 
     def take(self) -> Pairs:
@@ -109,10 +114,21 @@ class Engine:
             raise done
         return done
 
-    def close(self) -> None:
-        """Give up what is in flight, and end the thread."""
+    def stop(self, grace: float) -> None:
+        """Send nothing from now on, and give up in `grace` seconds what is in flight."""
+        self.stopping = True
+        self._call(self._stop, grace)
+
+    def close(self) -> Pairs:
+        """Give up what is in flight, and end the thread; returns the replies nobody has taken."""
         self._call(self._cancel)
         self._thread.join(JOIN_SECONDS)
+        rest: Pairs = []
+        with suppress(Empty):
+            while True:
+                done = self._done.get_nowait()
+                rest += done if isinstance(done, list) else ()
+        return rest
 
     def _call(self, action: Callable[..., None], *arguments: object) -> None:
         # a loop that has ended by itself has left the reason for `take`
@@ -122,7 +138,7 @@ class Engine:
 
     def _run(self) -> None:
         try:
-            asyncio.run(self._main())
+            run(self._main)
         except BaseException as error:
             self._done.put(error)
         finally:
@@ -140,15 +156,31 @@ class Engine:
 
     def _cancel(self) -> None:
         self._closing.set()
-        for task in self._tasks:
+        self._give_up(self._tasks)
+
+    def _stop(self, grace: float) -> None:
+        self._sender.stopping = True
+        self._give_up(self._tasks - self._sender.sending)
+        asyncio.get_running_loop().call_later(grace, self._give_up, self._tasks)
+
+    def _give_up(self, tasks: Iterable[asyncio.Task[None]]) -> None:
+        for task in tasks:
             if not task.cancelling():
                 task.cancel()
 
     def _start(self, units: Sequence[Unit]) -> None:
-        for unit in units if not self._closing.is_set() else ():
+        for unit in units:
+            if self._closing.is_set() or self._sender.stopping:
+                self._done.put([])
+                continue
             task = asyncio.create_task(self._answer(unit))
             self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if task.cancelled():
+            self._done.put([])
 
     async def _answer(self, unit: Unit) -> None:
         try:
@@ -180,7 +212,7 @@ def stream(engine: Engine, source: Source, look_ahead: int) -> Iterator[tuple[As
     outstanding = 0
     while True:
         while outstanding <= look_ahead - batch:
-            units = _pull(source, batch)
+            units = _pull(source, batch, stopping=engine.stopping)
             engine.submit(units)
             outstanding += len(units)
             if len(units) < batch:
@@ -194,8 +226,8 @@ def stream(engine: Engine, source: Source, look_ahead: int) -> Iterator[tuple[As
         yield from pairs
 
 
-def _pull(source: Source, most: int) -> list[Unit]:
+def _pull(source: Source, most: int, *, stopping: bool) -> list[Unit]:
     units: list[Unit] = []
-    while len(units) < most and (unit := source.pull()) is not None:
+    while len(units) < most and not stopping and (unit := source.pull()) is not None:
         units.append(unit)
     return units

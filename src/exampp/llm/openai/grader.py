@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, Literal, TypeVar, get_args
 
 from exampp.errors import InputError
 from exampp.llm.base import LEAST_MASS, Ask, Reply
+from exampp.llm.openai.apart import Errand, GivenUp
 from exampp.llm.openai.budget import Budget, Limits, Spent
 from exampp.llm.openai.chat import Chat, Mode, Sampling, TextMode, json_schema
 from exampp.llm.openai.connection import Connection
@@ -88,7 +87,9 @@ class OpenAICompatibleGrader:
         self._budget = Budget(self._limits)
         self._capabilities: Capabilities | None = None
         self._checked: Mode | None = None
+        self._give_up: Callable[[float], None] | None = None
         self.stopped = ""
+        self.late: Sequence[tuple[Ask, Reply]] = ()
         self._declared = self._declare()
 
     def __repr__(self) -> str:
@@ -142,15 +143,28 @@ class OpenAICompatibleGrader:
     def answer(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Reply]]:
         """Yield every ask with its reply as they come, pulling twice `max_concurrency` requests."""
         self.stopped = ""
-        mode = self._mode()
+        try:
+            mode = self._mode()
+        except GivenUp:
+            return
         source = Source(asks, mode, self._budget)
         engine = Engine(self._connection, self._chat.model, self._policy, mode, self._budget)
+        self._give_up = engine.stop
         try:
             yield from stream(engine, source, LOOK_AHEAD * self._policy.max_concurrency)
         finally:
-            engine.close()
+            self._give_up = None
+            self.late = engine.close()
             self._budget.forget()
             self.stopped = source.stopped
+
+    def stop(self, grace: float) -> None:
+        """Send nothing from now on, and let `answer` end within `grace` seconds.
+
+        Replies that come within them are yielded. May be called from any thread.
+        """
+        if (give_up := self._give_up) is not None:
+            give_up(grace)
 
     def _declare(self) -> Mode | None:
         """The mode as far as it is known without the server; None for auto."""
@@ -224,7 +238,7 @@ class OpenAICompatibleGrader:
         return InputError(f"{self._connection.server} {what}", field="decode", mend=mend)
 
     def _probe(self, check: Callable[[Prober], Coroutine[Any, Any, T]]) -> T:
-        """Run a check on a loop of its own, on a thread because this one may have a loop."""
+        """Run a check on a thread of its own, because this one may have a loop."""
         retries = min(PROBE_RETRIES, self._policy.max_retries)
         policy = replace(self._policy, max_retries=retries)
         connection, model = self._connection, self._chat.model
@@ -234,5 +248,9 @@ class OpenAICompatibleGrader:
                 sender = Sender(client, connection, model, policy, self._budget, probe=True)
                 return await check(Prober(sender, self._chat))
 
-        with ThreadPoolExecutor(1) as pool:
-            return pool.submit(asyncio.run, run()).result()
+        errand = Errand(run)
+        self._give_up = errand.give_up
+        try:
+            return errand.result()
+        finally:
+            self._give_up = None

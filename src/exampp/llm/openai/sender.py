@@ -52,7 +52,11 @@ class Policy:
 
 
 class Sender:
-    """Sends requests through one client; belongs to one event loop."""
+    """Sends requests through one client; belongs to one event loop.
+
+    `sending` are the tasks whose request is on its way. Once `stopping` is set nothing is sent
+    again: a task that would, ends as cancelled.
+    """
 
     def __init__(
         self,
@@ -68,6 +72,8 @@ class Sender:
 
         self.budget = budget
         self.connection = connection
+        self.sending: set[asyncio.Task[Any]] = set()
+        self.stopping = False
         self._response = httpx2.Response
         self._client = client
         self._model = model
@@ -95,6 +101,8 @@ class Sender:
                 return trouble
             if trouble.then is Then.REJECTED or attempt >= self._policy.max_retries:
                 return self._give_up(trouble, attempt)
+            if self.stopping:
+                raise asyncio.CancelledError
             over = self.budget.retry(worst, lost=trouble.lost)
             if over:
                 return trouble._replace(
@@ -115,7 +123,10 @@ class Sender:
     ) -> Read | Trouble:
         entered = await self._pace.enter()
         outcome: Read | Trouble | None = None
+        task = asyncio.current_task()
         try:
+            if task is not None:
+                self.sending.add(task)
             self.budget.sent(retry=retry, probe=self._probe)
             outcome = await self._exchange(path, body, read)
             if isinstance(outcome, Trouble) and outcome.wait is not None:
@@ -125,6 +136,8 @@ class Sender:
             self.budget.lose(worst)
             raise
         finally:
+            if task is not None:
+                self.sending.discard(task)
             trouble = outcome if isinstance(outcome, Trouble) else None
             self._pace.leave(
                 entered,

@@ -1,0 +1,105 @@
+"""The end of long work on request: by Ctrl-C, or by SIGTERM, which Slurm and docker send."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from queue import Empty, SimpleQueue
+from types import FrameType
+
+GRACE_SECONDS = 5.0
+"""How long work that is stopped waits for replies in flight."""
+PATIENCE_SECONDS = 1.5
+"""How much later than its grace work may end by itself before it is interrupted."""
+FLOOD_SECONDS = 1.0
+"""Signals that follow an interrupt so soon do not disturb what is being kept."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def stopping(
+    stop: Callable[[float], None], grace: float, say: Callable[[], None]
+) -> Iterator[None]:
+    """Within the block the first signal calls `stop(grace)` and `say()`, on another thread.
+
+    The second one raises KeyboardInterrupt. Where the block has not ended in time by itself, it is
+    interrupted, and ends without an exception. Does nothing outside of the main thread, where no
+    signals arrive.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    first: SimpleQueue[bool] = SimpleQueue()
+    overdue = threading.Event()
+    watch = threading.Thread(target=_watch, args=(first, overdue, stop, grace, say), daemon=True)
+    watch.start()
+    handler = _Handler(first)
+    before = {number: signal.signal(number, handler) for number in SIGNALS}
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not overdue.is_set():
+            raise
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
+        first.put(False)
+
+
+class _Handler:
+    """Does next to nothing: a handler runs in the middle of anything, and takes no lock."""
+
+    def __init__(self, first: SimpleQueue[bool]) -> None:
+        self._first: SimpleQueue[bool] | None = first
+        self._raised = -FLOOD_SECONDS
+
+    def __call__(self, _signal: int, _frame: FrameType | None) -> None:
+        if self._first is not None:
+            self._first.put(True)
+            self._first = None
+        elif time.monotonic() - self._raised > FLOOD_SECONDS:
+            self._raised = time.monotonic()
+            raise KeyboardInterrupt
+
+
+def _watch(
+    first: SimpleQueue[bool],
+    overdue: threading.Event,
+    stop: Callable[[float], None],
+    grace: float,
+    say: Callable[[], None],
+) -> None:
+    if not first.get():
+        return
+    stop(grace)
+    say()
+    try:
+        first.get(timeout=grace + PATIENCE_SECONDS)
+    except Empty:
+        overdue.set()
+        interrupt_main()
+
+
+def interrupt_main() -> None:
+    """Send this process's main thread a SIGINT, wherever it waits."""
+    main = threading.main_thread().ident
+    if main is not None and hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(main, signal.SIGINT)
+    else:
+        signal.raise_signal(signal.SIGINT)
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Within the block SIGTERM raises KeyboardInterrupt, as SIGINT does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,122 @@
+"""Ctrl-C at commands that wait for a server: in time, with what was kept and what continues."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import exams
+import pytest
+from commands import Commands
+from servers import Answer, FaultServer, Plan, Seen, completion
+
+import exampp
+from exampp import stopping
+
+
+def hang_at(word: str) -> Plan:
+    return lambda seen: Answer(hang=True) if word in seen.text else None
+
+
+def items(_: Seen) -> Answer:
+    return Answer(completion('["What is a pole?", "Why is it so?"]'))
+
+
+def signals_at(server: FaultServer, requests: int, *numbers: signal.Signals) -> threading.Thread:
+    """A thread that sends signals once the server holds requests that it does not answer."""
+
+    def send() -> None:
+        until = time.monotonic() + 20
+        while time.monotonic() < until:
+            if len(server.requests) >= requests and server.active:
+                break
+            time.sleep(0.01)
+        time.sleep(0.2)
+        for number in numbers:
+            os.kill(os.getpid(), number)
+            time.sleep(0.1)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    return thread
+
+
+@pytest.fixture
+def graded(tmp_path: Path) -> Path:
+    with exams.make(tmp_path) as collection:
+        return collection.path
+
+
+def grading(collection: Path, server: FaultServer, *more: str) -> list[str]:
+    where = ["--base-url", server.url, "--model", "m", "--decode", "text"]
+    return ["grade", str(collection), "--grader", "openai", *where, *more]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_ends_a_run_in_its_grace(
+    graded: Path, exampp_command: Commands, number: signal.Signals
+) -> None:
+    with FaultServer(plan=hang_at("magnet?")) as server:
+        sender = signals_at(server, 8, number)
+        began = time.monotonic()
+        ran = exampp_command(*grading(graded, server, "--grace", "0.2"))
+        assert time.monotonic() - began < 8
+        sender.join()
+    assert ran.code == 1
+    assert "6 of 8 cells done" in ran.out
+    assert "nothing new is asked, and what is in flight has 0.2 s" in ran.err
+    assert "stopped with 2 cells due; this continues:\n  exampp grade" in ran.err
+    with exampp.Collection(graded) as collection:
+        (row,) = collection.status().rows
+        assert row[2:] == (2, 6, 0, 0, 0, 0)  # two due, six graded, nothing failed
+    with FaultServer() as server:
+        assert "2 of 2 cells done" in exampp_command(*grading(graded, server)).out
+
+
+def test_the_second_signal_leaves_at_once(graded: Path, exampp_command: Commands) -> None:
+    with FaultServer(plan=hang_at("magnet?")) as server:
+        sender = signals_at(server, 8, signal.SIGINT, signal.SIGINT)
+        ran = exampp_command(*grading(graded, server, "--grace", "60"))
+        sender.join()
+    assert ran.code == 130
+    assert "6 of 8 cells done" in ran.err
+    assert "interrupted. What was done is kept, and nothing is half done; this goes on" in ran.err
+    with exampp.Collection(graded) as collection:
+        assert collection.status().rows[0][2:4] == (2, 6)
+
+
+def test_a_generation_ends_in_its_grace(graded: Path, exampp_command: Commands) -> None:
+    with FaultServer(items, plan=hang_at("magnet")) as server:
+        sender = signals_at(server, 2, signal.SIGINT)
+        where = ["--base-url", server.url, "--model", "m", "--prompt", "dl-questions"]
+        command = ["bank", "generate", str(graded), "--grader", "openai", *where]
+        ran = exampp_command(*command, "--grace", "0.2", "--bank", "made")
+        sender.join()
+    assert ran.code == 1
+    assert "1 replies, 2 new questions" in ran.out
+    assert "stopped with 1 requests left; this continues:\n  exampp bank generate" in ran.err
+
+
+def test_a_grader_that_cannot_be_told_is_interrupted(
+    graded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from exampp.cli.grade import work
+    from exampp.llm.base import Ask
+    from exampp.llm.scripted import ScriptedGrader
+
+    monkeypatch.setattr(stopping, "PATIENCE_SECONDS", 0.1)
+
+    def deaf(ask: Ask) -> str:
+        if "magnet?" in ask.item:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(20)
+        return "4"
+
+    with exampp.Collection(graded) as collection:
+        run = collection.grading(ScriptedGrader(deaf, look_ahead=1), model="deaf")
+        progress = work(run, 0.1)
+        assert (progress.done, progress.total, run.stopped) == (6, 8, True)
+        assert collection.status().rows[0][2:4] == (2, 6)

@@ -1,0 +1,107 @@
+"""Stopping a grader on a server: nothing new is sent, and the wait for the rest has an end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+from contract import make_asks
+from servers import Answer, FaultServer, Plan, error
+
+from exampp.llm.openai import OpenAICompatibleGrader, Policy
+from exampp.llm.replies import Stoppable
+
+PATIENT = Policy(max_concurrency=4, max_retries=6, timeout=60)
+
+
+def in_time(condition: Callable[[], bool]) -> bool:
+    until = time.monotonic() + 10
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.005)
+    return condition()
+
+
+def grader_at(server: FaultServer, decode: str = "text") -> OpenAICompatibleGrader:
+    grader = OpenAICompatibleGrader(
+        "tiny",
+        server.url,
+        labels="012",
+        decode=decode,  # type: ignore[arg-type]
+        policy=PATIENT,
+    )
+    assert isinstance(grader, Stoppable)
+    return grader
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        Answer(hang=True),
+        error(429, headers={"retry-after": "600"}),
+        error(500),
+    ],
+    ids=["hangs", "wants to be left alone", "breaks"],
+)
+def test_what_is_answered_is_yielded_and_the_rest_given_up(trouble: Answer) -> None:
+    asks = list(make_asks(13))
+    good = {ask.user for ask in asks[:2]}
+    plan: Plan = lambda seen: None if seen.text in good else trouble  # noqa: E731
+    with FaultServer(plan=plan) as server:
+        grader = grader_at(server)
+        got: list[str] = []
+
+        def stop() -> None:
+            assert in_time(lambda: len(got) == 2 and len(server.requests) >= 5)
+            grader.stop(0.2)
+
+        stopper = threading.Thread(target=stop)
+        stopper.start()
+        began = time.monotonic()
+        for ask, _ in grader.answer(asks):
+            got.append(ask.user)
+        stopper.join()
+        sent = len(server.requests)
+        assert time.monotonic() - began < 8
+        assert set(got) == good
+        time.sleep(0.1)
+        assert len(server.requests) == sent < 39
+
+
+def test_a_reply_within_the_grace_counts() -> None:
+    with FaultServer(delay=0.3) as server:
+        grader = grader_at(server)
+        asks = iter(make_asks(9))
+        replies = grader.answer(asks)
+        stopper = threading.Timer(0.1, grader.stop, (5,))
+        stopper.start()
+        got = list(replies)
+        assert len(got) == len(server.requests) == 4
+        assert not any(reply.fault for _, reply in got)
+
+
+def test_a_server_that_hangs_before_it_says_what_it_can_do() -> None:
+    with FaultServer(plan=lambda _: Answer(hang=True)) as server:
+        grader = grader_at(server, "labels")
+
+        def stop() -> None:
+            assert in_time(lambda: len(server.requests) == 1)
+            grader.stop(0.1)
+
+        stopper = threading.Thread(target=stop)
+        stopper.start()
+        assert list(grader.answer(make_asks(3))) == []
+        stopper.join()
+
+
+def test_replies_that_had_come_when_it_was_closed_are_at_hand() -> None:
+    with FaultServer() as server:
+        grader = grader_at(server)
+        asks = list(make_asks(1))
+        replies = grader.answer(asks)
+        first, _ = next(iter(replies))
+        assert in_time(lambda: len(server.requests) == 3 and not server.active)
+        time.sleep(0.1)
+        replies.close()  # type: ignore[attr-defined]
+        assert {ask.key for ask, _ in grader.late} | {first.key} == {ask.key for ask in asks}
