@@ -29,7 +29,7 @@ def choose_grader(
     fitting = fitting_graders(graders, grader=grader, prompt=prompt, kind=kind)
     if len(fitting) == 1:
         return fitting[0]
-    names = [label(one) for one in fitting or graders]
+    names = [label(one) + _reading(one) for one in fitting or graders]
     listed = "".join(f"\n  {name}" for name in names)
     if not graders:
         raise InputError("there are no grades yet", mend="Make some: exampp grade")
@@ -40,6 +40,12 @@ def choose_grader(
         f"choose one with --grader, --prompt or --kind:{listed}",
         names,
     )
+
+
+def _reading(grader: GraderIdentity) -> str:
+    """What tells graders of one name apart that ask the same and read the replies otherwise."""
+    unnumbered = grader.settings.get("unnumbered")
+    return f", a text without a number is {unnumbered}" if unnumbered else ""
 
 
 def fitting_graders(
