@@ -72,11 +72,12 @@ class Banking:
         query_id: str | None = None,
         *,
         item: str | None = None,
+        kind: str | None = None,
         last: int | None = None,
         bank: str = MAIN_BANK,
     ) -> Table:
-        """Every edit of a bank, newest last."""
-        return Bank(self._connection, bank).log(query_id, item, last)
+        """Every edit of a bank, newest last; `kind` is that of the `item`."""
+        return Bank(self._connection, bank).log(query_id, item, last, kind)
 
     def bank_diff(self, one: str | int, other: str | int = NOW, *, bank: str = MAIN_BANK) -> Table:
         """What changed between two states: numbers of edits, dates, `now`, or names of banks."""
@@ -113,6 +114,7 @@ class Banking:
         item: str,
         *values: str,
         query_id: str | None = None,
+        kind: str | None = None,
         bank: str = MAIN_BANK,
         author: str | None = None,
         reason: str = "",
@@ -120,12 +122,15 @@ class Banking:
     ) -> Table:
         """`reword` (text), `retire`, `restore`, `weight` (number) or `key` (answers) of an item.
 
-        `item` is its id or the start of it. A reworded item is due again, and nothing else is.
+        `item` is its id or the start of it; `kind` tells a question and a nugget of one id apart.
+        A reworded item is due again, and nothing else is.
         `seen` is the last edit that the person knew of: EditConflict where the item was edited
         since.
         """
         edit = self._edit(author, reason)
-        return Bank(self._connection, bank).edit(operation, item, values, edit, query_id, seen)
+        return Bank(self._connection, bank).edit(
+            operation, item, values, edit, query_id, seen, kind
+        )
 
     def bank_save(
         self,

@@ -21,11 +21,11 @@ def changes_to_apply(
 ) -> list[Change]:
     """What a file changed since it was written from `base`, as changes of the bank as it is.
 
-    Items are known by query and id, or else by query, subtopic, kind and text. An item of the file
-    that the bank does not have is added, one that it has retired is restored; an item that the
-    file does not have stays, or is retired with `retire_missing`. What only the bank changed since
-    `base` stands. InputError for an item of another subtopic or kind than in the bank, and for two
-    items of the file that are one of the bank.
+    Items are known by query, kind and id, or else by query, subtopic, kind and text. An item of
+    the file that the bank does not have is added, one that it has retired is restored; an item
+    that the file does not have stays, or is retired with `retire_missing`. What only the bank
+    changed since `base` stands. InputError for an item of another subtopic or kind than in the
+    bank, and for two items of the file that are one of the bank.
     """
     now = {place(state): state for state in current}
     then = dict(now) | {place(state): state for state in base}
@@ -33,12 +33,16 @@ def changes_to_apply(
         (state.query_id, state.facet_id, state.kind, state.text): state
         for state in sorted(then.values(), key=lambda state: state.active)
     }
+    # an id of another kind is a fault that is told
+    by_id = {(state.query_id, state.item_id): state for state in then.values()}
     found: list[Change] = []
     seen: set[Place] = set()
     joined = list(now.values())
     for item in (item for entry in entries for item in entry.items):
-        known = then.get(Place(item.query_id, item.item_id)) or by_text.get(
-            (item.query_id, item.facet_id, item.kind, item.text)
+        known = (
+            then.get(Place(item.query_id, item.item_id, item.kind))
+            or by_text.get((item.query_id, item.facet_id, item.kind, item.text))
+            or by_id.get((item.query_id, item.item_id))
         )
         if known is None:
             new = added(joined, _state(item))

@@ -25,11 +25,12 @@ class Place(NamedTuple):
 
     query_id: str
     item_id: str
+    kind: str
 
 
 def place(state: ItemState) -> Place:
     """What the item is known by."""
-    return Place(state.query_id, state.item_id)
+    return Place(state.query_id, state.item_id, state.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,9 @@ def changes_of(before: ItemState, after: ItemState) -> Iterator[Change]:
 def difference(before: Iterable[ItemState], after: Iterable[ItemState]) -> list[Change]:
     """Every change between two states of a bank, or between two banks.
 
-    Items are the same if they have the same query and id or, among the others, the same query,
-    kind and text. What is retired on both sides, or on one and absent on the other, is no change.
+    Items are the same if they have the same query, kind and id or, among the others, the same
+    query, kind and text. What is retired on both sides, or on one and absent on the other, is no
+    change.
     """
     old = {place(state): state for state in before}
     found: list[Change] = []
@@ -134,12 +136,14 @@ def steps(changes: Iterable[Change]) -> list[Step]:
 # ---- one edit ------------------------------------------------------------------------------------
 
 
-def find(states: Sequence[ItemState], wanted: str, query_id: str | None = None) -> ItemState:
+def find(
+    states: Sequence[ItemState], wanted: str, query_id: str | None = None, kind: str | None = None
+) -> ItemState:
     """The one item meant: by its id, or by the start of it or of its last part.
 
-    InputError where there is none or several fit.
+    InputError where there is none or several fit, as a question and a nugget of one text do.
     """
-    among = [state for state in states if query_id in (None, state.query_id)]
+    among = [s for s in states if query_id in (None, s.query_id) and kind in (None, s.kind)]
     fitting = [state for state in among if state.item_id == wanted]
     if not fitting and len(wanted) >= _SHORTEST_PREFIX:
         fitting = [
@@ -155,11 +159,13 @@ def find(states: Sequence[ItemState], wanted: str, query_id: str | None = None) 
         raise InputError(
             f"the bank has no item {shown(wanted)}{where}", mend="List them: exampp bank show"
         )
-    listed = "".join(f"\n  {s.query_id}: {s.item_id}  {_text(s)}" for s in fitting[:_LISTED])
+    listed = "".join(
+        f"\n  {s.query_id}: {s.item_id}  {_text(s)}  ({s.kind})" for s in fitting[:_LISTED]
+    )
     more = f"\n  and {len(fitting) - _LISTED} more" if len(fitting) > _LISTED else ""
     raise InputError(
-        f"{len(fitting)} items are meant by {shown(wanted)}; give more of the id, or the query "
-        f"with --query:{listed}{more}"
+        f"{len(fitting)} items are meant by {shown(wanted)}; give more of the id, the query "
+        f"with --query, or the kind with --kind:{listed}{more}"
     )
 
 
@@ -215,11 +221,15 @@ def _weight(value: str) -> float:
 
 
 class Operation(NamedTuple):
-    """What is to be done to an item: reword, retire, restore, weight or key, with its values."""
+    """What is to be done to an item: reword, retire, restore, weight or key, with its values.
+
+    `item` is its id or the start of it; `kind` tells a question and a nugget of one id apart.
+    """
 
     operation: str
     item: str
     values: tuple[str, ...] = ()
+    kind: str | None = None
 
 
 def tried(
@@ -231,7 +241,7 @@ def tried(
     """
     if isinstance(edit, ItemState):
         return None, added(items, edit)
-    before = find(items, edit.item, query_id)
+    before = find(items, edit.item, query_id, edit.kind)
     return before, edited(before, edit.operation, edit.values)
 
 
@@ -243,10 +253,10 @@ def added(states: Iterable[ItemState], new: ItemState) -> ItemState:
     _spoken(new.text or "")
     ids: set[str] = set()
     for state in states:
-        if state.query_id != new.query_id:
+        if (state.query_id, state.kind) != (new.query_id, new.kind):
             continue
         ids.add(state.item_id)
-        if (state.kind, state.facet_id, state.text) == (new.kind, new.facet_id, new.text):
+        if (state.facet_id, state.text) == (new.facet_id, new.text):
             retired = "" if state.active else ", retired"
             raise InputError(
                 f"query {shown(new.query_id)} has that {new.kind} already: item "
@@ -302,7 +312,9 @@ _REMARK = re.compile(
 def version_of(bank: str, number: int, states: Iterable[ItemState]) -> Version:
     """The version that these states are."""
     parts = [
-        json.dumps([*place(s), s.facet_id, s.kind, s.text, s.weight, s.answers, s.active])
+        json.dumps(
+            [s.query_id, s.item_id, s.facet_id, s.kind, s.text, s.weight, s.answers, s.active]
+        )
         for s in states
     ]
     return Version(bank, number, content_hash(*parts)[:16])

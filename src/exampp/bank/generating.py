@@ -10,7 +10,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -298,11 +298,12 @@ class GenerationRun:
         reply = checked(reply)
         settled = self._read(subject, reply, at)
         raw = None if reply.fault else reply.text
-        replied = Replied(settled.state, settled.reason, raw, len(settled.items), at)
+        edit = self._edit._replace(at=at)
         with self.connection, transaction(self.connection):
+            items = add_items(self.connection, self.bank, settled.items, OPERATION, edit)
+            replied = Replied(settled.state, settled.reason, raw, len(items), at)
             put_generation(self.connection, self.bank, subject, self._asked(), replied)
-            edit = self._edit._replace(at=at)
-            add_items(self.connection, self.bank, settled.items, OPERATION, edit)
+        settled = replace(settled, items=tuple(items))
         self._known.setdefault(subject.query_id, []).extend(settled.items)
         self.left -= 1
         return settled

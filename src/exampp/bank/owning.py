@@ -105,10 +105,14 @@ class Bank:
         return tables.lint_table(lint(self._entries(), known_queries(self.connection)))
 
     def log(
-        self, query_id: str | None = None, item: str | None = None, last: int | None = None
+        self,
+        query_id: str | None = None,
+        item: str | None = None,
+        last: int | None = None,
+        kind: str | None = None,
     ) -> Table:
         """The edits of the bank, newest last: all, of one query, of one item, or the last few."""
-        wanted = None if item is None else place(find(self._states(), item, query_id))
+        wanted = None if item is None else place(find(self._states(), item, query_id, kind))
         found = [
             logged
             for logged in log(self.connection, self.name)
@@ -151,13 +155,14 @@ class Bank:
         edit: Edit,
         query_id: str | None,
         seen: int | None = None,
+        kind: str | None = None,
     ) -> Table:
         """Reword, retire, restore or weigh an item, or set its key.
 
         EditConflict where the item was edited after edit `seen`.
         """
         with self.connection, transaction(self.connection):
-            state = find(self._states(), item, query_id)
+            state = find(self._states(), item, query_id, kind)
             if seen is not None and state.edit > seen:
                 history = log_of_item(self.connection, self.name, state.edit)
                 then = [logged.after for logged in history if logged.number <= seen]
@@ -180,8 +185,9 @@ class Bank:
         with self.connection, transaction(self.connection):
             self._check_query(query_id)
             items = states(self.connection, self.name, query_id=query_id)
+            kinds = {one.kind for one in edits}
             for item in items:
-                if item.edit > seen.get(item.item_id, item.edit):
+                if kinds & {None, item.kind} and item.edit > seen.get(item.item_id, item.edit):
                     raise conflict(log_of_item(self.connection, self.name, item.edit), None)
             made = []
             for one in edits:
@@ -362,7 +368,9 @@ class Bank:
         kept = [
             replace(
                 entry,
-                items=tuple(i for i in entry.items if Place(i.query_id, i.item_id) not in secret),
+                items=tuple(
+                    i for i in entry.items if Place(i.query_id, i.item_id, i.kind) not in secret
+                ),
             )
             for entry in entries
         ]

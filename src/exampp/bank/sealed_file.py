@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import msgspec
 
 from exampp.bank.changes import Place, place
-from exampp.bank.splitting import Record, fingerprint, record_of
+from exampp.bank.splitting import Numbered, Record, fingerprint, numbered, record_of
 from exampp.errors import InputError
 from exampp.formats import bank as workbench_bank
 from exampp.records import BankEntry, Item
@@ -37,7 +38,7 @@ class SealedFile:
     bank: str
     salt: str
     commitment: str
-    fingerprints: dict[Place, str]
+    fingerprints: Mapping[Numbered, str]
     records: tuple[Record, ...]
 
 
@@ -47,7 +48,7 @@ def sealed_entries(states: Sequence[ItemState], entries: Iterable[BankEntry]) ->
     known: dict[Place, Item] = {}
     for entry in entries:
         heads[entry.query_id, entry.facet_id] = entry
-        known |= {Place(item.query_id, item.item_id): item for item in entry.items}
+        known |= {Place(i.query_id, i.item_id, i.kind): i for i in entry.items}
     groups: dict[tuple[str, str | None], list[Item]] = {}
     for state in states:
         bare = Item(state.item_id, state.query_id, "", state.kind, state.facet_id)
@@ -72,7 +73,8 @@ def write(path: Path, entries: Sequence[BankEntry], bank: str, salt: str, commit
         "salt": salt,
         "commitment": commitment,
         "fingerprints": [
-            [item.query_id, item.item_id, fingerprint(record_of(item), salt)] for item in items
+            [item.query_id, item.item_id, fingerprint(record_of(item), salt)]
+            for item in sorted(items, key=lambda item: json.dumps(record_of(item)))
         ],
     }
     first = replace(entries[0], extra={**entries[0].extra, _KEY: seal})
@@ -98,6 +100,6 @@ def read(path: Path) -> SealedFile:
         seal.bank,
         seal.salt,
         seal.commitment,
-        {Place(query, item): digest for query, item, digest in seal.fingerprints},
+        numbered(seal.fingerprints),
         tuple(record_of(item) for entry in entries for item in entry.items),
     )

@@ -15,8 +15,9 @@ import random
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
-from exampp.bank.changes import Place, place
+from exampp.bank.changes import place
 from exampp.errors import InputError
 from exampp.formats.fields import shown
 from exampp.records import Item
@@ -26,6 +27,9 @@ _HEX = re.compile(r"[0-9a-f]{64}")
 
 Record = tuple[str, str, str | None, str, float, tuple[str, ...]]
 """(item id, query id, subtopic, text, weight, answers): what of an item is committed to."""
+Numbered = tuple[str, str, int]
+"""(query id, item id, the how manieth item of this id)."""
+T = TypeVar("T")
 _Subtopics = dict[str, list[ItemState]]
 FIELDS = ("item id", "query", "subtopic", "text", "weight", "key")
 
@@ -94,7 +98,7 @@ def _sha256(value: object) -> str:
 
 def commitment_of(records: Iterable[Record], salt: str) -> str:
     """The commitment to these items, 64 hexadecimal digits."""
-    ordered = sorted(records, key=lambda record: record[:2])
+    ordered = sorted(records, key=lambda record: (record[:2], json.dumps(record)))
     return _sha256({"items": ordered, "salt": salt})
 
 
@@ -125,17 +129,35 @@ class Fault:
 
 def compare(sealed: Iterable[Record], found: Iterable[Record]) -> list[Fault]:
     """Every item that differs from the ones that were sealed, and how."""
-    old = {Place(record[1], record[0]): record for record in sealed}
-    new = {Place(record[1], record[0]): record for record in found}
+    old, new = _by_id(sealed), _by_id(found)
     texts = {(record[1], record[3]): record[0] for record in old.values()}
     faults = [
-        Fault("changed", *known, _detail(record, new[known], texts))
+        Fault("changed", *known[:2], _detail(record, new[known], texts))
         for known, record in old.items()
         if known in new and new[known] != record
     ]
-    faults += [Fault("missing", *known, r[3]) for known, r in old.items() if known not in new]
-    faults += [Fault("added", *known, r[3]) for known, r in new.items() if known not in old]
+    faults += [Fault("missing", *known[:2], r[3]) for known, r in old.items() if known not in new]
+    faults += [Fault("added", *known[:2], r[3]) for known, r in new.items() if known not in old]
     return faults
+
+
+def numbered(things: Iterable[tuple[str, str, T]]) -> dict[Numbered, T]:
+    """Things of items, given as (query id, item id, thing), by item.
+
+    A question and a nugget may have one id; a commitment does not say which is which.
+    """
+    groups: dict[tuple[str, str], list[T]] = {}
+    for query, item, thing in things:
+        groups.setdefault((query, item), []).append(thing)
+    return {(*ids, n): thing for ids, some in groups.items() for n, thing in enumerate(some)}
+
+
+def _by_id(records: Iterable[Record]) -> dict[Numbered, Record]:
+    groups = numbered((record[1], record[0], record) for record in records)
+    if not any(number for _, _, number in groups):
+        return groups
+    ordered = sorted(groups.values(), key=json.dumps)
+    return numbered((record[1], record[0], record) for record in ordered)
 
 
 def _detail(old: Record, new: Record, texts: Mapping[tuple[str, str], str]) -> str:
@@ -150,17 +172,17 @@ def _detail(old: Record, new: Record, texts: Mapping[tuple[str, str], str]) -> s
 
 
 def compare_fingerprints(
-    fingerprints: Mapping[Place, str], found: Iterable[Record], salt: str
+    fingerprints: Mapping[Numbered, str], found: Iterable[Record], salt: str
 ) -> list[Fault]:
     """Every item that does not have its fingerprint; what it was is not known."""
-    new = {Place(record[1], record[0]): record for record in found}
+    new = _by_id(found)
     faults = [
-        Fault("changed", *known, f"is now {shown(record[3])}")
+        Fault("changed", *known[:2], f"is now {shown(record[3])}")
         for known, record in new.items()
         if known in fingerprints and fingerprint(record, salt) != fingerprints[known]
     ]
-    faults += [Fault("missing", *known, "") for known in fingerprints if known not in new]
+    faults += [Fault("missing", *known[:2], "") for known in fingerprints if known not in new]
     faults += [
-        Fault("added", *known, r[3]) for known, r in new.items() if known not in fingerprints
+        Fault("added", *known[:2], r[3]) for known, r in new.items() if known not in fingerprints
     ]
     return faults

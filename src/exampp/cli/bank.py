@@ -122,7 +122,10 @@ def edit_bank(
         typer.Argument(metavar="[VALUE]...", help="The text, the number, or the answers."),
     ] = None,
     query: QueryId = None,
-    kind: Annotated[ItemOf, typer.Option(help="What is added.")] = ItemOf.question,
+    kind: Annotated[
+        ItemOf | None,
+        typer.Option(help="What is added [default: question], or which item of this id is meant."),
+    ] = None,
     subtopic: Annotated[str | None, typer.Option(help="The subtopic of what is added.")] = None,
     answer: Annotated[
         list[str] | None, typer.Option(help="A known answer of what is added; may be repeated.")
@@ -143,7 +146,7 @@ def edit_bank(
             table = opened.bank_add(
                 subject,
                 _only(given),
-                kind=kind.value,
+                kind=(kind or ItemOf.question).value,
                 facet_id=subtopic,
                 answers=answer or (),
                 bank=bank,
@@ -156,6 +159,7 @@ def edit_bank(
                 subject,
                 *given,
                 query_id=query,
+                kind=kind.value if kind else None,
                 bank=bank,
                 author=author,
                 reason=reason,
@@ -213,13 +217,17 @@ def log_bank(
     collection: CollectionFile,
     query: QueryId = None,
     item: Annotated[str | None, typer.Option(help="Only this item: its id or its start.")] = None,
+    kind: Annotated[ItemOf | None, typer.Option(help="Which item of this id is meant.")] = None,
     last: Annotated[int | None, typer.Option(min=1, help="Only the last edits.")] = None,
     bank: NamedBank = "main",
     style: TableStyle = Style.text,
 ) -> None:
     """Every edit of a bank, newest last."""
     with exampp.Collection(collection) as opened:
-        show(opened.bank_log(query, item=item, last=last, bank=bank), style.value)
+        table = opened.bank_log(
+            query, item=item, kind=kind.value if kind else None, last=last, bank=bank
+        )
+    show(table, style.value)
 
 
 @app.command("diff")

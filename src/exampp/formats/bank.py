@@ -75,7 +75,7 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
                 what = f"query {shown(entry.query_id)}{subtopic}"
                 raise repeated(what, earlier, path, number, "query_id")
             for item in entry.items:
-                if earlier := first_item.add(item.item_id, number):
+                if earlier := first_item.add((item.kind, item.item_id), number):
                     raise repeated(f"item {shown(item.item_id)}", earlier, path, number, "items")
         except InputError as error:
             on_error(error.at(path, number))
@@ -107,7 +107,7 @@ def _entry(value: Json) -> BankEntry:
     if name != _LISTS[0]:
         form["list"] = name
     order = [item.item_id for item in items]
-    unique = {item.item_id: item for item in items}
+    unique = {(item.kind, item.item_id): item for item in items}
     if len(order) != len(unique):
         form["order"] = order
     extra = {**entry.extra, FORM: form} if form else entry.extra
@@ -131,7 +131,7 @@ def _head(value: Json) -> BankEntry:
 
 def _items(entry: BankEntry, values: list[Json], name: str) -> list[Item]:
     items: list[Item] = []
-    first: dict[str, int] = {}
+    first: dict[tuple[str, str], int] = {}
     for index, value in enumerate(values):
         try:
             item = _item_with_form(entry, value)
@@ -139,7 +139,7 @@ def _items(entry: BankEntry, values: list[Json], name: str) -> list[Item]:
             error.field = ".".join(filter(None, (f"{name}[{index}]", error.field)))
             raise
         items.append(item)
-        earlier = first.setdefault(item.item_id, index)
+        earlier = first.setdefault((item.kind, item.item_id), index)
         if item != items[earlier]:
             raise InputError(
                 f"item {shown(item.item_id)} differs from the one of the same id at "
@@ -233,15 +233,16 @@ def _line(entry: BankEntry, test_collection: str, path: str | Path) -> Json:
                 f"stand in the bank line of query {shown(entry.query_id)}",
                 file=path,
             )
-    items = {item.item_id: _item_line(bare, item) for item in entry.items}
+    items = {(item.kind, item.item_id): _item_line(bare, item) for item in entry.items}
     if len(items) != len(entry.items):
         raise InputError(
             f"the bank of query {shown(entry.query_id)} holds an item id twice", file=path
         )
+    by_id = {item_id: items[kind, item_id] for kind, item_id in items}
     order = form.get("order", ())
-    if set(order) != set(items):
-        order = [item.item_id for item in entry.items]
-    return line | {form.get("list", _LISTS[0]): [items[one] for one in order]}
+    is_order = set(order) == set(by_id) and len(by_id) == len(items)
+    listed = [by_id[one] for one in order] if is_order else list(items.values())
+    return line | {form.get("list", _LISTS[0]): listed}
 
 
 def _item_line(entry: BankEntry, item: Item) -> Json:

@@ -66,12 +66,12 @@ def _query(value: Json) -> tuple[str, str]:
 
 
 def _items(query_id: str, value: Json, on_error: OnError) -> list[Item]:
-    items: dict[str, Item] = {}
+    items: dict[tuple[str, str], Item] = {}
     for number, nugget in enumerate(member(value, "nuggets", list)):
         place = f"nuggets[{number}]"
         try:
             item = _item(query_id, expect(nugget, dict, place), place)
-            if item.item_id in items:
+            if (item.kind, item.item_id) in items:
                 raise InputError(
                     f"nugget {shown(item.text)} of query {shown(query_id)} occurs twice",
                     field=place,
@@ -80,7 +80,7 @@ def _items(query_id: str, value: Json, on_error: OnError) -> list[Item]:
         except InputError as error:
             on_error(error)
         else:
-            items[item.item_id] = item
+            items[item.kind, item.item_id] = item
     return list(items.values())
 
 

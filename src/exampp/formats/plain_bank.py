@@ -37,21 +37,21 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
     id that occurs twice, and texts of one query that differ.
     """
     read_rows = plain_yaml.read_rows if _is_yaml(path) else plain_table.read_rows
-    first: dict[str, int] = {}
+    first: dict[tuple[str, str], int] = {}
     groups: dict[tuple[str, str | None], _Group] = {}
     for row in read_rows(path, on_error):
         try:
             item = item_of(row)
-            if item.item_id in first:
-                what = f"item {shown(item.item_id)}"
-                raise repeated(what, first[item.item_id], path, row.line)
+            name = item.kind, item.item_id
+            if name in first:
+                raise repeated(f"item {shown(item.item_id)}", first[name], path, row.line)
             group = groups.setdefault((item.query_id, item.facet_id), _Group(row.line))
             group.query_text = _same_text(group, group.query_text, row, "query_text")
             group.facet_text = _same_text(group, group.facet_text, row, "facet_text")
         except InputError as error:
             on_error(error.at(path, row.line))
             continue
-        first[item.item_id] = row.line
+        first[name] = row.line
         group.items.append(item)
     for (query_id, facet_id), group in groups.items():
         if group.items:
@@ -120,12 +120,12 @@ def write(
 def _bare(entries: Iterable[BankEntry]) -> list[BankEntry]:
     """The entries without their `extra`; InputError where they could not be read back."""
     bare: dict[tuple[str, str | None], BankEntry] = {}
-    ids: set[str] = set()
+    ids: set[tuple[str, str]] = set()
     for entry in entries:
         who = f"query {shown(entry.query_id)}"
         items = tuple(replace(item, extra={}) for item in entry.items)
         encode_text("".join((entry.query_id, *(item.text for item in items))), "")
-        own_ids = {item.item_id for item in items}
+        own_ids = {(item.kind, item.item_id) for item in items}
         if not items:
             raise InputError(f"{who} has no items, which a plain bank cannot say")
         place = (entry.query_id, entry.facet_id)

@@ -59,7 +59,7 @@ def preview(
         items += [after] if before is None else []
     exam = exam_of(connection, grader.identity, bank, depth)
     key = query_keys(connection).get(query.query_id, 0)
-    now = {state.item_id: state for state in items}
+    now = {state.item_id: state for state in items if state.kind == grader.identity.kind}
     to_grade = sum(
         cells_to_grade(connection, grader.key, exam, key, one.key, one.text or "", one.answers)
         for one in (now[item_id] for item_id in due)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from exampp.outside import check_id, kept
@@ -119,13 +119,13 @@ def _put_line(
 def _import_item(
     connection: sqlite3.Connection, bank: int, query: int, facet: int, item: Item, edit: Edit
 ) -> int:
-    row = _adopt(connection, bank, query, item.item_id)
+    row = _adopt(connection, bank, query, item)
     if row is None:
         row = _new_item(connection, bank, query, item.item_id, item.kind)
     connection.execute(
-        "UPDATE item SET facet = :facet, kind = :kind, extra = :extra WHERE item = :item "
-        "AND (facet <> :facet OR kind <> :kind OR extra IS NOT :extra)",
-        {"item": row, "facet": facet, "kind": item.kind, "extra": to_json(item.extra)},
+        "UPDATE item SET facet = :facet, extra = :extra WHERE item = :item "
+        "AND (facet <> :facet OR extra IS NOT :extra)",
+        {"item": row, "facet": facet, "extra": to_json(item.extra)},
     )
     answers = json.dumps(list(item.answers), ensure_ascii=False)
     version = put_version(connection, row, item.text)
@@ -142,26 +142,32 @@ def _import_item(
 
 def add_items(
     connection: sqlite3.Connection, name: str, items: Iterable[Item], operation: str, edit: Edit
-) -> None:
-    """Add items to a bank beside those that it has; an item that it has is left as it is."""
+) -> list[Item]:
+    """Add items to a bank beside those that it has; an item that it has is left as it is.
+
+    Returns those that were added.
+    """
+    made = []
     bank = bank_key(connection, name)
     for item in items:
         query = intern(connection, "query", "query_id", [item.query_id])[item.query_id]
         facet = WHOLE_QUERY
         if item.facet_id:
             facet = put_facets(connection, query, [Facet(item.facet_id)])[item.facet_id]
-        row = _adopt(connection, bank, query, item.item_id)
+        row = _adopt(connection, bank, query, item)
         if row is None:
             row = _new_item(connection, bank, query, item.item_id, item.kind)
         elif _has_text(connection, row):
             continue
         connection.execute(
-            "UPDATE item SET facet = ?, kind = ?, extra = ? WHERE item = ?",
-            (facet, item.kind, to_json(item.extra), row),
+            "UPDATE item SET facet = ?, extra = ? WHERE item = ?",
+            (facet, to_json(item.extra), row),
         )
         answers = json.dumps(list(item.answers), ensure_ascii=False)
         version = put_version(connection, row, item.text)
         append_edit(connection, row, operation, version, item.weight, answers, True, edit)
+        made.append(item)
+    return made
 
 
 def _has_text(connection: sqlite3.Connection, item: int) -> bool:
@@ -171,13 +177,13 @@ def _has_text(connection: sqlite3.Connection, item: int) -> bool:
     return row is not None
 
 
-def _adopt(connection: sqlite3.Connection, bank: int, query: int, item_id: str) -> int | None:
-    """The item of this id: of this bank, or one that grades brought along without a text."""
+def _adopt(connection: sqlite3.Connection, bank: int, query: int, item: Item) -> int | None:
+    """The row of an item: in this bank, or one that grades brought along without a text."""
     found = connection.execute(
-        "SELECT item, bank FROM item WHERE query = ? AND item_id = ? AND (bank = ? OR EXISTS ("
-        "SELECT 1 FROM item_version v WHERE v.item = item.item AND v.text IS NULL)) "
+        "SELECT item, bank FROM item WHERE query = ? AND kind = ? AND item_id = ? AND (bank = ? "
+        "OR EXISTS (SELECT 1 FROM item_version v WHERE v.item = item.item AND v.text IS NULL)) "
         "ORDER BY bank <> ? LIMIT 1",
-        (query, item_id, bank, bank),
+        (query, item.kind, item.item_id, bank, bank),
     ).fetchone()
     if found is None:
         return None
@@ -243,32 +249,33 @@ def graded_versions(
     connection: sqlite3.Connection,
     query: int,
     query_id: str,
-    items: Sequence[tuple[str, str]],
+    items: Iterable[tuple[str, str]],
     edit: Edit,
-) -> dict[str, int]:
-    """The text version that imported grades of (item id, kind) belong to, by item id.
+) -> dict[tuple[str, str], int]:
+    """The text version that imported grades of items, given as (kind, id), belong to.
 
     That is the text as last imported, whatever people edited since. Items that no bank holds yet
     are made without a text, which the import of their bank fills in.
     """
     known = {
-        row[0]: row[1]
+        (row[0], row[1]): row[2]
         for row in connection.execute(
-            "SELECT item_id, coalesce((SELECT e.version FROM item_edit e WHERE e.item = item.item "
-            "AND e.operation = 'import' ORDER BY e.edit DESC LIMIT 1), item.version) "
+            "SELECT kind, item_id, coalesce((SELECT e.version FROM item_edit e "
+            "WHERE e.item = item.item AND e.operation = 'import' ORDER BY e.edit DESC LIMIT 1), "
+            "item.version) "
             "FROM item WHERE query = ? ORDER BY bank DESC",
             (query,),
         )
     }
-    for item_id, kind in items:
-        if item_id not in known:
+    for kind, item_id in items:
+        if (kind, item_id) not in known:
             bank = bank_key(connection, QUERY_BANK if kind == "query" else MAIN_BANK)
             item = _new_item(connection, bank, query, item_id, kind)
             if facet_id := facet_of_item(query_id, item_id):
                 facet = put_facets(connection, query, [Facet(facet_id)])[facet_id]
                 connection.execute("UPDATE item SET facet = ? WHERE item = ?", (facet, item))
-            known[item_id] = put_version(connection, item, None)
-            append_edit(connection, item, "import", known[item_id], 1.0, "[]", True, edit)
+            version = known[kind, item_id] = put_version(connection, item, None)
+            append_edit(connection, item, "import", version, 1.0, "[]", True, edit)
     return known
 
 

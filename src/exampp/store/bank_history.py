@@ -179,10 +179,10 @@ def append_steps(
     A state without a key is added as a new item; its query must be in the collection.
     """
     count = 0
-    added: dict[tuple[str, str], int] = {}
+    added: dict[tuple[str, str, str], int] = {}
     queries = query_keys(connection)
     for operation, after in steps:
-        place = (after.query_id, after.item_id)
+        place = (after.query_id, after.kind, after.item_id)
         item = after.key or added.get(place)
         if item is None:
             item = added[place] = _insert(connection, bank, queries[after.query_id], after)

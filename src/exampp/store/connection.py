@@ -137,6 +137,8 @@ def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
 
 def migrate(connection: sqlite3.Connection) -> None:
     """Run the steps that have not run yet, each in one transaction with its record."""
+    # a step may make a table anew, to which others refer meanwhile
+    connection.execute("PRAGMA foreign_keys = OFF")
     for number in range(len(MIGRATIONS)):
         with connection, transaction(connection):
             # read inside the transaction: another process may have migrated meanwhile
@@ -145,6 +147,7 @@ def migrate(connection: sqlite3.Connection) -> None:
             for statement in MIGRATIONS[number].split(";"):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {number + 1}")
+    connection.execute("PRAGMA foreign_keys = ON")
 
 
 def transaction(connection: sqlite3.Connection) -> sqlite3.Connection:

@@ -268,9 +268,9 @@ def put_decisions(connection: sqlite3.Connection, lines: Iterable[Decided]) -> i
 def _cell_of(connection: sqlite3.Connection, one: Decided) -> VersionCell:
     item = connection.execute(
         "SELECT v.version FROM item_version v JOIN item i USING (item) JOIN bank b USING (bank) "
-        "JOIN query q ON q.query = i.query WHERE q.query_id = ? AND b.name = ? AND i.item_id = ? "
-        "AND coalesce(v.text, '') = ?",
-        (one.query_id, one.bank, one.item_id, one.item),
+        "JOIN query q ON q.query = i.query WHERE q.query_id = ? AND b.name = ? AND i.kind = ? "
+        "AND i.item_id = ? AND coalesce(v.text, '') = ?",
+        (one.query_id, one.bank, one.kind, one.item_id, one.item),
     ).fetchone()
     passage = connection.execute(
         "SELECT w.version FROM passage_version w JOIN passage p USING (passage) "

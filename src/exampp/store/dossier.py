@@ -34,6 +34,7 @@ FROM bank b JOIN query q JOIN item i ON i.query = q.query AND i.bank = b.bank
 JOIN item_version v ON v.version = i.version
 JOIN passage p JOIN passage_version w ON w.version = p.version
 WHERE b.name = ? AND q.query_id = ? AND i.item_id = ? AND p.passage_id = ? AND i.active
+AND i.kind = ?
 """
 
 
@@ -76,6 +77,7 @@ def read_grade(
 def read_texts(
     connection: sqlite3.Connection,
     bank: str,
+    kind: str,
     cells: Iterable[tuple[str, str, str]],
     length: int,
 ) -> Mapping[tuple[str, str, str], CellTexts]:
@@ -85,7 +87,7 @@ def read_texts(
     """
     found = {}
     for cell in cells:
-        row = connection.execute(_TEXTS, (length, bank, *cell)).fetchone()
+        row = connection.execute(_TEXTS, (length, bank, *cell, kind)).fetchone()
         if row is not None:
             found[cell] = CellTexts(*row)
     return found

@@ -15,6 +15,7 @@ What the tables hold:
 
 A passage or an item keeps one row per text it ever had, and a grade belongs to two such texts: a
 changed text makes exactly its cells due, and a restored one finds its grades again.
+An item is known by its query, bank, kind and id: a question and a nugget of one text are two.
 In ranking, judgment and item, facet 0 stands for the query as a whole.
 `extra` columns hold JSON: what a file said beyond what the columns hold.
 A decision was made on a scale of ratings, or (`verdict`) of yes and no.
@@ -246,5 +247,26 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE decision ADD COLUMN blind INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE decision ADD COLUMN adjudicates INTEGER NOT NULL DEFAULT 0;
     CREATE INDEX decision_of_cell ON decision (item_version, passage_version);
+    """,
+    """
+    CREATE TABLE item_by_kind (
+        item INTEGER PRIMARY KEY,
+        query INTEGER NOT NULL REFERENCES query,
+        bank INTEGER NOT NULL REFERENCES bank,
+        facet INTEGER NOT NULL DEFAULT 0,
+        item_id TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        version INTEGER REFERENCES item_version,
+        weight REAL NOT NULL DEFAULT 1,
+        answers TEXT NOT NULL DEFAULT '[]',
+        active INTEGER NOT NULL DEFAULT 1,
+        extra TEXT,
+        UNIQUE (query, bank, kind, item_id)
+    ) STRICT;
+    INSERT INTO item_by_kind (item, query, bank, facet, item_id, kind, version, weight, answers,
+        active, extra) SELECT item, query, bank, facet, item_id, kind, version, weight, answers,
+        active, extra FROM item;
+    DROP TABLE item;
+    ALTER TABLE item_by_kind RENAME TO item;
     """,
 )

@@ -109,12 +109,14 @@ def _put_sheets(
     sheets = [(versions[p.passage_id], sheet) for p in pool.passages for sheet in p.sheets]
     identities = {sheet.grader.key: sheet.grader for _, sheet in sheets}
     keys = {key: put_grader(connection, identity) for key, identity in identities.items()}
-    kinds = {grade.item_id: s.grader.kind for _, s in sheets for grade in s.grades}
-    items = graded_versions(connection, query, pool.query_id, list(kinds.items()), edit)
+    named = dict.fromkeys((s.grader.kind, grade.item_id) for _, s in sheets for grade in s.grades)
+    items = graded_versions(connection, query, pool.query_id, named, edit)
     put_grades(
         connection,
         (
-            grade_row(keys[sheet.grader.key], items[grade.item_id], version, grade)
+            grade_row(
+                keys[sheet.grader.key], items[sheet.grader.kind, grade.item_id], version, grade
+            )
             for (_, version), sheet in sheets
             for grade in sheet.grades
         ),
@@ -122,7 +124,13 @@ def _put_sheets(
     put_sheets(
         connection,
         (
-            (query, passage, keys[s.grader.key], [items[g.item_id] for g in s.grades], s.residue)
+            (
+                query,
+                passage,
+                keys[s.grader.key],
+                [items[s.grader.kind, g.item_id] for g in s.grades],
+                s.residue,
+            )
             for (passage, _), s in sheets
         ),
     )

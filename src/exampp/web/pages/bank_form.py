@@ -146,7 +146,7 @@ def edits(lines: Iterable[Line], query_id: str, kind: str) -> Iterator[tuple[Lin
             yield line, ItemState(query_id, "", line.text, kind, line.facet_id, (), weight)
         elif line.after is not None:
             for name, values in _changes(line.state, line.after):
-                yield line, Operation(name, line.state.item_id, values)
+                yield line, Operation(name, line.state.item_id, values, line.state.kind)
 
 
 def _changes(now: ItemState, then: ItemState) -> Iterator[tuple[str, tuple[str, ...]]]:

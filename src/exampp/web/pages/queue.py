@@ -55,9 +55,9 @@ def queue(visit: Visiting, query: str | None = None, page: int = 1) -> HTMLRespo
 
 def _with_texts(visit: Visit, found: Sequence[Candidate], first: int) -> Iterator[Waiting]:
     cells = [one.cell for one in found]
-    with closing(connect(visit.room.path)) as connection:
-        texts = read_texts(connection, visit.choice.bank, cells, START)
     grader = visit.choice.grader
+    with closing(connect(visit.room.path)) as connection:
+        texts = read_texts(connection, visit.choice.bank, grader.kind, cells, START)
     for place, (one, cell) in enumerate(zip(found, cells, strict=True), first + 1):
         if cell in texts:
             said = texts[cell]
