@@ -416,7 +416,14 @@ OPTIONS: Mapping[str, Uses] = {
     ),
     "bank log": Uses(
         ("bank log banks.exam",),
-        {**BANK, "--query": "q1", "--item": ITEM, "--last": "1", **FORMAT},
+        {
+            **BANK,
+            "--query": "q1",
+            "--item": ITEM,
+            "--kind": f"question --item {ITEM}",
+            "--last": "1",
+            **FORMAT,
+        },
     ),
     "bank diff": Uses(
         ("bank diff banks.exam 1", "bank diff banks.exam main small"), {**BANK, **FORMAT}

@@ -101,7 +101,7 @@ def show_bank(
 @app.command("edit")
 @counting(
     Counts(
-        ("--kind", "--subtopic", "--answer"),
+        ("--subtopic", "--answer"),
         "for what is added",
         lambda given: given["operation"] == Operation.add,
     ),
@@ -213,6 +213,7 @@ def apply_bank(
 
 
 @app.command("log")
+@counting(Counts(("--kind",), "with --item", lambda given: given["item"] is not None))
 def log_bank(
     collection: CollectionFile,
     query: QueryId = None,
