@@ -99,7 +99,10 @@ def test_official_leaderboard(graded: Path, tmp_path: Path, exampp_command: Comm
     ran = exampp_command(
         "evaluate", graded, "-m", "nDCG@10", "--official", official, "--format", "tsv"
     )
-    (row,) = list(csv.DictReader(io.StringIO(ran.out), delimiter="\t"))
+    board, correlation = ran.out.split("\n\n")
+    systems = [row["system"] for row in csv.DictReader(io.StringIO(board), delimiter="\t")]
+    assert systems == ["alpha", "beta"]
+    (row,) = list(csv.DictReader(io.StringIO(correlation), delimiter="\t"))
     assert (float(row["spearman"]), float(row["kendall"]), row["systems"]) == (1.0, 1.0, "2")
     assert "only in the official leaderboard, left out: gamma" in ran.err
 
@@ -227,6 +230,39 @@ def test_public_and_sealed_part_side_by_side(graded: Path, exampp_command: Comma
     rows = list(csv.reader(io.StringIO(ran.out)))
     assert rows[0][0] == "system"
     assert {row[0] for row in rows[1:]} == {"alpha", "beta"}
+
+
+def test_nothing_asked_for_is_left_out_in_any_format(
+    graded: Path, tmp_path: Path, exampp_command: Commands
+) -> None:
+    official = tmp_path / "official.json"
+    official.write_text('{"alpha": 1, "beta": 2}')
+    asked = ("evaluate", graded, "-m", "AP", "--per-query", "--official", official)
+    for style, delimiter in (("tsv", "\t"), ("csv", ",")):
+        first, second = exampp_command(*asked, "--format", style).out.split("\n\n")
+        rows = list(csv.DictReader(io.StringIO(first), delimiter=delimiter))
+        assert [(row["system"], row["query_id"]) for row in rows] == [
+            ("alpha", "q1"),
+            ("alpha", "q2"),
+            ("beta", "q1"),
+            ("beta", "q2"),
+        ]
+        assert "spearman" in second.splitlines()[0].split(delimiter)
+    found = json.loads(exampp_command(*asked, "--format", "json").out)
+    assert list(found) == ["leaderboard", "correlation"]
+
+
+def test_what_is_refused_prints_and_writes_nothing(
+    graded: Path, tmp_path: Path, exampp_command: Commands
+) -> None:
+    to = tmp_path / "exam.qrels"
+    ran = exampp_command(
+        "evaluate", graded, "--min-rating", 2, "--min-rating", 4, "--label", "count", "--qrels", to
+    )
+    assert (ran.code, ran.out, to.exists()) == (2, "", False)
+    assert "the labels of --qrels depend on the threshold. Give one --min-rating" in ran.err
+    ran = exampp_command("evaluate", graded, "--qrels", tmp_path / "nowhere" / "exam.qrels")
+    assert (ran.code, ran.out) == (2, "")
 
 
 @pytest.mark.parametrize(

@@ -256,3 +256,18 @@ def test_a_report_of_dl19(exampp_command: Commands, shared_data: Path, tmp_path:
     for figure in ("leaderboard", "scatter", "methods", "labels", "grades", "curve", "heatmap"):
         assert f'id="figure-{figure}"' in text
     assert exampp.__version__ in text
+
+
+def test_a_plot_without_rankings_says_so(tmp_path: Path, exampp_command: Commands) -> None:
+    with exams.make(tmp_path) as collection:
+        collection.grade("draft")
+        folder, path = tmp_path / "files", tmp_path / "unranked.exam"
+    with exampp.Collection.create(path) as collection:
+        names = ("queries.json", "passages.jsonl", "questions.tsv", "judgments.qrels")
+        collection.import_files(*(folder / name for name in names))
+        collection.grade("draft")
+    for kind in ("leaderboard", "curve", "heatmap", "methods"):
+        ran = exampp_command("plot", kind, path, "-o", tmp_path / "x.csv")
+        assert ran.code == 2
+        assert "There are no rankings, and so no systems to compare. Import runs" in ran.err
+    assert exampp_command("plot", "grades", path, "-o", tmp_path / "x.csv").code == 0

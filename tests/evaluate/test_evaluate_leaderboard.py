@@ -12,7 +12,7 @@ from exampp.evaluate.leaderboard import Leaderboard, Row, evaluate
 from exampp.evaluate.policy import EXAM, RUBRIC, Policy
 from exampp.evaluate.qrels import Labelling
 from exampp.evaluate.tables import tidy, wide
-from exampp.records.gradebook import Gradebook
+from exampp.records.gradebook import Gradebook, QueryGrades
 from exampp.report.table import render
 
 N = None
@@ -138,7 +138,8 @@ def test_no_notes_where_there_is_nothing_to_say() -> None:
         "Cells without a grade in the whole collection: 3 failed, 1 unparsed.",
         "Left out of Cover and nCover, having no items: empty.",
         "Left out of the ranking measures, having no graded passage: empty, ungraded.",
-        "Queries that a system does not answer are counted 0: b (2).",
+        "Cover@5: Queries that a system does not answer are counted 0: b (2).",
+        "P@5: Queries that a system does not answer are counted 0: b (1).",
         "Of the cells that Cover@5 reads, up to 100.0% (b) have no grade: they count as below "
         "the threshold.",
         "Of the passages that it reads, up to 100.0% (b) have no grade: P@5.",
@@ -177,11 +178,39 @@ def test_notes_on_facets_and_policies() -> None:
     )
     silent = make_book(make_query(TABLE, make_ranking("a", [0])), systems=["a", "b"])
     assert "Queries that a system does not answer are counted 0: b (1)." in notes_of(silent, "AP")
-    assert "Queries that a system does not answer are left out of its mean: b (1)." in notes_of(
-        silent, policy=RUBRIC
-    )
-    assert "There are no rankings, and so no systems to compare." in notes_of(make_book())
-    assert "There are no queries, and so no value is defined." in notes_of(make_book())
+    # each measure has its own policy, and the notes say which
+    told = notes_of(silent, policy=RUBRIC)
+    unanswered = "Queries that a system does not answer are"
+    assert f"Cover@5: {unanswered} left out of its mean: b (1)." in told
+    assert f"P@5: {unanswered} counted 0: b (1)." in told
+    assert f"{unanswered} counted 0: b (1)." in notes_of(silent)
+    assert "A single query counts, so that there is no standard error." in told
+    assert not any("policy" in note for note in notes_of(silent, "AP", policy=RUBRIC))
+
+
+@pytest.mark.parametrize(
+    ("query", "note"),
+    [
+        (None, "There are no queries, and so no value is defined."),
+        (make_query([[]]), "There are no items of this kind, and so no value is defined."),
+        (make_query([[N, N]]), "No cell has a grade, and so no measure has a value."),
+        (make_query([[5, N]]), "There are no rankings, and so no systems to compare."),
+    ],
+)
+def test_why_there_is_nothing_is_told_from_the_data(query: QueryGrades | None, note: str) -> None:
+    found = notes_of(make_book(*([] if query is None else [query])))
+    assert [one for one in found if "and so no" in one] == [note]
+
+
+def test_equal_notes_are_one() -> None:
+    book = make_book(make_query([[1]], make_ranking("a", [0])))
+    measures = ["nCover@5", "nCover@3", "AP", "RR"]
+    found = evaluate(book, measures, [2, 3, 4]).notes
+    assert [note for note in found if note.startswith(("Left out", "At "))] == [
+        "Left out of nCover@5 at 2, nCover@5 at 3, nCover@5 at 4, nCover@3 at 2, nCover@3 at 3, "
+        "nCover@3 at 4, as no graded passage covers anything: q.",
+        "At 2, 3, 4, 1 of 1 queries have no relevant passage and count 0 for every system: AP, RR.",
+    ]
 
 
 def test_long_lists_are_cut() -> None:

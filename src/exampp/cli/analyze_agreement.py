@@ -111,8 +111,7 @@ def agreement(
     """Compare labels with judgments, graders with each other, people with graders.
 
     Confusion tables as the papers print them, Cohen's kappa, weighted kappa, Krippendorff's alpha
-    and Gwet's AC1, with 95 % intervals over queries. tsv and csv hold the statistics alone, json
-    the counts too.
+    and Gwet's AC1, with 95 % intervals over queries.
     """
     with exampp.open_grades(collection, on_error.value) as opened:
         found = opened.agreement(

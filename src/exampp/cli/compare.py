@@ -80,7 +80,7 @@ def compare(
 ) -> None:
     """Explain the difference of system B to system A: in total, by query, by item.
 
-    An item is gained where B covers it and A does not. tsv and csv have the items, json everything.
+    An item is gained where B covers it and A does not.
     """
     from exampp.meta import compare_tables as tables
     from exampp.meta.compare import said

@@ -65,9 +65,7 @@ def evaluate(
     run: RunFiles = None,
     official: Annotated[
         Path | None,
-        typer.Option(
-            help="Correlate with this official leaderboard; tsv and csv then hold that table."
-        ),
+        typer.Option(help="Correlate with this official leaderboard."),
     ] = None,
     facets: Facets = FacetMode.auto,
     missing: Missing = MissingPolicy.zero,
@@ -94,6 +92,11 @@ def evaluate(
     from exampp.formats.output import keep_inputs
     from exampp.graded import DEFAULT_MEASURES, evaluate_gradebook
 
+    labelling = exampp.Labelling(label.value, at_least, gains.value)
+    if qrels and labelling.needs_threshold and len(set(min_rating or ())) > 1:
+        raise exampp.InputError(
+            "the labels of --qrels depend on the threshold", mend="Give one --min-rating"
+        )
     keep_inputs([qrels], [collection, bank, official, *(run or ())])
     with exampp.open_grades(collection, on_error.value) as opened:
         book = opened.gradebook(
@@ -104,7 +107,6 @@ def evaluate(
             runs=run or (),
             decisions=decisions.value,
         )
-    labelling = exampp.Labelling(label.value, at_least, gains.value)
     board = evaluate_gradebook(
         book,
         measure or DEFAULT_MEASURES,
@@ -119,17 +121,14 @@ def evaluate(
     shown = {"leaderboard": main(board)}
     if official:
         shown["correlation"] = tables.correlations(board, leaderboards.read(official))
+    # what is written may fail, and then nothing is printed
+    if qrels:
+        threshold = min_rating[0] if min_rating else None
+        _write_qrels(book, labelling, threshold, board.facets == "subtopic", qrels)
     if len(shown) == 1:
         show(shown["leaderboard"], style.value)
     else:
         show_several(shown, style.value)
-    if qrels:
-        if labelling.needs_threshold and min_rating and len(min_rating) > 1:
-            raise exampp.InputError(
-                "these labels depend on the threshold", mend="Give one --min-rating"
-            )
-        threshold = min_rating[0] if min_rating else None
-        _write_qrels(book, labelling, threshold, board.facets == "subtopic", qrels)
 
 
 def _write_qrels(

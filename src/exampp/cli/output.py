@@ -11,6 +11,7 @@ from pathlib import Path
 import typer
 
 from exampp.formats.output import descriptor
+from exampp.report.notes import grouped
 from exampp.report.table import Table, render
 
 
@@ -23,14 +24,19 @@ def show(table: Table, style: str) -> None:
 
 
 def show_several(tables: Mapping[str, Table], style: str) -> None:
-    """Print tables that belong together: in json as one object, in tsv and csv the last alone."""
+    """Print tables that belong together, none left out.
+
+    In json they are one object, by name; in the other formats they follow each other with an empty
+    line between, in tsv and csv each with its line of headings.
+    """
     if style == "json":
         found = {name: json.loads(render(table, style)) for name, table in tables.items()}
         sys.stdout.write(json.dumps(found, ensure_ascii=False, indent=1) + "\n")
-    elif style in ("tsv", "csv"):
-        show(list(tables.values())[-1], style)
-    else:
-        sys.stdout.write("\n".join(render(table, style) for table in tables.values()))
+        return
+    sys.stdout.write("\n".join(render(table, style) for table in tables.values()))
+    if style in ("tsv", "csv"):
+        for note in grouped(note for table in tables.values() for note in table.notes):
+            remark(note)
 
 
 def told(path: Path, text: str) -> None:

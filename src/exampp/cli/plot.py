@@ -68,6 +68,7 @@ class _Kind(NamedTuple):
 
 _BOARD = ("--measure", "--min-rating", "--facets", "--run")
 _RANKED = (*_BOARD, "--official")
+_COMPARING = frozenset(PlotKind) - {PlotKind.grades, PlotKind.labels}
 _KINDS: Mapping[PlotKind, _Kind] = {
     PlotKind.leaderboard: _Kind(_BOARD, "Choose another --measure"),
     PlotKind.methods: _Kind(
@@ -146,6 +147,7 @@ def plot(
 
     COLLECTION may be a file of graded passages; --bank then names a bank file.
     """
+    from exampp.evaluate.lacking import lacking
     from exampp.formats.output import keep_inputs, writing
     from exampp.report.plots.figure import writer
 
@@ -167,7 +169,10 @@ def plot(
         )
     figure = _figure(what, book, measures, min_rating, official, facets.value)
     if not figure.spec:
-        raise exampp.InputError(figure.alt, file=collection, mend=_KINDS[what].mend)
+        missing = lacking(book) if what in _COMPARING else None
+        cause = f"Nothing to draw. {missing.cause}" if missing else figure.alt
+        mend = missing.mend if missing else _KINDS[what].mend
+        raise exampp.InputError(cause, file=collection, mend=mend)
     content = write(figure, theme.value)
     with writing(output) as stream:
         stream.write(content)

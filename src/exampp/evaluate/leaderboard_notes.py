@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from exampp.evaluate.cover import CoverResult, Missing
 from exampp.evaluate.exams import Facets
+from exampp.evaluate.lacking import lacking
 from exampp.evaluate.measure import Measure
 from exampp.evaluate.policy import Policy
 from exampp.evaluate.scores import Score, ScoreResult
 from exampp.evaluate.sheets import contradictions
 from exampp.records.gradebook import Gradebook
 from exampp.records.readings import told, without_grade
+from exampp.report.notes import About, grouped
 
 _SHOWN = 5
 
@@ -36,7 +38,7 @@ class Notes:
     policy: Policy
 
     def all(self) -> tuple[str, ...]:
-        """The sentences, the general ones first, each once."""
+        """The sentences, the general ones first, each once, with the measures that it concerns."""
         notes = [
             *self._grades(),
             *self.gradebook.notes,
@@ -44,7 +46,20 @@ class Notes:
             *self._cover(),
             *self._scores(),
         ]
-        return tuple(dict.fromkeys(notes))
+        return grouped(notes, whole=[str(measure) for measure in self.measures])
+
+    @staticmethod
+    def _of(measures: Iterable[str], sentence: str) -> Iterator[About]:
+        """A sentence about some of the measures, which it names where they are not all."""
+        return (About("", measure, f": {sentence}") for measure in measures)
+
+    @property
+    def _covering(self) -> list[str]:
+        return [str(one) for one in self.measures if one.kind.cover]
+
+    @property
+    def _ranking(self) -> list[str]:
+        return [str(one) for one in self.measures if not one.kind.cover]
 
     def _grades(self) -> Iterator[str]:
         book = self.gradebook
@@ -59,10 +74,12 @@ class Notes:
         if book.pending:
             states = without_grade(book.pending, book.readings)
             yield f"Cells without a grade in the whole collection: {states}."
-        if self.policy.name != "exam":
+        if self.policy.name != "exam" and self.covers:
             yield f"Cover and nCover follow the policy {self.policy.name}."
-        if self.policy.ranks_as_written and self.facets != "query":
+        if self.policy.ranks_as_written and self.facets != "query" and self.covers:
             yield "For Cover, all rankings of a system for a query and its subtopics go together."
+            if self.facets == "subtopic" and self.scored:
+                yield "For the other measures each subtopic is a query of its own."
         elif self.facets == "subtopic":
             yield (
                 "Cover is the mean over the subtopics of a query, then over queries; for the "
@@ -70,78 +87,77 @@ class Notes:
             )
         elif self.facets == "pool":
             yield "The subtopic rankings of a system are interleaved into one per query."
-        if book.queries and not book.is_graded:
-            yield "No cell has a grade, and so no measure has a value."
-        if not book.systems:
-            yield "There are no rankings, and so no systems to compare."
+        if missing := lacking(book):
+            yield f"{missing.cause}."
 
-    def _queries(self) -> Iterator[str]:
-        total = len(self.gradebook.queries)
-        if total == 0:
-            yield "There are no queries, and so no value is defined."
-        for result in self.covers.values():
+    def _queries(self) -> Iterator[str | About]:
+        for k, result in self.covers.items():
             if result.no_bank:
                 yield f"Left out of Cover and nCover, having no items: {_list(result.no_bank)}."
             if len(result.query_ids) == 1:
-                yield _ONE_QUERY
-            yield from self._unanswered(result, leave_out=self.policy.answered_only)
+                yield from self._of(self._covering, _ONE_QUERY)
+            cut = [str(m) for m in self.measures if m.kind.cover and m.cutoff == k]
+            yield from self._unanswered(cut, result, leave_out=self.policy.answered_only)
         if self.scored is not None and self.scored.unlabelled:
             left_out = _list(self.scored.unlabelled)
             yield f"Left out of the ranking measures, having no graded passage: {left_out}."
         if self.scored is not None:
             if len(self.scored.query_ids) == 1:
-                yield _ONE_QUERY
-            yield from self._unanswered(self.scored, leave_out=False)
+                yield from self._of(self._ranking, _ONE_QUERY)
+            yield from self._unanswered(self._ranking, self.scored, leave_out=False)
 
-    def _unanswered(self, result: CoverResult | ScoreResult, *, leave_out: bool) -> Iterator[str]:
+    def _unanswered(
+        self, measures: Sequence[str], result: CoverResult | ScoreResult, *, leave_out: bool
+    ) -> Iterator[str | About]:
         nobody = len(result.answered_by_none)
         if nobody:
             fate = "left out of all means" if leave_out else "0 for all of them"
             what = "which is" if nobody == 1 else "which are"
-            yield f"No system answers {_list(result.answered_by_none)}, {what} {fate}."
-        lacking = [
+            sentence = f"No system answers {_list(result.answered_by_none)}, {what} {fate}."
+            yield from self._of(measures, sentence)
+        unanswered = [
             f"{system} ({count - nobody})"
             for system, count in zip(result.systems, result.unanswered, strict=True)
             if count > nobody
         ]
-        if lacking:
+        if unanswered:
             fate = "left out of its mean" if leave_out else "counted 0"
             others = "that only others answer" if nobody else "that a system does not answer"
-            yield f"Queries {others} are {fate}: {_list(lacking)}."
+            sentence = f"Queries {others} are {fate}: {_list(unanswered)}."
+            yield from self._of(measures, sentence)
 
-    def _cover(self) -> Iterator[str]:
+    def _cover(self) -> Iterator[str | About]:
         for k, result in self.covers.items():
             worst = _worst(result.systems, result.missing_cells)
             if worst:
-                yield (
-                    f"Of the cells that Cover@{k} reads, up to {worst} have no grade: "
-                    f"{_MISSING[self.missing]}."
+                yield About(
+                    "Of the cells that ",
+                    f"Cover@{k}",
+                    f" reads, up to {worst} have no grade: {_MISSING[self.missing]}.",
                 )
             if any(m.name == "nCover" and m.cutoff == k for m in self.measures):
                 yield from _uncovered(k, result)
             if self.missing == "skip":
                 yield from _skipped(k, result)
 
-    def _scores(self) -> Iterator[str]:
+    def _scores(self) -> Iterator[str | About]:
         if self.scored is None:
             return
-        unjudged: dict[str, dict[str, None]] = {}
-        hopeless: dict[tuple[int | None, int], dict[str, None]] = {}
+        hopeless: dict[tuple[int | None, int], list[str]] = {}
         for found in self.scored.scores:
             worst = _worst(self.scored.systems, found.unjudged)
             if worst:
-                unjudged.setdefault(worst, {})[str(found.measure)] = None
+                about = f"Of the passages that it reads, up to {worst} have no grade: "
+                yield About(about, str(found.measure), ".")
             if found.hopeless:
                 key = (found.min_rating, found.hopeless)
-                hopeless.setdefault(key, {})[str(found.measure)] = None
-        for worst, measures in unjudged.items():
-            yield f"Of the passages that it reads, up to {worst} have no grade: {_all(measures)}."
+                hopeless.setdefault(key, []).append(str(found.measure))
         for (threshold, count), measures in hopeless.items():
-            at = "" if threshold is None else f"At {threshold}, "
-            yield (
-                f"{at}{count} of {len(self.scored.query_ids)} queries have no relevant passage "
-                f"and count 0 for every system: {_all(measures)}."
+            what = (
+                f"{count} of {len(self.scored.query_ids)} queries have no relevant passage "
+                f"and count 0 for every system: {', '.join(measures)}."
             )
+            yield what if threshold is None else About("At ", str(threshold), f", {what}")
         diverse = dict.fromkeys(str(s.measure) for s in self.scored.scores if _diverse(s))
         if diverse and any(len(set(q.weights[q.weights > 0])) > 1 for q in self.gradebook.queries):
             yield f"All items count alike, the weights of the bank play no part: {_all(diverse)}."
@@ -160,27 +176,29 @@ def _diverse(found: Score) -> bool:
 _ONE_QUERY = "A single query counts, so that there is no standard error."
 
 
-def _uncovered(k: int, result: CoverResult) -> Iterator[str]:
+def _uncovered(k: int, result: CoverResult) -> Iterator[About]:
     """Queries for which nCover is undefined."""
     for threshold, table in zip(result.thresholds, result.n_cover, strict=True):
         counts = table.overall.counts[0]
         empty = [q for q, c in zip(result.query_ids, counts, strict=True) if not c]
         if empty:
-            yield (
-                f"Left out of nCover@{k} at {threshold}, as no graded passage covers anything: "
-                f"{_list(empty)}."
+            yield About(
+                "Left out of ",
+                f"nCover@{k} at {threshold}",
+                f", as no graded passage covers anything: {_list(empty)}.",
             )
 
 
-def _skipped(k: int, result: CoverResult) -> Iterator[str]:
+def _skipped(k: int, result: CoverResult) -> Iterator[About]:
     """Systems of which some query has no graded cell at all."""
     for threshold, table in zip(result.thresholds, result.cover, strict=True):
         fewer = (~table.values.counts).sum(axis=1)
-        lacking = [f"{s} ({n})" for s, n in zip(result.systems, fewer, strict=True) if n]
-        if lacking:
-            yield (
-                f"Cover@{k} at {threshold} leaves out queries of which no cell is graded: "
-                f"{_list(lacking)}."
+        few = [f"{s} ({n})" for s, n in zip(result.systems, fewer, strict=True) if n]
+        if few:
+            yield About(
+                "",
+                f"Cover@{k} at {threshold}",
+                f" leaves out queries of which no cell is graded: {_list(few)}.",
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from exampp.analyze.rank_correlation import correlate
 from exampp.evaluate.leaderboard import Leaderboard
 from exampp.evaluate.tables import caption, heading
+from exampp.report.notes import About, grouped
 from exampp.report.table import Table, Value
 
 
@@ -38,7 +39,10 @@ def parts_table(public: Leaderboard, sealed: Leaderboard) -> Table:
     value = tau.reason if tau.value is None else f"{tau.value:.3f}"
     notes = [
         f"Kendall's tau of the two parts over {agreement.systems} systems: {value}",
-        *(f"public: {note}" for note in public.notes),
-        *(f"sealed: {note}" for note in sealed.notes),
+        *grouped(
+            About("", part, f": {note}")
+            for part, board in (("public", public), ("sealed", sealed))
+            for note in board.notes
+        ),
     ]
     return Table.of(columns, rows, caption(public).replace(", public part", "", 1), notes)

@@ -9,6 +9,7 @@ from exampp.evaluate.cover import OVERALL
 from exampp.evaluate.leaderboard import Leaderboard, Row
 from exampp.evaluate.measure import heading as heading
 from exampp.evaluate.people import said_by_people
+from exampp.report.notes import About, grouped
 from exampp.report.table import Table, Value
 
 TIDY = (
@@ -122,7 +123,7 @@ def per_query(board: Leaderboard) -> Table:
 def correlations(board: Leaderboard, official_ranks: Mapping[str, float]) -> Table:
     """Spearman and Kendall of every column with an official leaderboard (rank 1 is best)."""
     rows: list[list[Value]] = []
-    notes: dict[str, None] = {}
+    notes: list[str | About] = []
     for column in board.columns:
         found = correlate(board.scores(column.measure, column.min_rating), official_ranks)
         name = heading(str(column.measure), column.min_rating)
@@ -138,12 +139,12 @@ def correlations(board: Leaderboard, official_ranks: Mapping[str, float]) -> Tab
         )
         for which, value in (("Spearman", found.spearman), ("Kendall", found.kendall)):
             if value.value is None:
-                notes[f"{which} of {name} is undefined: {value.reason}"] = None
+                notes.append(About("", f"{which} of {name}", f" is undefined: {value.reason}"))
         for where, systems in (
             ("not in the official leaderboard", found.only_in_scores),
             ("only in the official leaderboard", found.only_in_official),
         ):
             if systems:
-                notes[f"{where}, left out: {', '.join(systems)}"] = None
+                notes.append(f"{where}, left out: {', '.join(systems)}")
     columns = ["measure", "min_rating", "spearman", "kendall", "systems", *PROVENANCE]
-    return Table.of(columns, rows, "Rank correlation with the official leaderboard", list(notes))
+    return Table.of(columns, rows, "Rank correlation with the official leaderboard", grouped(notes))

@@ -32,6 +32,7 @@ from exampp.errors import InputError
 from exampp.evaluate.values import Values
 from exampp.meta.methods import Method, Scoring
 from exampp.meta.phrases import counted
+from exampp.report.notes import About, grouped
 
 Floats = NDArray[np.float64]
 Ranks = Mapping[str, float]
@@ -114,7 +115,11 @@ def compare_methods(
         )
     bootstrap = _Bootstrap(wanted, samples, level, seed)
     found: list[Found] = []
-    notes = {"": tuple(f"{method.name}: {note}" for method in methods for note in method.notes)}
+    notes = {
+        "": grouped(
+            About("", method.name, f": {note}") for method in methods for note in method.notes
+        )
+    }
     for official, ranks in officials.items():
         for method in methods:
             for scoring in method.scorings:
