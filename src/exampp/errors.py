@@ -5,6 +5,7 @@
     |   |-- AmbiguousGrader   several graders match and one must be chosen
     |   |-- EditConflict      someone else edited meanwhile what is to be edited
     |   `-- Repeated          something that a file may hold once came again
+    |-- Undefined         nothing of what was asked for could be computed (exit code 1)
     `-- Unfinished        the work could not be finished; what was done is kept (exit code 1)
         `-- CollectionBusy    another process holds the collection
 
@@ -98,6 +99,10 @@ class EditConflict(InputError):
 
 class Repeated(InputError):
     """Something that may occur once in a file occurs again."""
+
+
+class Undefined(ExamError):
+    """Every value that was asked for is undefined; the text says why."""
 
 
 class Unfinished(ExamError):

@@ -112,3 +112,20 @@ def test_no_grades_yet(exampp_command: Commands, graded: Path, tmp_path: Path) -
     ran = exampp_command("analyze", "correlation", graded, "--official", official)
     assert ran.code == 2
     assert "there are no grades yet" in ran.err
+
+
+def test_nothing_computed_is_no_success(tmp_path: Path, exampp_command: Commands) -> None:
+    with exams.make(tmp_path) as collection:
+        collection.grade("draft")
+        path = collection.path
+    official = tmp_path / "official.json"
+    official.write_text('{"gamma": 1, "delta": 2}')
+    for style in ("text", "json"):
+        ran = exampp_command(
+            "analyze", "correlation", path, "--official", official, "--format", style
+        )
+        assert ran.code == 1
+        assert "nothing could be computed: " in ran.err
+        assert ran.out
+    official.write_text('{"alpha": 1, "beta": 2}')
+    assert exampp_command("analyze", "correlation", path, "--official", official).code == 0

@@ -40,10 +40,6 @@ from exampp.cli.main import app
 Value = str | Mapping[str, str]
 
 
-ELSEWHERE = {"--grace": "tests/cli/test_interrupting.py"}
-"""Options that change something in time alone, and the tests that see it."""
-
-
 class Uses(NamedTuple):
     """Command lines of one command, and a value for each option that may be added to them."""
 
@@ -91,7 +87,6 @@ MODEL = {
     "--concurrency": "3",
     "--retries": "2",
     "--timeout": "9",
-    "--grace": {},
     "--redirect-to": "elsewhere",
     "--max-requests": "5",
     "--max-cost": "0.5 --price-read 1 --price-written 1",
@@ -103,7 +98,7 @@ HF, OPENAI = "--grader hf --model m", "--grader openai --model m"
 
 OPTIONS: Mapping[str, Uses] = {
     "demo": Uses((), {}),
-    "run": Uses((), {"--grace": {}}),
+    "run": Uses((), {}),
     "init": Uses(("init new.exam",), {"--config": "new.toml"}),
     "import": Uses(
         (
@@ -636,7 +631,7 @@ def test_every_option_changes_something_or_is_refused(name: str, run: Run) -> No
     honoured |= set(mending(uses.mended, run))
     if idle:
         pytest.fail("these change nothing:\n" + "\n".join(idle), pytrace=False)
-    if never := sorted(set(uses.options) - honoured - set(ELSEWHERE)):
+    if never := sorted(set(uses.options) - honoured - ELSEWHERE):
         pytest.fail(f"never honoured: {', '.join(never)}", pytrace=False)
 
 

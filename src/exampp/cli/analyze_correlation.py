@@ -26,7 +26,7 @@ from exampp.cli.options import (
     Style,
     TableStyle,
 )
-from exampp.cli.output import show, show_several
+from exampp.cli.output import end_where_undefined, show, show_several
 
 if TYPE_CHECKING:
     from exampp.meta.methods import Method
@@ -140,3 +140,7 @@ def correlation(
             for make in (wide, intervals)
         }
         show_several({name: table for name, table in made.items() if table}, style.value)
+    end_where_undefined(
+        [one.estimate.value for one in compared.found],
+        [one.estimate.reason for one in compared.found],
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -39,7 +40,10 @@ from exampp.cli.options import (
     Style,
     TableStyle,
 )
-from exampp.cli.output import show, show_several
+from exampp.cli.output import end_where_undefined, show, show_several
+
+if TYPE_CHECKING:
+    from exampp.meta.significance import Significance
 
 
 class CorrectionName(StrEnum):
@@ -102,7 +106,6 @@ def significance(
     Shows the leaderboard with letters: systems that share one do not differ. tsv, csv and --pairs
     have a row for every pair; json has both.
     """
-    from exampp.evaluate.tables import heading
     from exampp.graded import DEFAULT_MEASURES, evaluate_gradebook
     from exampp.meta import significance_tables as tables
     from exampp.meta.significance import Settings
@@ -129,7 +132,20 @@ def significance(
     found = [test_pairs(column, board.column_systems, settings) for column in board.columns]
     if pairs or style in (Style.tsv, Style.csv):
         show(tables.pairs_table(found, board), style.value)
-        return
+    else:
+        _show_leaderboards(found, board, style)
+    pairs_found = [pair for one in found for pair in one.pairs]
+    end_where_undefined(
+        [pair.p for pair in pairs_found], [pair.difference.reason for pair in pairs_found]
+    )
+
+
+def _show_leaderboards(
+    found: Sequence[Significance], board: exampp.Leaderboard, style: Style
+) -> None:
+    from exampp.evaluate.tables import heading
+    from exampp.meta import significance_tables as tables
+
     shown = {
         heading(one.measure, one.min_rating): tables.leaderboard_table(one, board) for one in found
     }

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import typer
 
+from exampp.errors import Undefined
 from exampp.formats.output import descriptor
 from exampp.report.notes import grouped
 from exampp.report.table import Table, render
@@ -37,6 +38,17 @@ def show_several(tables: Mapping[str, Table], style: str) -> None:
     if style in ("tsv", "csv"):
         for note in grouped(note for table in tables.values() for note in table.notes):
             remark(note)
+
+
+def end_where_undefined(values: Iterable[object], reasons: Iterable[str]) -> None:
+    """End where there are values and every one is undefined, saying the reasons.
+
+    Called when the tables are printed: they say so of each value. Raises Undefined.
+    """
+    found = list(values)
+    if found and all(value is None for value in found):
+        why = "; ".join(dict.fromkeys(filter(None, reasons))) or "the notes say why"
+        raise Undefined(f"nothing could be computed: {why}")
 
 
 def told(path: Path, text: str) -> None:
