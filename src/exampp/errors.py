@@ -18,6 +18,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+LONGEST = 800
+"""Characters of a sentence, whatever it quotes."""
+
 
 class ExamError(Exception):
     """Base of all errors of exampp; `exit_code` is what the command line ends with."""
@@ -43,10 +46,11 @@ class InputError(ExamError):
         field: str = "",
         mend: str = "",
     ) -> None:
-        self.what = what
+        # what is quoted may be a whole file
+        self.what = what if len(what) <= LONGEST else f"{what[: LONGEST - 3]}..."
         self.file = None if file is None else str(file)
         self.line = line
-        self.field = field
+        self.field = field if len(field) <= LONGEST else f"{field[: LONGEST - 3]}..."
         self.mend = mend
         super().__init__(what)
 

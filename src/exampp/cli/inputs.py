@@ -40,9 +40,21 @@ def init(
     config: Annotated[
         Path | None, typer.Option(help="Write a commented configuration file, for exampp run.")
     ] = None,
+    rescue: Annotated[
+        Path | None,
+        typer.Option(help="Fill it with what can be read of this collection, which is damaged."),
+    ] = None,
 ) -> None:
     """Make an empty collection, or with --config a file that describes a whole exam."""
-    if config is not None:
+    if rescue is not None and collection is not None and config is None:
+        from exampp.store.rescue import rescue as save
+
+        for table, saved, orphans in save(rescue, collection):
+            lost = f", {orphans} whose other rows are lost" if orphans else ""
+            typer.echo(f"{table:>16}  {saved:>9}{lost}")
+    elif rescue is not None:
+        raise InputError("--rescue fills a new collection", mend="Name it, and no --config")
+    elif config is not None:
         write_template(config, collection)
         typer.echo(f"{config}: a configuration. Fill it in, then: exampp run {config}")
     elif collection is not None:

@@ -157,7 +157,7 @@ def _items(path: str | Path, types: set[str]) -> Iterator[tuple[int, Any]]:
                 raise InputError(
                     f"holds {found} instead of {' or '.join(sorted(types))}", file=path
                 )
-            if decoder.read(1) != _LIST:
+            if stream.peek(1)[:1] != _LIST or not stream.read(1):
                 raise InputError("broken CBOR (no list after the header)", file=path)
         else:
             number = 1

@@ -202,6 +202,20 @@ def decode_json(
         raise InputError(f"broken JSON ({error})", file=path, line=number) from None
 
 
+ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
+
+
+def decode_part(part: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[T], field: str) -> T:
+    """Decode what was left undecoded in a line; InputError where it does not fit.
+
+    A decoder of a line does not look into such parts: a number in them may be beyond all bounds.
+    """
+    try:
+        return decoder.decode(part)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InputError(str(error).partition(" - at `")[0], field=field) from None
+
+
 _ESCAPE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
     rb"|(\\u(?:[dD][89a-fA-F][0-9a-fA-F]{2}|0000))|\\.",

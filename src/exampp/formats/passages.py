@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, repeated, shown
-from exampp.formats.lines import OnError, decode_json, encode_json, read_lines, refuse, text_of
+from exampp.formats.lines import (
+    ANY,
+    OnError,
+    decode_json,
+    decode_part,
+    encode_json,
+    read_lines,
+    refuse,
+    text_of,
+)
 from exampp.formats.objects import (
     OBJECT,
     Fields,
@@ -27,7 +33,6 @@ ID_KEYS = ("passage_id", "paragraph_id", "pid", "_id", "id", "docno", "docid")
 TEXT_KEYS = ("text", "passage", "segment", "contents", "body")
 _TITLE_KEYS = ("title",)
 _WRITTEN_KEYS = frozenset({ID_KEYS[0], TEXT_KEYS[0], _TITLE_KEYS[0]})
-_ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 
 
 def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Passage]:
@@ -77,7 +82,7 @@ def _from_object(line: bytes, path: str | Path, number: int) -> Passage:
     text = required_text(fields, TEXT_KEYS)
     title = optional_text(fields, _TITLE_KEYS)
     known = {key_of(fields, ID_KEYS), key_of(fields, TEXT_KEYS), *_TITLE_KEYS}
-    extra = {key: _ANY.decode(value) for key, value in fields.items() if key not in known}
+    extra = {key: decode_part(value, ANY, key) for key, value in fields.items() if key not in known}
     return Passage(passage_id, text, title, extra)
 
 

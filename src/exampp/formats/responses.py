@@ -12,11 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, repeated, shown
-from exampp.formats.lines import OnError, decode_json, read_lines, read_text, refuse
+from exampp.formats.lines import (
+    ANY,
+    OnError,
+    decode_json,
+    decode_part,
+    read_lines,
+    read_text,
+    refuse,
+)
 from exampp.formats.objects import OBJECT, Fields, identifier, key_of
 from exampp.outside import fit_name
 
@@ -32,8 +38,6 @@ MARKUP_OF_SUFFIX = {
     ".html": "html",
     ".htm": "html",
 }
-
-_ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +88,11 @@ def read(
 
 def _response(fields: Fields, system: str | None) -> Response:
     if "metadata" in fields:
-        try:
-            fields = {**OBJECT.decode(fields["metadata"]), **fields}
-        except msgspec.DecodeError:
-            raise InputError("must be an object", field="metadata") from None
+        inner = decode_part(fields["metadata"], ANY, "metadata")
+        if not isinstance(inner, dict):
+            raise InputError("must be an object", field="metadata")
+        named: Fields = decode_part(fields["metadata"], OBJECT, "metadata")
+        fields = {**named, **fields}
     query_id = identifier(fields, QUERY_KEYS)
     if key_of(fields, SYSTEM_KEYS):
         system = identifier(fields, SYSTEM_KEYS)
@@ -101,14 +106,14 @@ def _response(fields: Fields, system: str | None) -> Response:
     if key is None:
         raise InputError(f"no text (any of {', '.join(STATEMENT_KEYS)})", field=STATEMENT_KEYS[0])
     references = _decoded(fields, "references")
-    found = _statements(_ANY.decode(fields[key]), key, _names(references))
+    found = _statements(decode_part(fields[key], ANY, key), key, _names(references))
     if not any(statement.text.strip() for statement in found):
         raise InputError("the response is empty", field=key)
     return Response(query_id, system, tuple(found))
 
 
 def _decoded(fields: Fields, key: str) -> Any:
-    return _ANY.decode(fields[key]) if key in fields else None
+    return decode_part(fields[key], ANY, key) if key in fields else None
 
 
 def _names(references: Any) -> Sequence[str]:

@@ -17,7 +17,15 @@ import msgspec
 
 from exampp import prompts
 from exampp.errors import InputError
-from exampp.formats.lines import OnError, decode_json, read_lines, refuse
+from exampp.formats.lines import (
+    ANY,
+    OnError,
+    decode_json,
+    decode_part,
+    read_lines,
+    refuse,
+    valid_json,
+)
 from exampp.formats.output import writing
 from exampp.formats.residue import difference, restored
 from exampp.formats.workbench_json import DirectJson, Line, MarksJson, PassageJson, SheetJson
@@ -54,10 +62,11 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[QueryPool]:
     seen: dict[str, int] = {}
     for number, line in read_lines(path):
         try:
+            line = valid_json(line, path, number)
             typed = decode_json(line, decoder, path, number)
             query_id = str(typed.query_id)
             check_new_query(query_id, number, seen)
-            pool = _pool(query_id, typed.passages, msgspec.json.decode(line)[1])
+            pool = _pool(query_id, typed.passages, decode_part(line, ANY, "[1]")[1])
         except InputError as error:
             on_error(error.at(path, number))
             continue
@@ -240,8 +249,8 @@ def _identity(
 def _read_identity(
     llm: str, options: bytes, info: bytes, prompt_type: str | None, kind: str, highest: int
 ) -> GraderIdentity:
-    decoded_options = msgspec.json.decode(options)
-    decoded_info = msgspec.json.decode(info)
+    decoded_options = decode_part(options, ANY, "llm_options")
+    decoded_info = decode_part(info, ANY, "prompt_info")
     ours = decoded_options.get("exampp") if isinstance(decoded_options, dict) else None
     if ours is not None:
         return _our_identity(ours)

@@ -236,7 +236,8 @@ class ImportLog:
         examples = {one.what: one for one in reversed(leading)}
         if number["added"] and "added" not in examples:
             for _, name, _, says in self._rows(thing, "made", "NULL"):
-                examples["added"] = differing(thing, name, None, says)[0]
+                if some := differing(thing, name, None, says):
+                    examples["added"] = some[0]
         return Differences(
             thing.name,
             thing.names,

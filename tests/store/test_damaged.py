@@ -1,0 +1,90 @@
+"""A damaged page of a collection: a sentence from every reader, and a rescue of the rest."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import exams
+import pytest
+
+import exampp
+from exampp.errors import InputError
+from exampp.store.rescue import rescue
+
+
+def damaged(folder: Path, table: str) -> Path:
+    """The exam, graded, with the first page of a table overwritten."""
+    with exams.make(folder) as collection:
+        collection.grade("draft")
+    path = folder / "my.exam"
+    with closing(sqlite3.connect(path)) as opened:
+        row = opened.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,))
+        page, size = row.fetchone()[0], opened.execute("PRAGMA page_size").fetchone()[0]
+    content = bytearray(path.read_bytes())
+    content[(page - 1) * size : page * size] = b"\xff" * size
+    path.write_bytes(content)
+    return path
+
+
+READS: dict[str, Callable[[exampp.Collection], object]] = {
+    "status": lambda c: c.status(),
+    "evaluate": lambda c: c.evaluate(["Cover@20"]),
+    "grade": lambda c: c.grade("draft", depth=5),
+    "dossiers": lambda c: list(c.dossiers()),
+    "export": lambda c: c.export(c.path.with_name("out.jsonl")),
+}
+
+
+@pytest.mark.parametrize("table", ["grade", "passage_version", "item", "ranking"])
+def test_a_damaged_page_is_a_sentence_that_says_what_helps(tmp_path: Path, table: str) -> None:
+    path = damaged(tmp_path, table)
+    said = [said_of(path, read) for read in READS.values()]
+    assert sum(map(bool, said)) >= 2
+    for text in filter(None, said):
+        assert "my.exam: is not a readable collection: the file is damaged" in text
+        assert "exampp init NEW --rescue" in text
+
+
+def said_of(path: Path, read: Callable[[exampp.Collection], object]) -> str:
+    """The sentence that reading ends with, if it does."""
+    try:
+        with exampp.Collection(path) as collection:
+            read(collection)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def test_what_can_be_read_is_saved(tmp_path: Path) -> None:
+    path = damaged(tmp_path, "ranking")
+    before = path.read_bytes()
+    saved = {one.table: one for one in rescue(path, tmp_path / "new.exam")}
+    assert (saved["grade"].saved, saved["passage"].saved, saved["ranking"].saved) == (8, 4, 0)
+    assert path.read_bytes() == before
+    with exampp.Collection(tmp_path / "new.exam") as collection:
+        assert collection.grade("draft").total == 0
+    with pytest.raises(InputError, match="exists already"):
+        rescue(path, tmp_path / "new.exam")
+
+
+def test_what_belongs_to_lost_rows_is_left_out(tmp_path: Path) -> None:
+    path = damaged(tmp_path, "passage_version")
+    saved = {one.table: one for one in rescue(path, tmp_path / "new.exam")}
+    assert (saved["grade"].saved, saved["grade"].orphans) == (0, 8)
+    assert saved["item_version"].saved == 5
+    with closing(sqlite3.connect(tmp_path / "new.exam")) as opened:
+        assert opened.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert opened.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+def test_values_that_do_not_fit_never_reach_the_file(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        opened = collection._connection
+        with pytest.raises(InputError, match="too large"):
+            opened.execute("UPDATE ranking SET rank = ?", (10**30,))
+        with pytest.raises(InputError, match="surrogate"):
+            opened.executemany("UPDATE query SET text = ?", [("\ud800",)])
+        assert list(opened.execute("SELECT count(*) FROM query")) == [(2,)]
