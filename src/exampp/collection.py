@@ -31,7 +31,7 @@ from exampp.grade.graders import (
 )
 from exampp.grade.reparse import Reparsed, reparse
 from exampp.grade.run import MAX_FAILURES, GradingRun, Progress
-from exampp.grade.status import grading_status, readings_table, status_table
+from exampp.grade.status import grading_status, readings_table, spent_table, status_table
 from exampp.graded import Graded, with_run_files
 from exampp.inputs.datasets import has_documents, is_dataset
 from exampp.inputs.exporting import EXPORTS, export
@@ -288,11 +288,15 @@ class Collection(Banking, Reviewing, Graded):
     def status_tables(self) -> dict[str, Table]:
         """Where grading stands, as tables.
 
-        `readings`: how many cells each rule of reading made, with a reply of each. `graders`: see
-        `status`.
+        `readings`: how many cells each rule of reading made, with a reply of each. `spent`: what
+        the runs of each grader took. `graders`: see `status`.
         """
         found = grading_status(self._connection)
-        return {"readings": readings_table(found), "graders": status_table(found)}
+        return {
+            "readings": readings_table(found),
+            "spent": spent_table(self._connection),
+            "graders": status_table(found),
+        }
 
     @property
     def graders(self) -> tuple[GraderIdentity, ...]:

@@ -362,7 +362,8 @@ def test_label_probabilities_become_confidence_and_expected_rating(tmp_path: Pat
         assert confidence == 0.5
         assert '"expected":3.875' in detail
         spent = leases.spent_by(collection._connection, 1)
-        assert spent[1:] == (8, 8, 80, 32, 8)
+        assert spent[1:6] == (8, 8, 80, 32, 8)
+        assert (spent.requests, spent.cost) == (0, None)
 
 
 def test_grades_survive_the_closing_of_the_collection(tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ from exampp.cli.options import (
 )
 from exampp.cli.output import remark, show_several
 from exampp.errors import Unfinished
+from exampp.meta.phrases import counted
 from exampp.stopping import GRACE_SECONDS
 
 if TYPE_CHECKING:
@@ -208,11 +209,15 @@ def summary(progress: Progress) -> str:
     if failed:
         text += f", {failed} without a grade (they stay due; exampp status says why)"
     spent = progress.spent
-    if spent.tokens_read:
+    if spent.tokens_read or spent.requests:
+        asked = f" to {counted(spent.requests, 'request')}" if spent.requests else ""
         text += (
-            f"\n{spent.asked} replies, {spent.tokens_read} tokens read "
+            f"\n{spent.asked} replies{asked}, {spent.tokens_read} tokens read "
             f"({spent.tokens_cached} cached), {spent.tokens_written} written"
         )
+    if spent.requests:
+        unknown = "not known without --price-read and --price-written"
+        text += f"\ncost: {unknown if spent.cost is None else f'{spent.cost:.6g}'}"
     return text
 
 

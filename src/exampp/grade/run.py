@@ -195,12 +195,17 @@ class GradingRun:
             self._leave(key, progress)
 
     def _passes(self, key: int, run: int, progress: Progress) -> Iterator[Progress]:
-        started = time.monotonic()
+        started, before = time.monotonic(), self._billed()
         queries, select = query_order(self.connection), self.select
         while queries and not self.stopped:
             held: list[int] = []
             for _ in self._pass(key, queries, select, held, progress):
-                progress.spent = progress.spent._replace(seconds=time.monotonic() - started)
+                requests, cost = self._billed()
+                progress.spent = progress.spent._replace(
+                    seconds=time.monotonic() - started,
+                    requests=requests - before[0],
+                    cost=None if cost is None else cost - (before[1] or 0.0),
+                )
                 with self.connection, transaction(self.connection):
                     update_run(self.connection, run, progress.spent)
                 yield progress
@@ -212,6 +217,11 @@ class GradingRun:
         if not self.stopped:
             progress.elsewhere = max(0, progress.total - progress.done)
             yield progress
+
+    def _billed(self) -> tuple[int, float | None]:
+        """Requests that the grader has sent since it was made, and their cost, if it knows."""
+        found: tuple[int, float | None] = getattr(self.grading.grader, "billed", (0, None))
+        return found
 
     def _wait_for(self, key: int, held: list[int]) -> list[int]:
         """The queries that other processes held, as soon as one of them is free."""
@@ -346,13 +356,12 @@ class GradingRun:
         self._count_failure(reply, reading)
         spent, usage = progress.spent, reply.usage
         progress.asked += 1
-        progress.spent = Spent(
-            spent.seconds,
-            spent.asked + 1,
-            spent.cells + len(one.cells),
-            spent.tokens_read + usage.read,
-            spent.tokens_cached + usage.cached,
-            spent.tokens_written + usage.written,
+        progress.spent = spent._replace(
+            asked=spent.asked + 1,
+            cells=spent.cells + len(one.cells),
+            tokens_read=spent.tokens_read + usage.read,
+            tokens_cached=spent.tokens_cached + usage.cached,
+            tokens_written=spent.tokens_written + usage.written,
         )
         self._close(query)
 

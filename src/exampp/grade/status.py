@@ -9,10 +9,11 @@ from typing import NamedTuple
 from exampp.records import GraderIdentity, State
 from exampp.records.choosing import label
 from exampp.records.readings import COLUMNS, RuleCount, by_state, rows, warned
-from exampp.report.table import Table, Value
+from exampp.report.table import Column, Table, Value
 from exampp.store.bank import bank_names
 from exampp.store.cells import DEPTH, Exam, count_due
 from exampp.store.grades import failure_reasons, graders, rule_counts
+from exampp.store.runs import spent_by, unpriced_runs
 
 
 class GraderStatus(NamedTuple):
@@ -76,3 +77,24 @@ def readings_table(entries: Sequence[GraderStatus]) -> Table:
         for row in rows(one.readings, one.grader)
     ]
     return Table.of(["grader", "bank", *COLUMNS], found, "Which rules of reading made the grades")
+
+
+def spent_table(connection: sqlite3.Connection) -> Table:
+    """Per grader what all its runs took together: time, requests, tokens, cost."""
+    found: list[tuple[Value, ...]] = []
+    notes = []
+    for key, identity in graders(connection):
+        spent, unpriced = spent_by(connection, key), unpriced_runs(connection, key)
+        if not spent.asked and not spent.requests:
+            continue
+        tokens = (spent.tokens_read, spent.tokens_cached, spent.tokens_written)
+        seconds = round(spent.seconds, 1)
+        row = (label(identity), seconds, spent.asked, spent.requests, *tokens, spent.cost)
+        found.append(row)
+        if unpriced and spent.cost is not None:
+            notes.append(f"{label(identity)}: runs without prices, not in the cost: {unpriced}")
+    names = ["grader", "seconds", "replies", "requests"]
+    names += ["tokens read", "tokens cached", "tokens written", "cost"]
+    decimals = {"seconds": 1, "cost": 6}
+    heads = [Column(name, decimals.get(name, 3)) for name in names]
+    return Table.of(heads, found, "What grading took, all runs together", notes)

@@ -269,4 +269,8 @@ MIGRATIONS: tuple[str, ...] = (
     DROP TABLE item;
     ALTER TABLE item_by_kind RENAME TO item;
     """,
+    """
+    ALTER TABLE run ADD COLUMN requests INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE run ADD COLUMN cost REAL;
+    """,
 )

@@ -14,7 +14,11 @@ LEASE_SECONDS = 600.0
 
 
 class Spent(NamedTuple):
-    """What grading took: wall-clock seconds, asks, cells settled by them, tokens."""
+    """What grading took: wall-clock seconds, asks, cells settled by them, tokens, requests, cost.
+
+    `requests` counts those sent to a server, failed ones and retries among them. `cost` is in the
+    currency of the prices; None where none were given.
+    """
 
     seconds: float = 0.0
     asked: int = 0
@@ -22,6 +26,8 @@ class Spent(NamedTuple):
     tokens_read: int = 0
     tokens_cached: int = 0
     tokens_written: int = 0
+    requests: int = 0
+    cost: float | None = None
 
 
 def claim(connection: sqlite3.Connection, grader: int, query: int, owner: str) -> bool:
@@ -88,7 +94,7 @@ def update_run(connection: sqlite3.Connection, run: int, spent: Spent) -> None:
     """Record what a run has taken so far."""
     connection.execute(
         "UPDATE run SET seconds = ?, asked = ?, cells = ?, tokens_read = ?, tokens_cached = ?, "
-        "tokens_written = ? WHERE run = ?",
+        "tokens_written = ?, requests = ?, cost = ? WHERE run = ?",
         (*spent, run),
     )
 
@@ -97,7 +103,16 @@ def spent_by(connection: sqlite3.Connection, grader: int) -> Spent:
     """What all runs of a grader took together."""
     row = connection.execute(
         "SELECT total(seconds), sum(asked), sum(cells), sum(tokens_read), sum(tokens_cached), "
-        "sum(tokens_written) FROM run WHERE grader = ?",
+        "sum(tokens_written), sum(requests), sum(cost) FROM run WHERE grader = ?",
         (grader,),
     ).fetchone()
-    return Spent(row[0], *(int(value or 0) for value in row[1:]))
+    seconds, *counts, cost = row
+    return Spent(seconds, *(int(value or 0) for value in counts))._replace(cost=cost)
+
+
+def unpriced_runs(connection: sqlite3.Connection, grader: int) -> int:
+    """How many runs of a grader sent requests whose cost is not known: no prices were given."""
+    found = connection.execute(
+        "SELECT count(*) FROM run WHERE grader = ? AND cost IS NULL AND tokens_read > 0", (grader,)
+    )
+    return int(found.fetchone()[0])

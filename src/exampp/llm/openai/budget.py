@@ -89,6 +89,12 @@ class Budget:
         self._largest = 0.0
 
     @property
+    def billed(self) -> tuple[int, float | None]:
+        """Requests, and what they cost, lost ones at their upper bound; None without a price."""
+        spent = self.spent
+        return spent.requests, None if self._price is None else spent.cost + spent.lost
+
+    @property
     def spent(self) -> Spent:
         """A copy of the counters."""
         with self._lock:

@@ -136,6 +136,11 @@ class OpenAICompatibleGrader:
         return self._budget.spent
 
     @property
+    def billed(self) -> tuple[int, float | None]:
+        """Requests so far, and what they cost; None without a price."""
+        return self._budget.billed
+
+    @property
     def limit(self) -> int | None:
         """None: which tokens the server makes is not known here."""
         return None

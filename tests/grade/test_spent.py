@@ -1,0 +1,45 @@
+"""What grading took: said at the end of a run, and for all runs of a grader in the status."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import exams
+import pytest
+import servers
+from commands import Commands
+
+
+def test_tokens_and_cost_at_the_end_of_a_run_and_in_the_status(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exampp_command: Commands
+) -> None:
+    """Every reply of the server takes 20 tokens, 5 of them cached, and has 2."""
+    exams.make(tmp_path).close()
+    path = tmp_path / "my.exam"
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    plan = lambda _: servers.Answer(servers.completion("4"))  # noqa: E731
+    with servers.FaultServer(plan) as server:
+        grade = ["grade", path, "--grader", "openai", "--model", "chat", "--decode", "text"]
+        grade += ["--base-url", server.url, "--concurrency", 1]
+        priced = ["--price-read", 1, "--price-written", 4, "--price-cached", 0]
+        first = exampp_command(*grade, *priced, "--max-requests", 3)
+        # 3 x (15 x 1 + 5 x 0 + 2 x 4) millionths
+        assert "3 replies to 3 requests, 60 tokens read (15 cached), 6 written\ncost: 6.9e-05" in (
+            first.out
+        )
+        second = exampp_command(*grade)
+        assert "5 replies to 5 requests, 100 tokens read (25 cached), 10 written\n" in second.out
+        assert "cost: not known without --price-read and --price-written" in second.out
+    spent = json.loads(exampp_command("status", path, "--format", "json").out)["spent"]
+    (row,) = spent["rows"]
+    assert {name: row[name] for name in row if name not in ("grader", "seconds")} == {
+        "replies": 8,
+        "requests": 8,
+        "tokens read": 160,
+        "tokens cached": 40,
+        "tokens written": 16,
+        "cost": pytest.approx(6.9e-05),
+    }
+    (note,) = spent["notes"]
+    assert note.endswith(": runs without prices, not in the cost: 1")
