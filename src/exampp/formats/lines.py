@@ -202,10 +202,12 @@ def decode_json(
         raise InputError(f"broken JSON ({error})", file=path, line=number) from None
 
 
-ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
+_ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 
 
-def decode_part(part: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[T], field: str) -> T:
+def decode_part(
+    part: bytes | msgspec.Raw, field: str, decoder: msgspec.json.Decoder[Any] = _ANY
+) -> Any:
     """Decode what was left undecoded in a line; InputError where it does not fit.
 
     A decoder of a line does not look into such parts: a number in them may be beyond all bounds.

@@ -8,7 +8,6 @@ from pathlib import Path
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, repeated, shown
 from exampp.formats.lines import (
-    ANY,
     OnError,
     decode_json,
     decode_part,
@@ -82,7 +81,7 @@ def _from_object(line: bytes, path: str | Path, number: int) -> Passage:
     text = required_text(fields, TEXT_KEYS)
     title = optional_text(fields, _TITLE_KEYS)
     known = {key_of(fields, ID_KEYS), key_of(fields, TEXT_KEYS), *_TITLE_KEYS}
-    extra = {key: decode_part(value, ANY, key) for key, value in fields.items() if key not in known}
+    extra = {key: decode_part(value, key) for key, value in fields.items() if key not in known}
     return Passage(passage_id, text, title, extra)
 
 

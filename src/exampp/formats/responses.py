@@ -15,7 +15,6 @@ from typing import Any
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, repeated, shown
 from exampp.formats.lines import (
-    ANY,
     OnError,
     decode_json,
     decode_part,
@@ -88,10 +87,10 @@ def read(
 
 def _response(fields: Fields, system: str | None) -> Response:
     if "metadata" in fields:
-        inner = decode_part(fields["metadata"], ANY, "metadata")
+        inner = decode_part(fields["metadata"], "metadata")
         if not isinstance(inner, dict):
             raise InputError("must be an object", field="metadata")
-        named: Fields = decode_part(fields["metadata"], OBJECT, "metadata")
+        named: Fields = decode_part(fields["metadata"], "metadata", OBJECT)
         fields = {**named, **fields}
     query_id = identifier(fields, QUERY_KEYS)
     if key_of(fields, SYSTEM_KEYS):
@@ -106,14 +105,14 @@ def _response(fields: Fields, system: str | None) -> Response:
     if key is None:
         raise InputError(f"no text (any of {', '.join(STATEMENT_KEYS)})", field=STATEMENT_KEYS[0])
     references = _decoded(fields, "references")
-    found = _statements(decode_part(fields[key], ANY, key), key, _names(references))
+    found = _statements(decode_part(fields[key], key), key, _names(references))
     if not any(statement.text.strip() for statement in found):
         raise InputError("the response is empty", field=key)
     return Response(query_id, system, tuple(found))
 
 
 def _decoded(fields: Fields, key: str) -> Any:
-    return decode_part(fields[key], ANY, key) if key in fields else None
+    return decode_part(fields[key], key) if key in fields else None
 
 
 def _names(references: Any) -> Sequence[str]:

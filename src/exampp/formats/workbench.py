@@ -17,15 +17,7 @@ import msgspec
 
 from exampp import prompts
 from exampp.errors import InputError
-from exampp.formats.lines import (
-    ANY,
-    OnError,
-    decode_json,
-    decode_part,
-    read_lines,
-    refuse,
-    valid_json,
-)
+from exampp.formats.lines import OnError, decode_json, decode_part, read_lines, refuse, valid_json
 from exampp.formats.output import writing
 from exampp.formats.residue import difference, restored
 from exampp.formats.workbench_json import DirectJson, Line, MarksJson, PassageJson, SheetJson
@@ -66,7 +58,7 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[QueryPool]:
             typed = decode_json(line, decoder, path, number)
             query_id = str(typed.query_id)
             check_new_query(query_id, number, seen)
-            pool = _pool(query_id, typed.passages, decode_part(line, ANY, "[1]")[1])
+            pool = _pool(query_id, typed.passages, decode_part(line, "[1]")[1])
         except InputError as error:
             on_error(error.at(path, number))
             continue
@@ -249,8 +241,8 @@ def _identity(
 def _read_identity(
     llm: str, options: bytes, info: bytes, prompt_type: str | None, kind: str, highest: int
 ) -> GraderIdentity:
-    decoded_options = decode_part(options, ANY, "llm_options")
-    decoded_info = decode_part(info, ANY, "prompt_info")
+    decoded_options = decode_part(options, "llm_options")
+    decoded_info = decode_part(info, "prompt_info")
     ours = decoded_options.get("exampp") if isinstance(decoded_options, dict) else None
     if ours is not None:
         return _our_identity(ours)
