@@ -11,6 +11,7 @@ from __future__ import annotations
 import getpass
 import shlex
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -20,6 +21,7 @@ from exampp.banking import Banking
 from exampp.errors import InputError
 from exampp.formats.lines import Skipped, refuse
 from exampp.formats.output import keep_inputs
+from exampp.formats.workbench_graders import scale_note
 from exampp.grade.graders import (
     Options,
     check_answers_of,
@@ -45,6 +47,7 @@ from exampp.records import GraderIdentity
 from exampp.records.choosing import choose_grader, label
 from exampp.records.dossier import Dossier
 from exampp.records.gradebook import Gradebook, without_decisions
+from exampp.records.grading import RatingScale, check_scale
 from exampp.report.table import Table
 from exampp.reviewing import Reviewing
 from exampp.store.bank import MAIN_BANK, QUERY_BANK, Edit, bank_names
@@ -94,6 +97,7 @@ class Collection(Banking, Reviewing, Graded):
         depth: int | None = None,
         system: str | None = None,
         passage_tokens: int = PASSAGE_TOKENS,
+        scale: RatingScale | None = None,
         author: str | None = None,
         update: bool = False,
         dry_run: bool = False,
@@ -109,7 +113,9 @@ class Collection(Banking, Reviewing, Graded):
         `corpus` (a file, a folder, or `irds:ID`) is where the texts of ranked and judged passages
         are looked up; `depth` passages of each run are taken, by default all, 20 with a corpus.
         `system` names the system of responses that do not; responses are cut into passages of at
-        most `passage_tokens` tokens, at sentences where it is 0.
+        most `passage_tokens` tokens, at sentences where it is 0. `scale`, as (0, 3), is that of the
+        graders of graded passages whose prompt is not known; by default it goes from 0 to the
+        highest label found. A rating that cannot be read is kept as unparsed, and counted.
         Raises InputError for anything malformed; the collection then is as it was.
         """
         if unknown_passages not in UNKNOWN_PASSAGES:
@@ -128,6 +134,7 @@ class Collection(Banking, Reviewing, Graded):
             passage_tokens,
             update,
             dry_run,
+            None if scale is None else check_scale(scale),
         )
         report = import_files(
             importer, [Path(file) for file in files], kind, str(corpus) if corpus else None
@@ -330,6 +337,7 @@ class Collection(Banking, Reviewing, Graded):
         chosen, name = self._chosen(grader, prompt, kind, bank)
         book = read_gradebook(self._connection, chosen, name, part)
         book = without_decisions(book) if decisions == "without" else book
+        book = replace(book, notes=(*book.notes, *scale_note(chosen.identity, "found or given")))
         return with_run_files(book, runs)
 
     def bank_origin(self, book: Gradebook) -> tuple[str, tuple[str, ...]]:

@@ -21,12 +21,13 @@ from exampp.formats import qrels as qrels_format
 from exampp.formats import runs as runs_format
 from exampp.formats.lines import Skipped, existing_file, refuse
 from exampp.formats.workbench_gradebook import read_grades
+from exampp.formats.workbench_graders import scale_note
 from exampp.meta.phrases import counted
 from exampp.records import BankEntry, GraderIdentity, Judgment
 from exampp.records.choosing import choose_grader
 from exampp.records.dossier import Dossier
 from exampp.records.gradebook import Gradebook
-from exampp.records.grading import DEFAULT_MIN_RATING as DEFAULT_MIN_RATING
+from exampp.records.grading import RatingScale, check_scale
 from exampp.records.readings import RuleCount
 from exampp.records.topics import default_min_relevant
 from exampp.report.table import Table
@@ -92,7 +93,7 @@ class Graded(Analyzing):
         """The leaderboard of all systems under some measures at one or several thresholds.
 
         `measures` are Cover, nCover and whatever ir_measures knows. `min_rating` is the lowest
-        rating that counts as an answer: by default 4, or the highest of a shorter scale. The
+        rating that counts as an answer: by default 4 of 0-5, two thirds up any other scale. The
         grades are those of `gradebook`; the other options those of `evaluate.leaderboard`.
         """
         check_lists(measures=measures)
@@ -142,8 +143,8 @@ class Graded(Analyzing):
     ) -> Iterator[Table]:
         """A list of `review` part by part, so that never the texts of two queries are held.
 
-        `min_rating` is the lowest rating that covers an item (by default 4, or the highest of a
-        shorter scale), `min_relevant` the lowest judgment of a relevant passage (by default 2, or
+        `min_rating` is the lowest rating that covers an item (by default 4 of 0-5, two thirds up
+        any other scale), `min_relevant` the lowest judgment of a relevant passage (by default 2, or
         1 where no judgment is higher). `by` says whose word makes a passage relevant: `judgments`,
         `systems` (in their first `depth` passages), `graders`, `decisions`, or by default the first
         of them that a query has. `item` is an id or the start of some; `answers_of` the grader
@@ -188,22 +189,30 @@ class Graded(Analyzing):
         relevant = min_relevant
         if relevant is None:
             relevant = default_min_relevant(self.highest_judgment)
-        others = other_exams(self, chosen, bank, DEFAULT_MIN_RATING, relevant)
+        others = other_exams(self, chosen, bank, relevant)
         return Criteria(least, relevant, by, depth, others)
 
 
 class Workbench(Graded):
     """A file of graded passages, read in place of a collection; nothing is written.
 
-    `bank` is a bank file to evaluate on; without one the bank is what was graded.
+    `bank` is a bank file to evaluate on; without one the bank is what was graded. `scale`, as
+    (0, 3), is that of graders whose prompt is not known; by default it goes from 0 to the highest
+    label found.
     """
 
-    def __init__(self, path: str | Path, on_error: str = "refuse") -> None:
+    def __init__(
+        self, path: str | Path, on_error: str = "refuse", scale: RatingScale | None = None
+    ) -> None:
         self.path = existing_file(path)
         self.skipped = Skipped()
         self._on_error = on_error
         self._counted: dict[str, tuple[RuleCount, ...]] = {}
-        self._grades = read_grades(self.path, self.skipped if on_error == "skip" else refuse)
+        self._scale = None if scale is None else check_scale(scale)
+        skipped = self.skipped if on_error == "skip" else refuse
+        self._grades = read_grades(self.path, skipped, self._scale)
+        if scale is not None and not any(scale_note(one, "") for one in self.graders):
+            raise InputError("every grader has its own scale", file=path, mend="Leave out --scale")
 
     @property
     def graders(self) -> tuple[GraderIdentity, ...]:
@@ -240,14 +249,15 @@ class Workbench(Graded):
             first = self.skipped.first[0]
             note = f"Skipped {counted(self.skipped.count, 'bad line')}, the first: {first}."
             book = replace(book, notes=(*book.notes, note))
-        return with_run_files(book, runs)
+        told = scale_note(chosen, "found" if self._scale is None else "given")
+        return with_run_files(replace(book, notes=(*book.notes, *told)), runs)
 
     def _readings(self, chosen: GraderIdentity) -> tuple[RuleCount, ...]:
         """The grades of one grader by rule of reading; the file is read again, once for each."""
         if chosen.key not in self._counted:
             from exampp.formats.workbench_readings import read_readings
 
-            self._counted[chosen.key] = read_readings(self.path, chosen)
+            self._counted[chosen.key] = read_readings(self.path, chosen, self._scale)
         return self._counted[chosen.key]
 
     def banks(self, kind: str) -> Sequence[str | None]:  # noqa: ARG002
@@ -279,7 +289,7 @@ class Workbench(Graded):
         name = "" if bank is None else Path(bank).name
         # what was skipped has been counted already
         on_error = Skipped() if self._on_error == "skip" else refuse
-        return read_dossiers(self.path, chosen, entries, name, query_ids, on_error)
+        return read_dossiers(self.path, chosen, entries, name, query_ids, on_error, self._scale)
 
 
 def evaluate_gradebook(
@@ -297,6 +307,7 @@ def evaluate_gradebook(
         raise InputError(f"no compatibility mode {compat!r}", mend=f"Known: {', '.join(POLICIES)}")
     if min_rating is None:
         min_rating = book.grader.default_min_rating
+        book = replace(book, notes=(*book.notes, *filter(None, [book.grader.cut])))
     thresholds = [min_rating] if isinstance(min_rating, int) else list(min_rating)
     if not all(isinstance(threshold, int) for threshold in thresholds):
         raise InputError(f"min_rating is {min_rating!r}", mend="Give whole numbers")

@@ -125,6 +125,7 @@ def make(folder: Path) -> None:
         opened.export(folder / "bank.jsonl.gz", "bank")
     lines = lines_of(folder / "graded.jsonl.gz")
     (folder / "bad.graded.jsonl").write_text("".join([*lines, '["q9", {"broken": 1}]\n']))
+    (folder / "labels.graded.jsonl").write_text("".join(map(by_unknown, lines)))
     with exampp.Collection.create(folder / "graders.exam") as opened:
         opened.import_files(*(folder / name for name in (*inputs, "bank.tsv")))
         grade(opened, rate, "judge")
@@ -199,3 +200,14 @@ def finetuned(*arguments: Any, **options: Any) -> Any:
     asked["prompt"] = options["prompt"]("Why?", "So.")
     Path("asked.json").write_text(json.dumps([arguments, asked], default=str, sort_keys=True))
     return SimpleNamespace(folder="out", steps=1, started=0)
+
+
+def by_unknown(line: str) -> str:
+    """A line of graded passages, rated from 0 to 2 by a prompt that exampp does not know."""
+    query_id, passages = json.loads(line)
+    for passage in passages:
+        for entry in passage["exam_grades"]:
+            entry |= {"llm_options": {}, "prompt_info": {"prompt_class": "Labels"}}
+            for rating in entry["self_ratings"]:
+                rating["self_rating"] = min(2, rating["self_rating"])
+    return json.dumps([query_id, passages]) + "\n"

@@ -85,11 +85,6 @@ CASES: dict[str, tuple[str, bytes, str]] = {
         b"query_id\tquestion\nq1\tWhy?\nq1\t \n",
         r"bank.tsv:3",
     ),
-    "rating of 9": (
-        "graded.jsonl",
-        json.dumps(["q1", [GRADED]]).encode(),
-        r"self_ratings\[0\].self_rating: rating 9 is off the scale 0..5",
-    ),
     "nan score": ("bm25.run", b"q1 Q0 p1 1 nan s\n", r"bm25.run:1, score: 'nan' is not a finite"),
     "empty file": ("passages.jsonl", b"", r"passages.jsonl: the file is empty"),
     "not text": ("passages.jsonl", b'{"id": "p\xff", "text": "x"}\n', r"passages.jsonl:1"),

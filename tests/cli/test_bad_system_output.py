@@ -212,7 +212,7 @@ def test_bad_responses_can_be_skipped(tmp_path: Path, exampp_command: Commands) 
     (tmp_path / "f.jsonl").write_bytes(answer(answer=[]) + answer(topic_id="q9") + GOOD + GOOD)
     ran = exampp_command("import", path, tmp_path / "f.jsonl", "--on-error", "skip")
     assert ran.code == 0
-    assert "skipped 3 bad lines\n" in ran.err
+    assert "skipped: 3 bad lines\n" in ran.err
     assert "repeated lines left out" in ran.out
     assert "responses, 1 record\n" in ran.out
 

@@ -55,6 +55,7 @@ def choices(start: str, rest: str = "") -> Mapping[str, Sequence[str]]:
         f"{start} graders.exam{rest}": ("--grader other", "--prompt thomas", "--kind query"),
         f"{start} banks.exam{rest}": ("--bank small",),
         f"{start} bad.graded.jsonl{rest}": ("--on-error skip",),
+        f"{start} labels.graded.jsonl{rest} --min-rating 3": ("--scale 0..3",),
     }
 
 
@@ -73,7 +74,9 @@ BOARD = {
     "--facets": "pool",
     "--decisions": "without",
     "--on-error": "skip",
+    "--scale": "0..3",
 }
+OF_FILES = ("--on-error", "--scale")
 LABELS = {"--label": "count", "--at-least": "2", "--gains": "binary"}
 BANK = {"--bank": "small"}
 EDIT = {**BANK, "--author": "zoe", "--reason": "because", **FORMAT}
@@ -104,6 +107,7 @@ OPTIONS: Mapping[str, Uses] = {
         (
             "import my.exam late.run",
             "import my.exam smaller.tsv",
+            "import my.exam labels.graded.jsonl",
             "import my.exam answers.jsonl --as responses --system mine",
             "import my.exam named.jsonl --as responses",
         ),
@@ -111,6 +115,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--as": "passages",
             "--bank": "small",
             "--on-error": {},
+            "--scale": {"import my.exam labels": "0..4"},
             "--unknown-passages": {},
             "--corpus": {},
             "--depth": "1",
@@ -205,6 +210,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--limit": "1",
             "--author": "ann",
             "--on-error": "skip",
+            "--scale": "0..3",
             **FORMAT,
         },
         choices("review", " verify"),
@@ -310,6 +316,9 @@ OPTIONS: Mapping[str, Uses] = {
         {
             "analyze correlation banks.exam --official official.json": ("--bank small",),
             "analyze correlation bad.graded.jsonl --official official.json": ("--on-error skip",),
+            "analyze correlation labels.graded.jsonl --official official.json --min-rating 3": (
+                "--scale 0..3",
+            ),
         },
     ),
     "analyze agreement": Uses(
@@ -329,11 +338,13 @@ OPTIONS: Mapping[str, Uses] = {
             "--layout": "merge",
             "--against": "people",
             "--on-error": "skip",
+            "--scale": "0..3",
             **FORMAT,
         },
         {
             "analyze agreement banks.exam": ("--bank small",),
             "analyze agreement bad.graded.jsonl": ("--on-error skip",),
+            "analyze agreement labels.graded.jsonl --min-rating 3": ("--scale 0..3",),
         },
     ),
     "analyze significance": Uses(
@@ -455,7 +466,7 @@ OPTIONS: Mapping[str, Uses] = {
     "bank compare": Uses(
         ("bank compare split.exam", "bank compare split.exam -m nDCG@3"),
         {
-            **{name: value for name, value in BOARD.items() if name != "--on-error"},
+            **{name: value for name, value in BOARD.items() if name not in OF_FILES},
             "--missing": "skip",
             **FORMAT,
         },

@@ -89,7 +89,7 @@ def test_a_bad_reply_is_named_or_skipped(tmp_path: Path) -> None:
         return {"paragraph_id": name, "text": "So.", "exam_grades": [grade]}
 
     path = tmp_path / "graded.jsonl.gz"
-    lines = [["a", [passage("p", [["q/1", "4"]])]], ["b", [passage("p", [["q/1"]])]]]
+    lines = [["a", [passage("p", [["q/1", "4"]])]], ["b", [passage("p", {"q/1": "4"})]]]
     path.write_bytes(gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode()))
     with pytest.raises(InputError) as caught:
         list(exampp.Workbench(path).dossiers())

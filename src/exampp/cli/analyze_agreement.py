@@ -14,6 +14,8 @@ from exampp.cli.board_options import (
     Decisions,
     GraderNames,
     OnError,
+    Scale,
+    rating_scale,
 )
 from exampp.cli.command import Counts, counting
 from exampp.cli.options import (
@@ -84,7 +86,7 @@ def agreement(
         int | None,
         typer.Option(
             help="Lowest rating that STRICT takes as relevant. "
-            "[default: 4, or the highest of a shorter scale]"
+            "[default: 4 of 0-5, two thirds up any other scale]"
         ),
     ] = None,
     min_relevant: Annotated[
@@ -106,6 +108,7 @@ def agreement(
     ] = None,
     decisions: CountDecisions = Decisions.WITH,
     on_error: OnError = OnBadLine.refuse,
+    scale: Scale = None,
     style: TableStyle = Style.text,
 ) -> None:
     """Compare labels with judgments, graders with each other, people with graders.
@@ -113,7 +116,7 @@ def agreement(
     Confusion tables as the papers print them, Cohen's kappa, weighted kappa, Krippendorff's alpha
     and Gwet's AC1, with 95 % intervals over queries.
     """
-    with exampp.open_grades(collection, on_error.value) as opened:
+    with exampp.open_grades(collection, on_error.value, rating_scale(scale)) as opened:
         found = opened.agreement(
             graders=grader or (),
             prompt=prompt,

@@ -16,6 +16,8 @@ from exampp.cli.board_options import (
     GraderNames,
     OnError,
     RunFiles,
+    Scale,
+    rating_scale,
 )
 from exampp.cli.command import Counts, counting
 from exampp.cli.options import (
@@ -91,6 +93,7 @@ def correlation(
     seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 0,
     decisions: CountDecisions = Decisions.WITH,
     on_error: OnError = OnBadLine.refuse,
+    scale: Scale = None,
     style: TableStyle = Style.text,
 ) -> None:
     """Correlate all graders, thresholds and measures with official leaderboards.
@@ -110,7 +113,7 @@ def correlation(
     }
     methods: list[Method] = []
     for path in collection:
-        with exampp.open_grades(path, on_error.value) as opened:
+        with exampp.open_grades(path, on_error.value, rating_scale(scale)) as opened:
             methods += opened.methods(
                 measure or (),
                 min_rating=min_rating or (),

@@ -28,6 +28,8 @@ from exampp.cli.board_options import (
     MissingPolicy,
     OnError,
     RunFiles,
+    Scale,
+    rating_scale,
 )
 from exampp.cli.command import Counts, counting
 from exampp.cli.options import (
@@ -99,6 +101,7 @@ def significance(
     ] = False,
     decisions: CountDecisions = Decisions.WITH,
     on_error: OnError = OnBadLine.refuse,
+    scale: Scale = None,
     style: TableStyle = Style.text,
 ) -> None:
     """Test all pairs of systems: who differs from whom, and how much.
@@ -112,7 +115,7 @@ def significance(
     from exampp.meta.significance import significance as test_pairs
 
     settings = Settings(alpha, correction.value, permutations, samples, seed)
-    with exampp.open_grades(collection, on_error.value) as opened:
+    with exampp.open_grades(collection, on_error.value, rating_scale(scale)) as opened:
         book = opened.gradebook(
             grader=grader,
             prompt=prompt,

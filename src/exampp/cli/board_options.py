@@ -11,6 +11,8 @@ import typer
 
 from exampp.cli.command import Counts, Given
 from exampp.cli.options import OnBadLine
+from exampp.errors import InputError
+from exampp.records.grading import RatingScale, check_scale
 
 
 class FacetMode(StrEnum):
@@ -72,14 +74,14 @@ MinRating = Annotated[
     int | None,
     typer.Option(
         help="Lowest rating that counts as an answer. "
-        "[default: 4, or the highest of a shorter scale]"
+        "[default: 4 of 0-5, two thirds up any other scale]"
     ),
 ]
 MinRatings = Annotated[
     list[int] | None,
     typer.Option(
         help="Lowest rating that counts as an answer; repeat for several. "
-        "[default: 4, or the highest of a shorter scale]"
+        "[default: 4 of 0-5, two thirds up any other scale]"
     ),
 ]
 RunFiles = Annotated[
@@ -107,6 +109,30 @@ LabelGains = Annotated[
 OnError = Annotated[
     OnBadLine, typer.Option(help="A bad line of a graded file: refuse the file, or skip.")
 ]
+Scale = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LOW..HIGH",
+        help="The scale of a graded file's graders whose prompt is not known, such as 0..3. "
+        "[default: 0 to the highest label found]",
+    ),
+]
+
+
+def rating_scale(text: str | None) -> RatingScale | None:
+    """The scale that `--scale` gives.
+
+    Raises InputError where it is none.
+    """
+    if text is None:
+        return None
+    low, dots, high = text.partition("..")
+    if not (dots and low.isdecimal() and high.isdecimal() and len(low + high) < _DIGITS):
+        raise InputError(f"{text!r} is no scale", field="--scale", mend="Give one as 0..3")
+    return check_scale((int(low), int(high)))
+
+
+_DIGITS = 20
 
 
 # ---- where these options count -------------------------------------------------------------------
@@ -120,7 +146,9 @@ def _graded_file(given: Given) -> bool:
     return not all(map(is_collection, several))
 
 
-OF_GRADED_FILES = Counts(("--on-error",), "for graded files, not for collections", _graded_file)
+OF_GRADED_FILES = Counts(
+    ("--on-error", "--scale"), "for graded files, not for collections", _graded_file
+)
 
 
 def _influences(option: str) -> Callable[[Given], bool]:

@@ -17,6 +17,8 @@ from exampp.cli.board_options import (
     MinRating,
     OnError,
     RunFiles,
+    Scale,
+    rating_scale,
 )
 from exampp.cli.command import counting
 from exampp.cli.options import (
@@ -76,6 +78,7 @@ def compare(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the test and the interval.")] = 0,
     decisions: CountDecisions = Decisions.WITH,
     on_error: OnError = OnBadLine.refuse,
+    scale: Scale = None,
     style: TableStyle = Style.text,
 ) -> None:
     """Explain the difference of system B to system A: in total, by query, by item.
@@ -87,7 +90,7 @@ def compare(
 
     grades = {"grader": grader, "prompt": prompt, "kind": kind.value if kind else None}
     machine = style in (Style.tsv, Style.csv, Style.json)
-    with exampp.open_grades(collection, on_error.value) as opened:
+    with exampp.open_grades(collection, on_error.value, rating_scale(scale)) as opened:
         found, board = opened.compare(
             first,
             second,

@@ -27,6 +27,8 @@ from exampp.cli.board_options import (
     MissingPolicy,
     OnError,
     RunFiles,
+    Scale,
+    rating_scale,
 )
 from exampp.cli.command import counting, moved
 from exampp.cli.options import (
@@ -81,6 +83,7 @@ def evaluate(
     ] = Compat.exam,
     decisions: CountDecisions = Decisions.WITH,
     on_error: OnError = OnBadLine.refuse,
+    scale: Scale = None,
     style: TableStyle = Style.text,
 ) -> None:
     """Score all systems: EXAM-Cover, and ranking measures on EXAM-Qrels.
@@ -98,7 +101,7 @@ def evaluate(
             "the labels of --qrels depend on the threshold", mend="Give one --min-rating"
         )
     keep_inputs([qrels], [collection, bank, official, *(run or ())])
-    with exampp.open_grades(collection, on_error.value) as opened:
+    with exampp.open_grades(collection, on_error.value, rating_scale(scale)) as opened:
         book = opened.gradebook(
             grader=grader,
             prompt=prompt,

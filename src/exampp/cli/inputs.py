@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import exampp
+from exampp.cli.board_options import Scale, rating_scale
 from exampp.cli.command import Counts, Given, counting
 from exampp.cli.options import BankName, CollectionFile, ExportFormat, OnBadLine, UnknownPassages
 from exampp.cli.output import remark, show, told
@@ -109,6 +110,7 @@ _BANKS = ("bank", "plain-bank", "tqa", "nuggetizer", "argue", "trec-nuggets")
     _of_files("--corpus", "runs and judgments", *_RANKED, "qrels"),
     _of_files("--system", "responses", *_GENERATED, "candidates"),
     _of_files("--passage-tokens", "responses", *_GENERATED),
+    _of_files("--scale", "graded passages", "workbench"),
 )
 def import_(
     collection: CollectionFile,
@@ -164,6 +166,7 @@ def import_(
         bool, typer.Option("--dry-run", help="Say what would change; change nothing.")
     ] = False,
     style: Annotated[Said, typer.Option("--format", help="How it is said.")] = Said.text,
+    scale: Scale = None,
 ) -> None:
     """Bring files into a collection, which is made if there is none.
 
@@ -184,6 +187,7 @@ def import_(
         passage_tokens=passage_tokens,
         update=update,
         dry_run=dry_run,
+        scale=rating_scale(scale),
     )
     if style is Said.json:
         typer.echo(json.dumps(report.to_json(), ensure_ascii=False, indent=1))
@@ -194,10 +198,8 @@ def import_(
 def _say(report: ImportReport) -> None:
     for file in report.files:
         typer.echo(f"{file.file}: {file.kind}, {counted(file.records, 'record')}")
-    for error in report.skipped_first:
-        remark(f"skipped: {error}")
-    if report.skipped:
-        remark(f"skipped {counted(report.skipped, 'bad line')}")
+    _tell(report.skipped_first, report.skipped, "skipped", "bad line")
+    _tell(report.bad_cells_first, report.bad_cells, "kept as unparsed", "rating")
     if report.replaced.count:
         remark(f"{report.replaced}")
     if report.findings.rows:
@@ -210,6 +212,14 @@ def _say(report: ImportReport) -> None:
         typer.echo("Nothing changed.")
     elif report.dry_run:
         remark("Nothing was imported (--dry-run).")
+
+
+def _tell(first: Sequence[InputError], count: int, fate: str, noun: str) -> None:
+    """What became of bad parts of the files: the first of them, and how many there were."""
+    for error in first:
+        remark(f"{fate}: {error}")
+    if count:
+        remark(f"{fate}: {counted(count, noun)}")
 
 
 def _told(report: ImportReport) -> Iterator[str]:

@@ -20,6 +20,8 @@ from exampp.cli.board_options import (
     MinRating,
     OnError,
     RunFiles,
+    Scale,
+    rating_scale,
 )
 from exampp.cli.command import Counts, Given, counting
 from exampp.cli.options import (
@@ -142,6 +144,7 @@ def plot(
     facets: Facets = FacetMode.auto,
     decisions: CountDecisions = Decisions.WITH,
     on_error: OnError = OnBadLine.refuse,
+    scale: Scale = None,
 ) -> None:
     """Draw one figure.
 
@@ -158,7 +161,7 @@ def plot(
             f"{what.value} needs an official leaderboard", mend="Name one with --official"
         )
     keep_inputs([output], [collection, bank, official, *(run or ())])
-    with exampp.open_grades(collection, on_error.value) as opened:
+    with exampp.open_grades(collection, on_error.value, rating_scale(scale)) as opened:
         book = opened.gradebook(
             grader=grader,
             prompt=prompt,

@@ -22,6 +22,8 @@ from exampp.cli.board_options import (
     MinRating,
     OnError,
     RunFiles,
+    Scale,
+    rating_scale,
 )
 from exampp.cli.command import counting
 from exampp.cli.options import (
@@ -76,6 +78,7 @@ def report(
     gains: LabelGains = Gains.graded,
     decisions: CountDecisions = Decisions.WITH,
     on_error: OnError = OnBadLine.refuse,
+    scale: Scale = None,
 ) -> None:
     """Write one self-contained page: tables, plots, warnings, methods and references.
 
@@ -85,7 +88,7 @@ def report(
     from exampp.report.page import to_html, to_json
 
     keep_inputs([output, json], [collection, bank, *(official or ()), *(run or ())])
-    with exampp.open_grades(collection, on_error.value) as opened:
+    with exampp.open_grades(collection, on_error.value, rating_scale(scale)) as opened:
         document = opened.report(
             title=title,
             official=official or (),

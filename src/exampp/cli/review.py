@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import exampp
-from exampp.cli.board_options import OF_GRADED_FILES
+from exampp.cli.board_options import OF_GRADED_FILES, Scale, rating_scale
 from exampp.cli.command import Counts, counting, moved
 from exampp.cli.options import (
     BankName,
@@ -149,6 +149,7 @@ def review(
     on_error: Annotated[
         OnBadLine, typer.Option(help="A bad line of a graded file: refuse the file, or skip.")
     ] = OnBadLine.refuse,
+    scale: Scale = None,
     style: TableStyle = Style.text,
 ) -> None:
     """Look at grades and decisions: four lists that show what is wrong with grader or bank.
@@ -166,7 +167,7 @@ def review(
             "what is to be looked at?",
             mend=f"Name one of {', '.join(ListName)}; exampp serve shows all as pages",
         )
-    with exampp.open_grades(collection, on_error.value) as opened:
+    with exampp.open_grades(collection, on_error.value, rating_scale(scale)) as opened:
         if name in LIMITS:
             found = opened.review_tables(
                 name.value,

@@ -11,19 +11,14 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats.lines import OnError, decode_json, read_lines, refuse
-from exampp.formats.workbench import (
-    check_new_query,
-    direct_grade,
-    direct_identity,
-    exam_grades,
-    exam_identity,
-    repeated,
-)
+from exampp.formats.workbench import check_new_query
+from exampp.formats.workbench_cells import entries, grades
 from exampp.formats.workbench_gradebook import graded_line, items_by_query, query_grades
 from exampp.formats.workbench_json import Line, PassageJson
 from exampp.records import BankEntry, Grade, GraderIdentity, Item
 from exampp.records.dossier import Cell, Dossier, PassageText
 from exampp.records.gradebook import QueryGrades
+from exampp.records.grading import RatingScale
 
 
 class _Head(NamedTuple):
@@ -51,6 +46,7 @@ def read_dossiers(
     name: str = "",
     query_ids: Sequence[str] | None = None,
     on_error: OnError = refuse,
+    scale: RatingScale | None = None,
 ) -> Iterator[Dossier]:
     """The queries of the file one by one, as one grader graded them: all, or those asked for.
 
@@ -58,9 +54,9 @@ def read_dossiers(
     come in the order of the file. Raises InputError (through `on_error`) with line and field for
     anything malformed, and for a query that the file does not have.
     """
-    entries = None if bank is None else list(bank)
-    items = None if entries is None else items_by_query(entries, grader.kind)
-    words = {} if entries is None else _words(entries, grader.kind)
+    of_file = None if bank is None else list(bank)
+    items = None if of_file is None else items_by_query(of_file, grader.kind)
+    words = {} if of_file is None else _words(of_file, grader.kind)
     wanted = None if query_ids is None else set(query_ids)
     heads, whole = msgspec.json.Decoder(_Head), msgspec.json.Decoder(Line)
     seen: dict[str, int] = {}
@@ -72,8 +68,9 @@ def read_dossiers(
                 continue
             passages = decode_json(line, whole, path, number).passages
             of_bank = None if items is None else items.get(query_id, {})
-            grades = query_grades(graded_line(query_id, passages, {}), grader, of_bank)
-            found = _dossier(grader, name, grades, passages, words.get(query_id, _NO_WORDS))
+            rated = query_grades(graded_line(query_id, passages, {}, scale), grader, of_bank)
+            said = words.get(query_id, _NO_WORDS)
+            found = _dossier(grader, name, rated, passages, said, scale)
         except InputError as error:
             on_error(error.at(path, number))
             continue
@@ -104,23 +101,24 @@ def _words(entries: Iterable[BankEntry], kind: str) -> dict[str, _Words]:
 def _dossier(
     grader: GraderIdentity,
     bank: str,
-    grades: QueryGrades,
+    rated: QueryGrades,
     passages: Sequence[PassageJson],
     words: _Words,
+    scale: RatingScale | None,
 ) -> Dossier:
-    column = {item_id: index for index, item_id in enumerate(grades.item_ids)}
+    column = {item_id: index for index, item_id in enumerate(rated.item_ids)}
     return Dossier(
         grader=grader,
         bank=bank,
-        query_id=grades.query_id,
+        query_id=rated.query_id,
         query_text=words.query_text,
-        facet_texts={facet: words.facet_texts.get(facet, "") for facet in grades.facet_ids},
-        grades=grades,
-        items=tuple(_items(grader, grades, words)),
+        facet_texts={facet: words.facet_texts.get(facet, "") for facet in rated.facet_ids},
+        grades=rated,
+        items=tuple(_items(grader, rated, words)),
         texts=tuple(
             PassageText(p.title if isinstance(p.title, str) else "", p.text) for p in passages
         ),
-        automatic=dict(_automatic(grader, grades.query_id, passages, column)),
+        automatic=dict(_automatic(grader, rated.query_id, passages, column, scale)),
     )
 
 
@@ -138,19 +136,11 @@ def _automatic(
     query_id: str,
     passages: Sequence[PassageJson],
     column: Mapping[str, int],
+    scale: RatingScale | None,
 ) -> Iterator[tuple[Cell, Grade]]:
     for row, passage in enumerate(passages):
-        for identity, grade in _grades(query_id, passage):
-            if identity.key == grader.key and grade.item_id in column:
-                yield (row, column[grade.item_id]), grade
-
-
-def _grades(query_id: str, passage: PassageJson) -> Iterator[tuple[GraderIdentity, Grade]]:
-    taken: dict[str, int] = {}
-    for entry in passage.exam_grades or ():
-        identity = repeated(exam_identity(entry), taken)
-        for grade in exam_grades(entry, identity):
-            yield identity, grade
-    for single in passage.grades or ():
-        identity = repeated(direct_identity(single), taken)
-        yield identity, direct_grade(query_id, single, identity)
+        for entry in entries(passage.exam_grades, passage.grades, scale):
+            if entry.identity.key == grader.key:
+                for grade in grades(query_id, entry):
+                    if grade.item_id in column:
+                        yield (row, column[grade.item_id]), grade

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
 from exampp.errors import InputError
-from exampp.formats.lines import OnError, decode_json, read_lines, refuse
-from exampp.formats.workbench import (
-    check_new_passage,
-    check_new_query,
-    direct_grade,
-    direct_identity,
-    exam_identity,
-    marks,
-    repeated,
-)
-from exampp.formats.workbench_json import (
-    DirectJson,
-    MarkedLine,
-    MarkedPassageJson,
-    MarksJson,
-    PassageJson,
-)
+from exampp.formats.lines import OnError, Skipped, decode_json, read_lines, refuse
+from exampp.formats.workbench import check_new_passage, check_new_query
+from exampp.formats.workbench_cells import entries, ratings, within
+from exampp.formats.workbench_json import MarkedLine, MarkedPassageJson, PassageJson
 from exampp.records import (
     BankEntry,
     GraderIdentity,
@@ -35,10 +23,18 @@ from exampp.records import (
     facet_of_item,
 )
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking, Ratings
+from exampp.records.grading import RatingScale
 
-Entry = MarksJson | DirectJson
 Rated = dict[str, int]
 """Rating by item id."""
+
+
+OnCell = Callable[[str, InputError], None]
+"""Hears of a rating that cannot be read, with the key of its grader."""
+
+
+def accept_cell(_key: str, _error: InputError) -> None:
+    """Have nothing to say."""
 
 
 @dataclass(slots=True)
@@ -52,10 +48,14 @@ class GradedLine:
 
 @dataclass(frozen=True, slots=True)
 class WorkbenchGrades:
-    """A workbench file as gradebooks, one per grader, in order of first appearance."""
+    """A workbench file as gradebooks, one per grader, in order of first appearance.
+
+    `bad` are the ratings that cannot be read, by the key of their grader.
+    """
 
     graders: tuple[GraderIdentity, ...]
     _queries: tuple[GradedLine, ...]
+    bad: Mapping[str, Skipped]
 
     @property
     def highest_judgment(self) -> int | None:
@@ -91,7 +91,16 @@ class WorkbenchGrades:
             ),
             systems=tuple(systems),
             bank_is_graded_items=items is None,
+            notes=tuple(self._notes(grader)),
         )
+
+    def _notes(self, grader: GraderIdentity) -> Iterator[str]:
+        if grader.key in self.bad:
+            bad = self.bad[grader.key]
+            yield (
+                f"Ratings of {grader.name} that cannot be read count as missing: {bad.count:,}, "
+                f"the first: {bad.first[0]}."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,70 +122,70 @@ def items_by_query(bank: Iterable[BankEntry], kind: str) -> dict[str, dict[str, 
     return items
 
 
-def read_grades(path: str | Path, on_error: OnError = refuse) -> WorkbenchGrades:
+def read_grades(
+    path: str | Path, on_error: OnError = refuse, scale: RatingScale | None = None
+) -> WorkbenchGrades:
     """Read what evaluation needs of a workbench file.
 
-    Raises InputError (through `on_error`) with line and field for anything malformed.
+    `scale` is that of graders whose prompt is not known, by default from 0 to the highest label.
+    Raises InputError (through `on_error`) with line and field for anything malformed but ratings.
     """
     decoder = msgspec.json.Decoder(MarkedLine)
     graders: dict[str, GraderIdentity] = {}
     queries: list[GradedLine] = []
+    bad: dict[str, Skipped] = {}
     seen: dict[str, int] = {}
     for number, line in read_lines(path):
+        told: list[tuple[str, InputError]] = []
         try:
             typed = decode_json(line, decoder, path, number)
-            check_new_query(str(typed.query_id), number, seen)
-            queries.append(graded_line(str(typed.query_id), typed.passages, graders))
+            query_id = str(typed.query_id)
+            check_new_query(query_id, number, seen)
+            of_line = graded_line(query_id, typed.passages, graders, scale, _into(told))
         except InputError as error:
             on_error(error.at(path, number))
-    return WorkbenchGrades(tuple(graders.values()), tuple(queries))
+            continue
+        queries.append(of_line)
+        for key, cell in told:
+            bad.setdefault(key, Skipped())(cell.at(path, number))
+    return WorkbenchGrades(tuple(graders.values()), tuple(queries), bad)
+
+
+def _into(told: list[tuple[str, InputError]]) -> OnCell:
+    def tell(key: str, error: InputError) -> None:
+        told.append((key, error))
+
+    return tell
 
 
 def graded_line(
     query_id: str,
     passages: Sequence[MarkedPassageJson | PassageJson],
     graders: dict[str, GraderIdentity],
+    scale: RatingScale | None = None,
+    on_cell: OnCell = accept_cell,
 ) -> GradedLine:
     """The ratings of one line of the file by grader; graders not yet known are added.
 
-    Raises InputError with the field for anything malformed.
+    `on_cell` hears of each rating that cannot be read, with the key of its grader. Raises
+    InputError with the field for anything else that is malformed.
     """
     query = GradedLine(query_id, passages)
     seen: dict[str, int] = {}
     for index, passage in enumerate(passages):
         check_new_passage(passage.paragraph_id, index, seen)
-        taken: dict[str, int] = {}
-        entries: list[tuple[GraderIdentity, Entry, str]] = [
-            (exam_identity(entry), entry, f"exam_grades[{number}]")
-            for number, entry in enumerate(passage.exam_grades or ())
-        ]
-        entries += [
-            (direct_identity(single), single, f"grades[{number}]")
-            for number, single in enumerate(passage.grades or ())
-        ]
-        for once, entry, place in entries:
-            identity = repeated(once, taken)
-            try:
-                rated = _rated(query_id, entry, identity)
-            except InputError as error:
-                error.field = f"[1][{index}].{place}.{error.field}"
-                raise
-            known = graders.get(identity.key)
-            if known is None or known.highest < identity.highest:
-                graders[identity.key] = identity
-            query.rated.setdefault(identity.key, []).append((index, rated))
+        place = f"[1][{index}]"
+        try:
+            for entry in entries(passage.exam_grades, passage.grades, scale):
+                key = entry.identity.key
+                graders[key] = graders.get(key, entry.identity).widened(entry.identity)
+                tell = within(place, partial(on_cell, key))
+                rated = ratings(query_id, entry, tell)
+                query.rated.setdefault(key, []).append((index, rated))
+        except InputError as error:
+            error.field = f"{place}.{error.field}"
+            raise
     return query
-
-
-def _rated(query_id: str, entry: Entry, grader: GraderIdentity) -> Rated:
-    if isinstance(entry, DirectJson):
-        grade = direct_grade(query_id, entry, grader)
-        return {} if grade.rating is None else {query_id: grade.rating}
-    found = marks(entry, grader)
-    failed = entry.llm_response_errors
-    if not failed:
-        return found
-    return {item_id: rating for item_id, rating in found.items() if item_id not in failed}
 
 
 def query_grades(

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
 _Rank = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 _Label = Annotated[int, msgspec.Meta(ge=-(2**15) + 1, le=2**15 - 1)]
-"""Judgments and ratings are held in 16 bits, ranks in 32."""
+"""Judgments are held in 16 bits, ranks in 32."""
 
 
 class SelfRatingJson(msgspec.Struct, gc=False):
-    """A rating of one item."""
+    """A rating of one item; what is no rating is a bad cell, and no bad line."""
 
-    self_rating: _Label
+    self_rating: Any = None
     question_id: str | None = None
     nugget_id: str | None = None
 
@@ -29,27 +29,37 @@ class MarksJson(msgspec.Struct):
     prompt_info: msgspec.Raw = msgspec.Raw(b"null")
     prompt_type: str | None = None
     self_ratings: list[SelfRatingJson] | None = None
-    llm_response_errors: dict[str, str] | None = None
+    llm_response_errors: dict[str, Any] | None = None
 
 
 class SheetJson(MarksJson):
     """An exam grade with its raw replies."""
 
-    answers: list[tuple[str, str]] = []
+    answers: list[Any] = []
 
 
 class DirectJson(msgspec.Struct):
     """A direct relevance grade."""
 
-    correctAnswered: bool = False  # noqa: N815
-    answer: str = ""
+    correctAnswered: Any = None  # noqa: N815
+    answer: Any = ""
     llm: str = ""
     llm_options: msgspec.Raw = msgspec.Raw(b"{}")
     prompt_info: msgspec.Raw = msgspec.Raw(b"null")
     prompt_type: str | None = None
-    self_ratings: _Label | None = None
-    relevance_label: _Label | None = None
-    llm_response_error: str | None = None
+    self_ratings: Any = None
+    relevance_label: Any = None
+    llm_response_error: Any = None
+
+
+class CellJson(msgspec.Struct):
+    """What an entry of exampp says of a cell beyond the format, under `llm_options.exampp`."""
+
+    state: Literal["graded", "unparsed", "refused", "truncated", "failed"] | None = None
+    rule: str = ""
+    confidence: float | None = None
+    detail: dict[str, Any] | None = None
+    reply: str | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class JudgmentJson(msgspec.Struct, gc=False):

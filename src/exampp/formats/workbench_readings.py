@@ -11,15 +11,10 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats.lines import decode_json, read_lines
-from exampp.formats.workbench import (
-    direct_grade,
-    direct_identity,
-    exam_grades,
-    exam_identity,
-    repeated,
-)
+from exampp.formats.workbench_cells import entries, grades
 from exampp.formats.workbench_json import DirectJson, SheetJson
 from exampp.records import Grade, GraderIdentity
+from exampp.records.grading import RatingScale
 from exampp.records.readings import RuleCount, count_rules
 
 
@@ -37,30 +32,22 @@ class RepliesLine(NamedTuple):
     passages: list[GradedPassageJson]
 
 
-def read_readings(path: str | Path, grader: GraderIdentity) -> tuple[RuleCount, ...]:
+def read_readings(
+    path: str | Path, grader: GraderIdentity, scale: RatingScale | None = None
+) -> tuple[RuleCount, ...]:
     """The grades of one grader by rule; the file is read again, line by line.
 
     What cannot be read is left out: whoever read the grades has told of it.
     """
-    return count_rules(_grades(path, grader))
+    return count_rules(_grades(path, grader, scale))
 
 
-def _grades(path: str | Path, grader: GraderIdentity) -> Iterator[Grade]:
+def _grades(path: str | Path, grader: GraderIdentity, scale: RatingScale | None) -> Iterator[Grade]:
     decoder = msgspec.json.Decoder(RepliesLine)
     for number, line in read_lines(path):
         with contextlib.suppress(InputError):
             typed = decode_json(line, decoder, path, number)
             for passage in typed.passages:
-                yield from _of_passage(str(typed.query_id), passage, grader.key)
-
-
-def _of_passage(query_id: str, passage: GradedPassageJson, key: str) -> Iterator[Grade]:
-    taken: dict[str, int] = {}
-    for entry in passage.exam_grades or ():
-        identity = repeated(exam_identity(entry), taken)
-        if identity.key == key:
-            yield from exam_grades(entry, identity)
-    for single in passage.grades or ():
-        identity = repeated(direct_identity(single), taken)
-        if identity.key == key:
-            yield direct_grade(query_id, single, identity)
+                for entry in entries(passage.exam_grades, passage.grades, scale):
+                    if entry.identity.key == grader.key:
+                        yield from grades(str(typed.query_id), entry)

@@ -23,8 +23,9 @@ from exampp.formats import (
     workbench,
 )
 from exampp.formats.detect import detect
-from exampp.formats.lines import OnError, existing_file
+from exampp.formats.lines import OnError, Skipped, existing_file
 from exampp.formats.responses import Response
+from exampp.formats.workbench_graders import has_open_scale
 from exampp.inputs import datasets
 from exampp.inputs.corpus import look_up
 from exampp.inputs.generated import take_candidates, take_responses
@@ -32,12 +33,14 @@ from exampp.inputs.places import Places
 from exampp.inputs.rankings import RunLog, findings, stage, top
 from exampp.inputs.segment import PASSAGE_TOKENS
 from exampp.outside import Replacements, check_path, counting_replaced, fit_name
-from exampp.records import Judgment, Ranked
+from exampp.records import GraderIdentity, Judgment, QueryPool, Ranked
 from exampp.records.differences import Differences, Protected
+from exampp.records.grading import RatingScale
 from exampp.report.table import Table
 from exampp.store.bank import Edit, put_bank, put_query_items, retire_unmentioned
 from exampp.store.connection import transaction
 from exampp.store.decisions import put_decisions
+from exampp.store.grades import put_grader, set_scale
 from exampp.store.import_log import ImportLog
 from exampp.store.inputs import (
     apply_rankings,
@@ -81,6 +84,8 @@ class ImportReport:
     that was imported for it now.
     `missing` are the passages that the corpus did not have; `findings` what is odd about the runs,
     a table of system, finding, count and which. `replaced` counts the characters that are no text.
+    a table of system, finding, count and which. `bad_cells` counts the ratings of graded files that
+    cannot be read and were kept as unparsed, `bad_cells_first` are the first of them.
     """
 
     files: tuple[Imported, ...]
@@ -95,6 +100,8 @@ class ImportReport:
     differences: tuple[Differences, ...] = ()
     dry_run: bool = False
     replaced: Replacements = field(default_factory=Replacements)
+    bad_cells: int = 0
+    bad_cells_first: tuple[InputError, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON-able data."""
@@ -116,6 +123,8 @@ class ImportReport:
             "replaced": asdict(self.replaced),
             "skipped": self.skipped,
             "skipped_first": [str(error) for error in self.skipped_first],
+            "bad_cells": self.bad_cells,
+            "bad_cells_first": [str(error) for error in self.bad_cells_first],
         }
 
     def with_skipped(self, count: int, first: Sequence[InputError]) -> ImportReport:
@@ -129,7 +138,8 @@ class Importer:
 
     `update` lets it change what is graded and what people edited; a `dry_run` changes nothing.
     Of every ranking the first `depth` passages are taken. `system` names the system of responses
-    that do not say it; they are cut into passages of at most `passage_tokens` tokens.
+    that do not say it; they are cut into passages of at most `passage_tokens` tokens. `scale` is
+    that of graders whose prompt is not known. `bad_cells` counts ratings that cannot be read.
     """
 
     connection: sqlite3.Connection
@@ -142,11 +152,22 @@ class Importer:
     passage_tokens: int = PASSAGE_TOKENS
     update: bool = False
     dry_run: bool = False
+    scale: RatingScale | None = None
     log: RunLog = field(default_factory=RunLog)
+    bad_cells: Skipped = field(default_factory=Skipped)
 
     def workbench(self, path: Path) -> int:
         """Graded passages with their rankings and judgments."""
-        return put_pools(self.connection, workbench.read(path, self.on_error), self.edit)
+        found = workbench.read(path, self.on_error, scale=self.scale, on_cell=self.bad_cells)
+        if self.scale is None:
+            return put_pools(self.connection, found, self.edit)
+        given: dict[str, GraderIdentity] = {}
+        count = put_pools(self.connection, _seeing(found, given), self.edit)
+        if not given:
+            raise InputError("every grader has its own scale", mend="Leave out --scale")
+        for identity in given.values():
+            set_scale(self.connection, put_grader(self.connection, identity), self.scale)
+        return count
 
     def queries(self, path: Path) -> int:
         """Queries and their subtopics."""
@@ -247,6 +268,16 @@ class Importer:
         return len(found) + self._judge(datasets.judgments(path))
 
 
+def _seeing(pools: Iterable[QueryPool], given: dict[str, GraderIdentity]) -> Iterator[QueryPool]:
+    """The pools; `given` takes the graders of them whose scale can be given."""
+    for pool in pools:
+        for passage in pool.passages:
+            for sheet in passage.sheets:
+                if has_open_scale(sheet.grader) and sheet.grader.highest > 1:
+                    given[sheet.grader.key] = sheet.grader
+        yield pool
+
+
 _Take = Callable[[Importer, Path], int]
 
 
@@ -289,6 +320,8 @@ def import_files(
     importer may update, for a change of what is graded or was edited by people.
     """
     with_kinds = sorted(file_kinds(paths, kind), key=lambda pair: list(KINDS).index(pair[1]))
+    if importer.scale is not None and "workbench" not in dict(with_kinds).values():
+        raise InputError("only graded passages have a scale to be given", mend="Leave out --scale")
     importer.log.collects = corpus is not None
     before = counts(importer.connection)
     try:
@@ -344,6 +377,8 @@ def _take_all(
         findings=findings(connection, importer.log, missing),
         differences=noted.differences,
         dry_run=importer.dry_run,
+        bad_cells=importer.bad_cells.count,
+        bad_cells_first=tuple(importer.bad_cells.first),
     )
 
 

@@ -92,8 +92,8 @@ def find(
 
     `people` are comparisons to stand beside them (see `agreement_people`). `at_least` says which of
     a passage's ratings is its label (1: the best); `min_rating` is the lowest that is STRICT, by
-    default 4 or the highest of a shorter scale; `min_relevant` the lowest relevant judgment, by
-    default 2 or the highest there is. `against` leaves the rest out.
+    default 4 of 0-5 and two thirds up any other scale; `min_relevant` the lowest relevant
+    judgment, by default 2 or the highest there is. `against` leaves the rest out.
 
     Raises:
         InputError: There is no such layout or `against`, or a number is off the scale.

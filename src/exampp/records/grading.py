@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property
 from typing import Any
 
+from exampp.errors import InputError
 from exampp.records.ids import content_hash
 
 
@@ -49,8 +50,17 @@ class Grade:
     detail: Mapping[str, Any] | None = None
 
 
-DEFAULT_MIN_RATING = 4
-"""The lowest rating that counts as an answer unless people say otherwise."""
+USUAL_SCALE = (0, 5)
+"""The scale of the papers' self-ratings."""
+
+RatingScale = tuple[int, int]
+"""The lowest and the highest rating."""
+
+HIGHEST_LABEL = 100
+"""A higher label is on no scale unless one is given."""
+
+MOST_RATINGS = 1000
+"""The highest rating of a scale that may be given."""
 
 ITEM_KINDS = ("question", "nugget", "query")
 
@@ -98,10 +108,45 @@ class GraderIdentity:
 
     @property
     def default_min_rating(self) -> int:
-        """The lowest rating that counts as an answer: 4, or the highest of a shorter scale."""
-        return min(DEFAULT_MIN_RATING, self.highest)
+        """The lowest rating that counts as an answer: 4 of 0-5, and two thirds up any scale.
+
+        So 1 of a verdict, 2 of 0-2 and of 0-3 (TREC's relevant), 7 of 0-10.
+        """
+        return self.lowest - (-2 * (self.highest - self.lowest) // 3)
+
+    @property
+    def cut(self) -> str:
+        """From which rating on items are answered, in words; empty where it needs none."""
+        if self.highest - self.lowest == 1 or (self.lowest, self.highest) == USUAL_SCALE:
+            return ""
+        return (
+            f"Ratings of {self.name} go from {self.lowest} to {self.highest}; from "
+            f"{self.default_min_rating} on they count as answers (--min-rating)."
+        )
+
+    def widened(self, other: GraderIdentity) -> GraderIdentity:
+        """The same on a scale that holds both: entries may show more or less of it."""
+        lowest, highest = min(self.lowest, other.lowest), max(self.highest, other.highest)
+        if (lowest, highest) == (self.lowest, self.highest):
+            return self
+        return replace(self, lowest=lowest, highest=highest)
 
     @property
     def is_draft(self) -> bool:
         """Whether its grades are draft grades, to be labelled wherever they appear."""
         return self.model == "draft"
+
+
+def check_scale(scale: RatingScale) -> RatingScale:
+    """The scale.
+
+    Raises:
+        InputError: It has no two ratings, or some below 0 or too many.
+    """
+    lowest, highest = scale
+    if not 0 <= lowest < highest <= MOST_RATINGS:
+        raise InputError(
+            f"there is no scale from {lowest} to {highest}",
+            mend=f"It has two ratings or more, from 0 to {MOST_RATINGS} at most, as 0..3",
+        )
+    return scale

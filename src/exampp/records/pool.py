@@ -19,11 +19,14 @@ Residue = dict[str, Any] | None
 class Sheet:
     """One grader's grades of one passage: an entry of `exam_grades`, or of `grades` where the
     grader's kind is "query".
+
+    `scale_unshown`: no rating of the grader shows its whole scale, so that a file must state it.
     """
 
     grader: GraderIdentity
     grades: tuple[Grade, ...]
     residue: Residue = None
+    scale_unshown: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,22 +124,22 @@ def _answers(grades: QueryGrades, other: Dossier) -> Answers:
 
 
 def other_exams(
-    source: Source, chosen: GraderIdentity, bank: str | None, usual: int, min_relevant: int
+    source: Source, chosen: GraderIdentity, bank: str | None, min_relevant: int
 ) -> Others:
     """The labels of other exams: of other graders, and of this one on other banks.
 
-    A passage is relevant for an exam if one of its ratings is at least `usual`, and for a grader of
-    the query itself, whose grades stand for judgments, at least `min_relevant`; or the highest of
-    a shorter scale. The grades are read when they are first asked for.
+    A passage is relevant for an exam if one of its ratings counts as an answer, and for a grader of
+    the query itself, whose grades stand for judgments, if it is at least `min_relevant` or the
+    highest of a shorter scale. The grades are read when they are first asked for.
     """
     read: list[tuple[int, dict[str, QueryGrades]]] = []
 
     def labels(query_id: str) -> Sequence[Labels]:
         if not read:
-            least = {"query": min_relevant}
             for grader, queries in _read_others(source, chosen, bank):
-                threshold = min(least.get(grader.kind, usual), grader.highest)
-                read.append((threshold, queries))
+                usual = grader.default_min_rating
+                judging = min(min_relevant, grader.highest)
+                read.append((judging if grader.kind == "query" else usual, queries))
         found = ((least, queries.get(query_id)) for least, queries in read)
         return [_labels(query, least) for least, query in found if query is not None]
 

@@ -7,8 +7,10 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from exampp.errors import InputError
 from exampp.outside import fit_text, fit_value
 from exampp.records import Grade, GraderIdentity, State
+from exampp.records.grading import RatingScale
 from exampp.records.readings import WITHOUT_EXAMPLE, RuleCount
 from exampp.store.interning import from_json, to_json
 
@@ -35,8 +37,9 @@ def put_grader(connection: sqlite3.Connection, identity: GraderIdentity) -> int:
     if (known := find_grader(connection, identity)) is not None:
         # entries of one grader may show more or less of its scale
         connection.execute(
-            "UPDATE grader SET highest = :highest WHERE grader = :grader AND highest < :highest",
-            {"grader": known, "highest": identity.highest},
+            "UPDATE grader SET lowest = min(lowest, :lowest), highest = max(highest, :highest) "
+            "WHERE grader = :grader AND (lowest > :lowest OR highest < :highest)",
+            {"grader": known, "lowest": identity.lowest, "highest": identity.highest},
         )
         return known
     row = connection.execute(
@@ -53,6 +56,38 @@ def put_grader(connection: sqlite3.Connection, identity: GraderIdentity) -> int:
         ),
     ).fetchone()
     return int(row[0])
+
+
+def set_scale(connection: sqlite3.Connection, grader: int, scale: RatingScale) -> None:
+    """Give a grader this scale.
+
+    Raises InputError where a grade of it is off that scale.
+    """
+    rows = connection.execute(
+        "SELECT min(rating), max(rating) FROM grade WHERE grader = ? AND state = 0", (grader,)
+    )
+    ((lowest, highest),) = rows
+    for rating in () if lowest is None else (lowest, highest):
+        if not scale[0] <= rating <= scale[1]:
+            raise InputError(
+                f"the collection has a rating of {rating} by this grader, which is off the scale "
+                f"{scale[0]}..{scale[1]}",
+                mend="Give a scale that holds all its ratings",
+            )
+    connection.execute(
+        "UPDATE grader SET lowest = ?, highest = ? WHERE grader = ?", (*scale, grader)
+    )
+
+
+def unshown_scales(connection: sqlite3.Connection) -> set[int]:
+    """The graders of whose scale no current grade shows the top, or that begins above 0."""
+    rows = connection.execute(
+        "SELECT r.grader FROM grader r LEFT JOIN (SELECT g.grader, max(g.rating) AS found "
+        "FROM item i JOIN grade g ON g.item_version = i.version "
+        "JOIN passage p ON p.version = g.passage_version GROUP BY g.grader) USING (grader) "
+        "WHERE r.lowest <> 0 OR r.highest > max(1, coalesce(found, 0))"
+    )
+    return {grader for (grader,) in rows}
 
 
 def graders(connection: sqlite3.Connection) -> list[StoredGrader]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from exampp.records import (
     Facet,
     Grade,
+    GraderIdentity,
     Judgment,
     Passage,
     PooledPassage,
@@ -22,7 +23,14 @@ from exampp.records import (
     facet_of,
 )
 from exampp.store.bank import Edit, graded_versions
-from exampp.store.grades import grade_row, graders, put_grader, put_grades, put_sheets
+from exampp.store.grades import (
+    grade_row,
+    graders,
+    put_grader,
+    put_grades,
+    put_sheets,
+    unshown_scales,
+)
 from exampp.store.inputs import (
     WHOLE_QUERY,
     members,
@@ -107,7 +115,10 @@ def _put_sheets(
     edit: Edit,
 ) -> None:
     sheets = [(versions[p.passage_id], sheet) for p in pool.passages for sheet in p.sheets]
-    identities = {sheet.grader.key: sheet.grader for _, sheet in sheets}
+    identities: dict[str, GraderIdentity] = {}
+    for _, sheet in sheets:
+        key = sheet.grader.key
+        identities[key] = identities.get(key, sheet.grader).widened(sheet.grader)
     keys = {key: put_grader(connection, identity) for key, identity in identities.items()}
     named = dict.fromkeys((s.grader.kind, grade.item_id) for _, s in sheets for grade in s.grades)
     items = graded_versions(connection, query, pool.query_id, named, edit)
@@ -144,7 +155,7 @@ def read_pools(connection: sqlite3.Connection) -> Iterator[QueryPool]:
 
     Grades are those of the current texts of passages.
     """
-    names = dict(graders(connection))
+    names, unshown = dict(graders(connection)), unshown_scales(connection)
     rows = connection.execute("SELECT query, query_id FROM query ORDER BY query").fetchall()
     for query, query_id in rows:
         judgments = _judgments(connection, query, query_id)
@@ -160,7 +171,7 @@ def read_pools(connection: sqlite3.Connection) -> Iterator[QueryPool]:
                     tuple(judgments[member.passage]),
                     tuple(rankings[member.passage]),
                     tuple(
-                        Sheet(names[grader], tuple(rows), residue)
+                        Sheet(names[grader], tuple(rows), residue, grader in unshown)
                         for grader, (rows, residue) in sheets[member.passage].items()
                     ),
                     member.residue,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from exampp.collection import Collection
 from exampp.errors import ExamError, InputError
 from exampp.evaluate.leaderboard import Leaderboard
-from exampp.graded import DEFAULT_MEASURES, DEFAULT_MIN_RATING, evaluate_gradebook
+from exampp.graded import DEFAULT_MEASURES, evaluate_gradebook
 from exampp.records import GraderIdentity
 from exampp.records.choosing import choose_grader, label
 from exampp.records.decisions import effective
@@ -226,8 +226,8 @@ class Room:
 
     def min_rating(self, choice: Choice) -> int:
         """The lowest rating that counts as an answer."""
-        wanted = DEFAULT_MIN_RATING if self._min_rating is None else self._min_rating
-        return min(wanted, choice.grader.highest)
+        usual = choice.grader.default_min_rating
+        return usual if self._min_rating is None else min(self._min_rating, choice.grader.highest)
 
     # ---- what is computed in the background -----------------------------------------------------
 

@@ -1,0 +1,219 @@
+"""Who made the grades of a workbench file, and on which scale.
+
+A grader is told from `llm`, `llm_options`, `prompt_info` and `prompt_type`. Where they do not tell
+everything, as of a grader of exampp's own or of replies that were read again, the entry says it
+under the key `exampp` of `llm_options`, an open object that other programs keep. The same key holds
+the cells of which the format has no more than their absence (see `workbench_cells`).
+
+The scale of a known prompt is that prompt's. Of any other it is the one given, or goes from 0 to
+the highest label found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import msgspec
+
+from exampp.errors import InputError
+from exampp.formats.lines import decode_part
+from exampp.formats.workbench_json import DirectJson, MarksJson
+from exampp.prompts.catalogue import by_workbench_class, load, names, workbench_class
+from exampp.records import ITEM_KINDS, GraderIdentity
+from exampp.records.grading import HIGHEST_LABEL, RatingScale
+
+UNNAMED_CLASS = "QuestionPromptWithChoices"
+"""The prompt of grades without prompt_info, which predate it."""
+OURS = "exampp"
+"""The key of `llm_options` under which an entry says what the format has no field for."""
+
+_KIND_OF_TYPE = {"question": "question", "nugget": "nugget", "direct_grading": "query"}
+
+
+class Head(NamedTuple):
+    """Who made an entry, whether its scale is known from elsewhere, and its cells as stated."""
+
+    identity: GraderIdentity
+    open_scale: bool
+    cells: Mapping[str, Any]
+
+
+_heads: dict[tuple[Any, ...], Head] = {}
+_scaled: dict[tuple[str, int, int], GraderIdentity] = {}
+
+
+def head_of(entry: MarksJson | DirectJson, scale: RatingScale | None = None) -> Head:
+    """Who made an entry; whoever reads several takes the widest scale of them.
+
+    Raises InputError with the field for a `prompt_info` that is none.
+    """
+    if isinstance(entry, DirectJson):
+        return _direct_head(entry, scale)
+    return _exam_head(entry, scale)
+
+
+def _exam_head(entry: MarksJson, scale: RatingScale | None) -> Head:
+    rated = entry.self_ratings is not None
+    ratings = entry.self_ratings or ()
+    kind = "nugget" if any(rating.nugget_id for rating in ratings) else "question"
+    head = _head(entry, kind, rated=rated)
+    return _on_scale(head, scale, (one.self_rating for one in ratings)) if rated else head
+
+
+def _direct_head(entry: DirectJson, scale: RatingScale | None) -> Head:
+    labels = [one for one in (entry.self_ratings, entry.relevance_label) if one is not None]
+    head = _head(entry, "query", rated=bool(labels))
+    return _on_scale(head, scale, labels) if labels else head
+
+
+def has_open_scale(grader: GraderIdentity) -> bool:
+    """Whether a grader's scale is no more than what was found, or given."""
+    return "llm_options" in grader.settings and grader.prompt not in names()
+
+
+def scale_note(grader: GraderIdentity, origin: str) -> tuple[str, ...]:
+    """That a grader's scale is no more than what was found, or given; nothing of a known one."""
+    if not has_open_scale(grader) or (grader.lowest, grader.highest) == (0, 1):
+        return ()
+    return (
+        f"The prompt of {grader.name} is not known: its scale, {grader.lowest} to "
+        f"{grader.highest}, is that of the labels {origin} (--scale).",
+    )
+
+
+def repeated(identity: GraderIdentity, taken: dict[str, int]) -> GraderIdentity:
+    """The identity, numbered where the same grader graded the same passage before.
+
+    Regrading appends to a workbench file; the takes stay apart, so that none is chosen silently.
+    """
+    found = identity
+    while found.key in taken:
+        taken[identity.key] += 1
+        settings = {**identity.settings, "repetition": taken[identity.key]}
+        found = replace(identity, settings=settings)
+    taken[found.key] = 1
+    return found
+
+
+def _on_scale(head: Head, scale: RatingScale | None, labels: Iterable[object]) -> Head:
+    if not head.open_scale:
+        return head
+    known = (one for one in labels if type(one) is int and one <= HIGHEST_LABEL)
+    lowest, highest = scale or (0, max(known, default=1))
+    place = (head.identity.key, lowest, max(1, highest))
+    if place not in _scaled:
+        _scaled[place] = replace(head.identity, lowest=lowest, highest=max(1, highest))
+    return head._replace(identity=_scaled[place])
+
+
+def _head(entry: MarksJson | DirectJson, kind: str, *, rated: bool) -> Head:
+    said = (entry.llm, bytes(entry.llm_options), bytes(entry.prompt_info), entry.prompt_type)
+    if b'"' + OURS.encode() + b'"' in said[1]:
+        # cells differ from passage to passage, and would fill the memory
+        return _read_head(*said, kind, rated)
+    key = (*said, kind, rated)
+    if key not in _heads:
+        _heads[key] = _read_head(*key)
+    return _heads[key]
+
+
+def _read_head(
+    llm: str, options: bytes, info: bytes, prompt_type: str | None, kind: str, rated: bool
+) -> Head:
+    decoded, ours = parted(decode_part(options, "llm_options"))
+    cells = ours.get("cells")
+    cells = cells if isinstance(cells, dict) else {}
+    own = _stated_identity(ours)
+    if own is not None:
+        return Head(own, False, cells)
+    decoded_info = decode_part(info, "prompt_info")
+    if not isinstance(decoded_info, dict | None):
+        raise InputError("Expected `object | null`", field="prompt_info")
+    prompt_class = (decoded_info or {}).get("prompt_class") or UNNAMED_CLASS
+    if not isinstance(prompt_class, str):
+        raise InputError("Expected `str`", field="prompt_info.prompt_class")
+    settings: dict[str, Any] = {"llm_options": decoded, "prompt_info": decoded_info}
+    if prompt_type is not None:
+        settings["prompt_type"] = prompt_type
+    name = by_workbench_class(prompt_class)
+    highest = 1
+    if name is not None:
+        prompt = load(name)
+        highest = prompt.highest if rated or kind != "query" else 1
+        kind = kind if kind in prompt.grades else prompt.grades[0]
+    elif kind != "query":
+        kind = _KIND_OF_TYPE.get(prompt_type or "", "nugget" if "Nugget" in prompt_class else kind)
+    identity = GraderIdentity(llm, name or prompt_class, kind, 0, highest, settings)
+    return Head(identity, name is None, cells)
+
+
+def parted(options: Any) -> tuple[Any, Mapping[str, Any]]:
+    """The options of others, and what exampp says among them."""
+    ours = options.get(OURS) if isinstance(options, dict) else None
+    if not isinstance(ours, dict) or not ("cells" in ours or _stated_identity(ours)):
+        return options, {}
+    return {key: value for key, value in options.items() if key != OURS}, ours
+
+
+def _stated_identity(ours: Mapping[str, Any]) -> GraderIdentity | None:
+    if "model" not in ours:
+        return None
+    try:
+        identity = msgspec.convert(ours, GraderIdentity)
+    except msgspec.ValidationError:
+        return None
+    fits = identity.kind in ITEM_KINDS and identity.lowest < identity.highest
+    return identity if fits else None
+
+
+# ---- writing ------------------------------------------------------------------------------------
+
+
+def grader_json(grader: GraderIdentity) -> dict[str, Any]:
+    """The fields of an entry that say who made it, as far as the format has them."""
+    settings = grader.settings
+    if "llm_options" in settings:
+        head = {"llm": grader.model, "llm_options": settings["llm_options"]}
+        if settings.get("prompt_info") is not None:
+            head["prompt_info"] = settings["prompt_info"]
+        if "prompt_type" in settings:
+            head["prompt_type"] = settings["prompt_type"]
+        return head
+    return {
+        "llm": grader.model,
+        "llm_options": {},
+        "prompt_info": _prompt_info(grader),
+        "prompt_type": {"query": "direct_grading"}.get(grader.kind, grader.kind),
+    }
+
+
+def identity_json(grader: GraderIdentity) -> dict[str, Any]:
+    """A grader's whole identity, as it stands under `llm_options.exampp`."""
+    return {
+        "model": grader.model,
+        "prompt": grader.prompt,
+        "kind": grader.kind,
+        "lowest": grader.lowest,
+        "highest": grader.highest,
+        "settings": dict(grader.settings),
+    }
+
+
+def _prompt_info(grader: GraderIdentity) -> Mapping[str, Any]:
+    """The reference's words for a bundled prompt; for others the same fields, with its own name."""
+    info: dict[str, Any] = {
+        "prompt_class": grader.prompt,
+        "prompt_style": grader.prompt,
+        "context_first": False,
+        "check_unanswerable": True,
+        "check_answer_key": False,
+        "is_self_rated": grader.highest > 1,
+    }
+    prompt_class = workbench_class(grader.prompt)
+    if prompt_class is not None:
+        declared = load(grader.prompt).workbench
+        info |= {name: declared[name] for name in info if name in declared}
+        info["prompt_class"] = prompt_class
+    return info
