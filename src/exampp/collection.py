@@ -181,6 +181,7 @@ class Collection(Banking, Reviewing, Graded):
         select: str = "due",
         answers_of: str | None = None,
         max_failures: int = MAX_FAILURES,
+        take_over: bool = False,
         **options: Any,
     ) -> GradingRun:
         """A grading run that is planned but not started: iterate over its `steps`.
@@ -188,7 +189,7 @@ class Collection(Banking, Reviewing, Graded):
         `grader` is `draft`, `hf`, `openai`, or a grader of your own; `options` are those of
         `grade.graders.Options`, such as model, prompt and kind. `answers_of` names the grader
         whose extracted answers are to be verified. `select="failed"` takes only what was tried in
-        vain.
+        vain, `take_over=True` also what another run holds that is known to be gone.
         """
         stored = graders(self._connection)
         known = [one.identity for one in stored]
@@ -221,6 +222,7 @@ class Collection(Banking, Reviewing, Graded):
             exam,
             select=select,
             max_failures=max_failures,
+            take_over=take_over,
             notes=[note for note in notes if note],
         )
 

@@ -1,9 +1,11 @@
-"""Ctrl-C at commands that wait for a server: in time, with what was kept and what continues."""
+"""Ctrl-C at commands that wait for a server, and runs that meet another one."""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
+import socket
 import threading
 import time
 from pathlib import Path
@@ -15,6 +17,8 @@ from servers import Answer, FaultServer, Plan, Seen, completion
 
 import exampp
 from exampp import stopping
+from exampp.store import runs as leases
+from exampp.store.grades import put_grader
 
 
 def hang_at(word: str) -> Plan:
@@ -120,3 +124,56 @@ def test_a_grader_that_cannot_be_told_is_interrupted(
         progress = work(run, 0.1)
         assert (progress.done, progress.total, run.stopped) == (6, 8, True)
         assert collection.status().rows[0][2:4] == (2, 6)
+
+
+def hold(path: Path, host: str, process: int) -> None:
+    """Another run of the draft grader holds the first query."""
+    with exampp.Collection(path) as collection:
+        opened = collection._connection
+        key = put_grader(opened, collection.grading("draft").grading.identity)
+        assert leases.claim(opened, key, 1, f"{host}:{process}:0")
+
+
+def test_a_query_held_on_another_machine_is_told_at_once_and_taken_over(
+    graded: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold(graded, "node7", 12)
+    signals = iter([signal.SIGINT])
+
+    def interrupted_once(_: float) -> None:
+        for number in signals:
+            signal.raise_signal(number)
+
+    monkeypatch.setattr("exampp.grade.run.time.sleep", interrupted_once)
+    ran = exampp_command("grade", graded, "--grader", "draft", "--grace", "0")
+    found = re.search(
+        r"Process 12 on node7 holds 1 query until (\d\d:\d\d:\d\d)\. That is", ran.err
+    )
+    assert found, ran.err
+    there = time.strptime(found[1], "%H:%M:%S")
+    ahead = (there.tm_hour * 60 + there.tm_min) - (time.localtime()[3] * 60 + time.localtime()[4])
+    assert ahead % (24 * 60) in (9, 10)  # a lease lasts ten minutes
+    assert "left to it; if it is gone, --take-over grades it now" in ran.err
+    assert f"until {found[1]}. Waiting for that; if it is gone, --take-over" in ran.err
+    assert (ran.code, "2 of 8 cells done" in ran.out) == (1, True)
+    assert "Process 12 on node7 holds 1 query" in exampp_command("status", graded).out
+    ran = exampp_command("grade", graded, "--grader", "draft", "--take-over")
+    assert (ran.code, ran.out) == (0, "6 of 6 cells done\n")
+    assert "node7" not in ran.err
+
+
+def test_a_process_of_this_machine_is_waited_for_by_name(
+    graded: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent = os.getppid()
+    hold(graded, socket.gethostname(), parent)
+
+    def end(_: float) -> None:
+        with exampp.Collection(graded) as collection:
+            collection._connection.execute("DELETE FROM lease")
+
+    monkeypatch.setattr("exampp.grade.run.time.sleep", end)
+    ran = exampp_command("grade", graded, "--grader", "draft")
+    here = f"Process {parent} of this machine is grading 1 query"
+    assert f"{here}. That is left to it\n{here}. Waiting for that\n" in ran.err
+    assert (ran.code, ran.out) == (0, "8 of 8 cells done\n")

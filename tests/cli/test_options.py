@@ -603,8 +603,8 @@ def test_every_option_has_its_line() -> None:
         assert set(OPTIONS[name].options) <= known, name
 
 
-ELSEWHERE = {"--grace"}
-"""Options of which only an interrupt shows the effect: tests/cli/test_interrupting.py."""
+ELSEWHERE = {"--grace", "--take-over"}
+"""Options that only an interrupt or another run shows: tests/cli/test_interrupting.py."""
 
 PENDING = {
     *(

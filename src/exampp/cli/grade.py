@@ -51,7 +51,7 @@ def _asks(given: Given) -> bool:
 
 @counting(
     Counts(
-        (*LIMITS, "--max-failures", "--price-cached", "--grace"),
+        (*LIMITS, "--max-failures", "--price-cached", "--grace", "--take-over"),
         "where something is asked, not with --dry-run",
         _asks,
     ),
@@ -120,6 +120,10 @@ def grade(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Only cells that were tried and have no grade.")
     ] = False,
+    take_over: Annotated[
+        bool,
+        typer.Option("--take-over", help="Also what another run holds that is known to be gone."),
+    ] = False,
     grace: Grace = GRACE_SECONDS,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what is due, what it takes, what is asked.")
@@ -162,6 +166,7 @@ def grade(
             select="failed" if retry_failed else "due",
             answers_of=answers_of,
             max_failures=max_failures,
+            take_over=take_over,
             **options,
         )
         if dry_run:
@@ -224,10 +229,11 @@ def summary(progress: Progress) -> str:
 def work(run: GradingRun, grace: float = GRACE_SECONDS) -> Progress:
     """Run to the end with a progress bar, unless it is stopped, within `grace` seconds."""
     _say_notes(run)
-    progress = None
+    progress, told = None, ""
     try:
         with interruptible(run, grace), _bar() as update:
             for progress in run.steps():
+                told = _tell_holders(progress, told)
                 update(progress)
     except KeyboardInterrupt:
         if progress is not None:
@@ -236,6 +242,19 @@ def work(run: GradingRun, grace: float = GRACE_SECONDS) -> Progress:
     if progress is None:
         raise KeyboardInterrupt
     return progress
+
+
+def _tell_holders(progress: Progress, told: str) -> str:
+    """Say who else holds queries, unless it was told; returns what has been told."""
+    if not progress.held_by:
+        return told
+    end = "Waiting for that" if progress.waits else "That is left to it"
+    gone = any(not holder.is_here for holder in progress.held_by)
+    mend = "; if it is gone, --take-over grades it now" if gone else ""
+    said = "\n".join(f"{holder}. {end}{mend}" for holder in progress.held_by)
+    if said != told:
+        remark(said)
+    return said
 
 
 def _say_notes(run: GradingRun) -> None:

@@ -10,20 +10,18 @@ query before it asks anything about it, and a lease that is not renewed falls fr
 
 from __future__ import annotations
 
-import os
-import socket
 import sqlite3
-import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import chain, count
+from itertools import chain
 from typing import NamedTuple
 
 from exampp.errors import CollectionBusy, InputError, Unfinished
 from exampp.grade.asking import Asker
+from exampp.grade.leases import Holder, at_work, holders, is_gone, new_owner, others
 from exampp.grade.reading import Reader, Reading
 from exampp.llm.base import Ask, Grader, Reply, checked
 from exampp.llm.replies import Replies
@@ -46,9 +44,10 @@ from exampp.store.grades import GradeRow, find_grader, grade_row, put_grader, pu
 from exampp.store.runs import (
     Spent,
     claim,
-    holders,
+    leases,
     release,
     release_all,
+    release_others,
     renew,
     start_run,
     update_run,
@@ -62,10 +61,6 @@ MAX_FAILURES = 20
 Something is wrong with the model, the server or the prompt then, and every further reply costs.
 """
 POLL_SECONDS = 0.5
-
-_SERIAL = count()
-_AT_WORK: dict[str, int] = {}
-"""The runs of this process that hold queries: owner of their leases -> thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +85,9 @@ class Planned(NamedTuple):
 class Progress:
     """Where a run stands: cells due at its start, settled by it (some of them copied from equal
     texts), and settled by other processes.
+
+    `held_by` are the other runs that hold queries of this grader, as they were when this one began,
+    or when nothing but what they hold was left, which it `waits` for.
     """
 
     total: int
@@ -99,6 +97,8 @@ class Progress:
     asked: int = 0
     states: Counter[State] = field(default_factory=Counter)
     spent: Spent = field(default_factory=Spent)
+    held_by: tuple[Holder, ...] = ()
+    waits: bool = False
 
 
 class _Waiting(NamedTuple):
@@ -116,8 +116,9 @@ class GradingRun:
     cleanly: what is in flight is finished and kept, and nothing new is asked.
 
     A grader may end a run too, because a limit on what it may spend is reached: then `stopped` is
-    set and `why_stopped` says why. `notes` are what a user should know before it starts. `select`
-    is one of `store.cells.SELECTIONS`. A run that meets `max_failures` replies in a row that give
+    set and `why_stopped` says why. `notes` are what a user should know before it starts. With
+    `take_over` it grades what other runs hold, too: it is known that they are gone. `select` is one
+    of `store.cells.SELECTIONS`. A run that meets `max_failures` replies in a row that give
     no grade, whatever the reason, raises Unfinished with the last of them; what was committed
     stays. However `steps` ends, by an interrupt at any bytecode too, what the grader has yielded
     is kept and the connection is outside of a transaction.
@@ -132,6 +133,7 @@ class GradingRun:
         select: str = "due",
         max_failures: int = MAX_FAILURES,
         notes: Sequence[str] = (),
+        take_over: bool = False,
     ) -> None:
         if select not in SELECTIONS:
             raise InputError(f"select is {select!r}", mend=f"Give one of {', '.join(SELECTIONS)}")
@@ -143,9 +145,10 @@ class GradingRun:
         self.select = select
         self.max_failures = max_failures
         self.notes = tuple(notes)
+        self.take_over = take_over
         self.stopped = False
         self.why_stopped = ""
-        self._owner = f"{socket.gethostname()}:{os.getpid()}:{next(_SERIAL)}"
+        self._owner = new_owner()
         self._replies = Replies(grading.grader)
         self._waiting: dict[int, _Waiting] = {}
         self._open: Counter[int] = Counter()
@@ -154,6 +157,8 @@ class GradingRun:
         self._failures = 0
         self._last_failure = ""
         self._asks = 0
+        self._run = 0
+        self._started, self._before = 0.0, self._billed()
 
     def count_due(self) -> Planned:
         """How many cells are due, and how many asks settle them; asks nobody."""
@@ -185,35 +190,35 @@ class GradingRun:
         with self.connection, transaction(self.connection):
             key = put_grader(self.connection, self.grading.identity)
             came_from = getattr(self.grading.grader, "provenance", None)
-            run = start_run(self.connection, key, datetime.now(UTC).isoformat(), came_from)
-        _AT_WORK[self._owner] = threading.get_ident()
-        try:
-            yield from self._passes(key, run, progress)
-        finally:
-            _AT_WORK.pop(self._owner, None)
-            # again, for what an interrupt kept the end of a pass from doing
-            self._leave(key, progress)
+            at = datetime.now(UTC).isoformat()
+            self._run = start_run(self.connection, key, at, came_from)
+        self._started, self._before = time.monotonic(), self._billed()
+        with at_work(self._owner):
+            try:
+                yield from self._passes(key, progress)
+            finally:
+                # again, for what an interrupt kept the end of a pass from doing
+                self._leave(key, progress)
 
-    def _passes(self, key: int, run: int, progress: Progress) -> Iterator[Progress]:
-        started, before = time.monotonic(), self._billed()
+    def _passes(self, key: int, progress: Progress) -> Iterator[Progress]:
         queries, select = query_order(self.connection), self.select
+        if self.take_over:
+            with self.connection, transaction(self.connection):
+                release_others(self.connection, key, self._owner)
+        progress.held_by = holders(self.connection, key, self._owner)
+        if progress.held_by:
+            yield progress
         while queries and not self.stopped:
             held: list[int] = []
             for _ in self._pass(key, queries, select, held, progress):
-                requests, cost = self._billed()
-                progress.spent = progress.spent._replace(
-                    seconds=time.monotonic() - started,
-                    requests=requests - before[0],
-                    cost=None if cost is None else cost - (before[1] or 0.0),
-                )
-                with self.connection, transaction(self.connection):
-                    update_run(self.connection, run, progress.spent)
                 yield progress
             if reason := getattr(self.grading.grader, "stopped", ""):
                 self.stopped, self.why_stopped = True, reason
             # what another process failed at is its business: here only what nobody tried
-            queries = self._wait_for(key, held) if select != "failed" else []
-            select = "new"
+            if select == "failed":
+                break
+            queries = yield from self._wait_for(key, held, progress)
+            select, progress.waits = "new", False
         if not self.stopped:
             progress.elsewhere = max(0, progress.total - progress.done)
             yield progress
@@ -223,38 +228,20 @@ class GradingRun:
         found: tuple[int, float | None] = getattr(self.grading.grader, "billed", (0, None))
         return found
 
-    def _wait_for(self, key: int, held: list[int]) -> list[int]:
-        """The queries that other processes held, as soon as one of them is free."""
+    def _wait_for(
+        self, key: int, held: list[int], progress: Progress
+    ) -> Generator[Progress, None, list[int]]:
+        """Wait until one of the queries that other processes held is free; returns them then."""
         while held and not self.stopped:
-            with self.connection, transaction(self.connection):
-                taken = {
-                    query
-                    for owner, queries in holders(self.connection, key).items()
-                    if not self._is_dead(owner)
-                    for query in queries
-                }
-            if set(held) - taken:
+            taken = others(self.connection, key, self._owner)
+            if not set(held) <= {query for queries in taken.values() for query in queries}:
                 return held
+            if not progress.waits:
+                progress.waits = True
+                progress.held_by = holders(self.connection, key, self._owner)
+                yield progress
             time.sleep(POLL_SECONDS)
         return []
-
-    def _is_dead(self, owner: str) -> bool:
-        """Whether a run of this machine is gone; of others only their lease can tell.
-
-        One of this very thread is as good as gone: it cannot go on while this one waits for it.
-        """
-        host, pid, _ = owner.rsplit(":", 2)
-        if host != socket.gethostname():
-            return False
-        if int(pid) == os.getpid():
-            return _AT_WORK.get(owner) in (None, threading.get_ident())
-        try:
-            os.kill(int(pid), 0)
-        except ProcessLookupError:
-            return True
-        except PermissionError:
-            return False
-        return False
 
     def _pass(
         self, key: int, queries: list[int], select: str, held: list[int], progress: Progress
@@ -269,7 +256,7 @@ class GradingRun:
                 self._settle(key, ask, reply, progress)
                 late = time.monotonic() - committed > COMMIT_SECONDS
                 if late or len(self._rows) >= COMMIT_CELLS:
-                    self._commit(key)
+                    self._commit(key, progress)
                     committed = time.monotonic()
                     yield
                 if self._failures >= self.max_failures:
@@ -289,7 +276,7 @@ class GradingRun:
             while self._replies.arrived:
                 self._settle(key, *self._replies.arrived[0], progress)
         finally:
-            self._commit(key)
+            self._commit(key, progress)
             with self.connection, transaction(self.connection):
                 release_all(self.connection, key, self._owner)
             self._waiting.clear()
@@ -320,9 +307,9 @@ class GradingRun:
 
     def _claim(self, key: int, query: int) -> bool:
         with self.connection, transaction(self.connection):
-            for owner, queries in holders(self.connection, key).items():
-                if query in queries and self._is_dead(owner):
-                    release(self.connection, key, owner, [query])
+            for lease in leases(self.connection, key):
+                if lease.query == query and is_gone(lease.owner):
+                    release(self.connection, key, lease.owner, [query])
             return claim(self.connection, key, query, self._owner)
 
     def _ask(self, key: int, query: int, one: Due, progress: Progress) -> Ask | None:
@@ -394,11 +381,11 @@ class GradingRun:
     def _close(self, query: int) -> None:
         self._open[query] -= 1
 
-    def _commit(self, key: int) -> None:
+    def _commit(self, key: int, progress: Progress) -> None:
         finished = [query for query, count in self._open.items() if not count]
         while True:
             try:
-                self._write(key, finished)
+                self._write(key, finished, progress)
                 break
             except CollectionBusy:
                 # what was answered may have been paid for: wait as long as the other writer takes
@@ -408,11 +395,18 @@ class GradingRun:
         for query in finished:
             del self._open[query]
 
-    def _write(self, key: int, finished: list[int]) -> None:
+    def _write(self, key: int, finished: list[int], progress: Progress) -> None:
+        requests, cost = self._billed()
+        progress.spent = progress.spent._replace(
+            seconds=time.monotonic() - self._started,
+            requests=requests - self._before[0],
+            cost=None if cost is None else cost - (self._before[1] or 0.0),
+        )
         with self.connection, transaction(self.connection):
             put_grades(self.connection, chain.from_iterable(self._rows.values()))
             for twin, cells in self._copies:
                 copy_grade(self.connection, key, twin, cells)
+            update_run(self.connection, self._run, progress.spent)
             renew(self.connection, key, self._owner)
             release(self.connection, key, self._owner, finished)
 

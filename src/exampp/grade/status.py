@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from exampp.grade.leases import Holder, holders
 from exampp.records import GraderIdentity, State
 from exampp.records.choosing import label
 from exampp.records.readings import COLUMNS, RuleCount, by_state, rows, warned
@@ -19,7 +20,8 @@ from exampp.store.runs import spent_by, unpriced_runs
 class GraderStatus(NamedTuple):
     """A grader on a bank: its cells by rule of reading, and how many are due to a `depth`.
 
-    `reasons` are the most frequent reasons of cells without a grade, with their numbers.
+    `reasons` are the most frequent reasons of cells without a grade, with their numbers; `held_by`
+    are the runs that grade just now.
     """
 
     grader: GraderIdentity
@@ -27,6 +29,7 @@ class GraderStatus(NamedTuple):
     readings: tuple[RuleCount, ...]
     due: int
     reasons: list[tuple[str, int]]
+    held_by: tuple[Holder, ...] = ()
 
 
 def exam_of(
@@ -47,6 +50,7 @@ def grading_status(connection: sqlite3.Connection, depth: int = DEPTH) -> list[G
             rule_counts(connection, key, bank),
             count_due(connection, key, exam_of(connection, identity, bank, depth)),
             failure_reasons(connection, key),
+            holders(connection, key),
         )
         for key, identity in graders(connection)
         for bank in bank_names(connection, identity.kind)
@@ -65,6 +69,7 @@ def status_table(entries: Sequence[GraderStatus]) -> Table:
         cells = [counts.get(state, 0) for state in _STATES]
         found.append((label(one.grader), one.bank or "queries", one.due, *cells))
         notes += [f"{label(one.grader)}: {n} x {reason}" for reason, n in one.reasons]
+        notes += [f"{label(one.grader)}: {holder}" for holder in one.held_by]
         notes += [f"{label(one.grader)}: {said}" for said in warned(one.readings, one.grader)]
     return Table.of(["grader", "bank", "due", *_STATES], found, notes=list(dict.fromkeys(notes)))
 

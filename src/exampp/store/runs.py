@@ -71,14 +71,26 @@ def release_all(connection: sqlite3.Connection, grader: int, owner: str) -> None
     connection.execute("DELETE FROM lease WHERE grader = ? AND owner = ?", (grader, owner))
 
 
-def holders(connection: sqlite3.Connection, grader: int) -> dict[str, list[int]]:
-    """The queries that processes hold, by process; a lease that ran out holds nothing."""
-    found: dict[str, list[int]] = {}
-    for owner, query in connection.execute(
-        "SELECT owner, query FROM lease WHERE grader = ? AND until >= ?", (grader, time.time())
-    ):
-        found.setdefault(owner, []).append(query)
-    return found
+def release_others(connection: sqlite3.Connection, grader: int, owner: str) -> None:
+    """Take from all other processes what they hold."""
+    connection.execute("DELETE FROM lease WHERE grader = ? AND owner <> ?", (grader, owner))
+
+
+class Lease(NamedTuple):
+    """A query that a process grades just now, `until` some second since 1970 unless it goes on."""
+
+    owner: str
+    query: int
+    until: float
+
+
+def leases(connection: sqlite3.Connection, grader: int) -> list[Lease]:
+    """The queries that processes hold; a lease that ran out holds nothing."""
+    rows = connection.execute(
+        "SELECT owner, query, until FROM lease WHERE grader = ? AND until >= ? ORDER BY query",
+        (grader, time.time()),
+    )
+    return [Lease(*row) for row in rows.fetchall()]
 
 
 def start_run(connection: sqlite3.Connection, grader: int, at: str, detail: Any) -> int:
