@@ -92,9 +92,9 @@ DIFFERENCES = {
         ("question-self-rating", "GRADED", "rated", 0, 1): 2,
         ("question-self-rating", "GRADED", "rated", 0, 2): 1,
         ("question-self-rating", "GRADED", "rated", 0, 3): 3,
-        ("question-self-rating", "UNPARSED", "off-scale", 0, None): 43,
+        ("question-self-rating", "UNPARSED", "off-scale", 0, None): 42,
         ("question-self-rating", "UNPARSED", "several", 0, None): 11,
-        ("question-self-rating", "UNPARSED", "no verdict", 0, None): 111,
+        ("question-self-rating", "UNPARSED", "no verdict", 0, None): 112,
     },
     "llmjudge": {
         ("question-self-rating", "GRADED", "answered", 0, 1): 38,

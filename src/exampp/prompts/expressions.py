@@ -72,7 +72,7 @@ _ERROR = re.compile(
     <(?:html|!doctype)\b
   | traceback\ \(
   | (?:\w{{1,40}}(?:error|exception)|(?:\w{{1,40}}\ )?(?:error|exception))\b
-        (?:\ (?:code|message|status))?\s?(?:[:\#(\[]|-\ |\d{{3}}\b|\W*\Z)
+        (?:\ (?:code|message|status))?["']?\s?(?:[:\#(\[]|-\ |\d{{3}}\b|\W*\Z)
   | http\W{{0,3}}(?:error\W)?[45]\d\d\b
   | [45]\d\d\W{{1,3}}(?:bad|unauthori[sz]ed|forbidden|not\ found|request|conflict|too\ many
         |internal|service|gateway|server|client|error|payment|overloaded)\b

@@ -22,20 +22,20 @@ _F = "[" + "".join(sorted(set(ascii_letters) - set("NXQPECLnzyrZkjqm"))) + '"h]'
 
 # Numbers that rate nothing.
 _ASIDE = r"(?:\([^()\n]{0,8}\))?"
-_ONE = re.compile(r"(?:(?<=[:aivRVA(\n|\-])|\A)1(?=\Z|[.,;:)(\n\-|/buU])")
+_ONE = re.compile(r"(?:(?<=[:aivRVA(\n|\-])|\A)1(?=\Z|[.,;:)(\n\-|/bgU])")
 _PRONOUN = re.compile("1")
 _WHOLE = re.compile("N")
 _DATE = re.compile(r"(?<![/h])[NX](?:[/h][NX]){2,}+")
 _SHARE = re.compile(r"[NX](?:/|Uv|v)[NX]")
 _SCALE = re.compile(
     rf"S[vpi:,(]{{0,3}}[NX]{_ASIDE}[hot\-,][NX]{_ASIDE}|[NX][hot\-][NX]h?S|S[v:][NX]"
-    r"|[NX]h?uS|[NX]hu|Uv[NX]"
+    r"|[NX]h?[gu]S|[NX]hu|Uv[NX]"
 )
 _ENDS = re.compile(rf"[NX]{_ASIDE}[hot\-][NX]{_ASIDE}")
 _LEVELS = re.compile(r"q[NX]i(?:[^.?\nNX]{0,12}[NX]i)*+")
 _LISTED = re.compile(r'(?:(?<=\n)|\A)N(?=[.)][("]?[a-zA-Z])')
 _COUNT = re.compile(
-    rf"{_NUMBER}(?=h[^NXPE]|[weS](?![a-zA-Z]{{0,2}}[:|])|[%mv])"
+    rf"{_NUMBER}(?=h[^NXPE]|[weSu](?![a-zA-Z]{{0,2}}[:|])|[%mv])"
     rf"|(?:(?<=%)|(?<=[we]h)|(?<=[^O]e)|(?<=\Ae)|(?<=Z[.:%])|(?<=[^O]e[.:%])|(?<=\Ae[.:%])){_NUMBER}"
 )
 _COUNTS = re.compile(r"(?<![hojt])(?:[NXPE][hojt])++(?=Q)")
@@ -58,32 +58,38 @@ _RATING_NAME = re.compile(r"[OaFh]*R")
 _ANSWER_NAME = re.compile(r"[OaFh]*A+R?")
 _LONGEST_NAME = 100
 
-# Statements.
+# Statements: each ends in the number that it gives.
 _N = f"(?P<n>{_NUMBER})"
-_NAMED = tuple(
-    re.compile(pattern)
-    for pattern in (
-        rf"(?<![wevp])[OaF]{{0,4}}R[pOaeT]{{0,4}}i{{1,3}}:?[Oa]{{0,2}}{_N}",
-        rf"(?:(?<=[\n.,;:])|\A)[OaF]{{0,4}}Rv[Oa]{{0,2}}{_N}",
-    )
+
+
+def _forms(*patterns: str) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(pattern) for pattern in patterns)
+
+
+_NAMED = _forms(
+    rf"(?<![wevp])[OaF]{{0,4}}R[pOaeT]{{0,4}}i{{1,3}}:?[Oa]{{0,2}}{_N}",  # my rating would be 4
+    rf"(?:(?<=[\n.,;:])|\A)[OaF]{{0,4}}Rv[Oa]{{0,2}}{_N}",  # a rating of 4
 )
-_STATEMENTS = tuple(
-    re.compile(pattern)
-    for pattern in (
-        rf"I{_F}{{0,6}}[VR](?:{_F}{{0,12}}[aOTeAivVRF])?(?:(?<=V)p)?:?a?{_N}",
-        rf"[TOeA]{_F}{{0,6}}D(?:{_F}{{0,4}}[aOivRA])?{_N}",
-        rf"[TOeA]{{1,3}}i{{1,3}}V[aTivRO]{{0,4}}{_N}",
-        rf"(?:[TOeA]i{{1,3}}f?|[TO]VT):?aw?{_N}",
-        rf"Ti{{1,3}}:{_N}",
-        rf"s,?[TIOaiVRDf]{{0,6}}:?{_N}",
-        rf"(?:(?<=[\n.,:(\-])|\A)a?(?P<n>P|{_NUMBER}(?=u))",
-        rf"\A[\n\-(|]*+a?{_N}",
-        rf"\n[(|]*+a?{_N}[^\n]*+\Z",
-        rf"[.?]a?{_N}[.)\n]*+\Z",
-        rf"(?:FA|V)(?:i{{1,2}}:?|:)a?{_N}",
-    )
+_SENTENCES = _forms(
+    rf"I{_F}{{0,6}}[VR](?:{_F}{{0,12}}[aOTeAivVRF])?(?:(?<=V)p)?:?a?{_N}",  # I rate it 4
+    rf"[TOeA]{_F}{{0,6}}D(?:{_F}{{0,4}}[aOivRA])?{_N}",  # it deserves a 4
+    rf"[TOeA]{{1,3}}i{{1,3}}V[aTivRO]{{0,4}}{_N}",  # this passage is rated 4
+    rf"(?:[TOeA]i{{1,3}}f?|[TO]VT):?aw?{_N}",  # it is a solid 4, that makes it a 4
+    rf"Ti{{1,3}}:{_N}",  # it is: 4
+    rf"s,?[TIOaiVRDf]{{0,6}}:?{_N}",  # so it gets 4
+    rf"FAi{{1,2}}:?a?{_N}",  # the final answer is 4
 )
-_FOLLOWED = re.compile(r'\Z|[.,;:)(\n|"bcNulsptOTIRA\-]|[a-zA-Z]{1,3}[:|]')
+_ALONE = _forms(
+    rf"\A[\n\-(|]*+a?{_N}",  # first in the reply
+    rf"\n[(|]*+a?{_N}[^\n]*+\Z",  # first in its last line
+    rf"[.?]a?{_N}[.)\n]*+\Z",  # its last sentence
+    rf"(?:(?<=[\n.,:(\-])|\A)a?(?P<n>P|{_NUMBER}(?=g))",  # 4/5, 4 stars
+    rf"V:a?{_N}",  # rated: 4
+)
+_AFTER_SENTENCE = re.compile(r'\Z|[,:\-](?![NXPEQ])|[.;)(\n|"bcNglsptOTIRA]|[a-zA-Z]{1,3}[:|]')
+_AFTER_ALONE = re.compile(
+    r'\Z|[,:\-](?![NXPEQ])|[.;)(\n|"bcNglTI]|g|O[eA]|p[aO]?c|[a-zA-Z]{1,3}[:|]'
+)
 _HEAD = re.compile(r"[^.?\n;b:(\-]*+(?:[(:\-]+[NPE])?")
 
 
@@ -261,24 +267,22 @@ class _Reply:
             return Found(None, "several")
         if self.doubts.reach(at):
             return Found(None, "hedged")
-        if kind not in "NP" or not self._is_set_off(at):
+        if kind not in "NP" or not _AFTER_SENTENCE.match(self.kinds, at + 1):
             return Found(None, "no verdict")
         return Found(self.tokens.values[at], "rated")
 
-    def _is_set_off(self, at: int) -> bool:
-        return _FOLLOWED.match(self.kinds, at + 1) is not None
-
     def statement(self) -> Found:
         """What a reply says in which no field is called a rating."""
-        named, stated = self._stated(_NAMED), self._stated(_STATEMENTS)
-        stated |= named | {one.at for one in self.named if one.name == "answer" and one.at >= 0}
-        stated = {at for at in stated if self._is_set_off(at) or self.doubts.reach(at)}
+        named = self._places(_NAMED)
+        stated = self._set_off(named | self._places(_SENTENCES), _AFTER_SENTENCE)
+        answers = {one.at for one in self.named if one.name == "answer" and one.at >= 0}
+        stated |= self._set_off(answers | self._places(_ALONE), _AFTER_ALONE)
         numbers = {at for at, kind in enumerate(self.kinds) if kind in "NPE"}
         said = {self._number(at) for at in stated}
         others = {self._number(at) for at in numbers - stated}
         if len({self.tokens.values[at] for at in numbers | stated}) > 1:
             return Found(None, "several")
-        if stated and not named and "L" in self.kinds:
+        if stated - named and "L" in self.kinds:
             return Found(None, "several")
         for rule in ("several", "hedged", "off-scale"):
             if Found(None, rule) in said | others:
@@ -287,5 +291,9 @@ class _Reply:
             return Found(None, "no verdict" if set(self.kinds) & set("NPEXQLcC") else "no number")
         return Found(None, "off-scale") if "C" in self.kinds else said.pop()
 
-    def _stated(self, forms: Sequence[re.Pattern[str]]) -> set[int]:
+    def _places(self, forms: Sequence[re.Pattern[str]]) -> set[int]:
         return {match.start("n") for form in forms for match in form.finditer(self.kinds)}
+
+    def _set_off(self, places: set[int], after: re.Pattern[str]) -> set[int]:
+        """The places after which a statement ends, or that are in doubt, which is told as such."""
+        return {at for at in places if after.match(self.kinds, at + 1) or self.doubts.reach(at)}

@@ -17,6 +17,8 @@ from exampp.prompts.words import fuzz_ratio, normalise, stem, stopwords
 
 MAX_RATING = 5
 _SIMILAR = 80
+_LONGEST_LIKE = 100
+"""Characters beyond which no reply is similar to one of the expressions."""
 _LONE_DIGIT = re.compile(r"[^\w]*([0-9])[^\w]*")
 _LETTERS = (*"ABCDabcd", "i", "ii", "iii", "iv")
 _MARKS = ("{})", "({})", "[{}]", "{}.", "{}")
@@ -45,6 +47,8 @@ def is_answer(reply: str) -> bool:
     if reply in known:
         return False
     stemmed = _stemmed(reply)
+    if len(stemmed) > _LONGEST_LIKE:
+        return True
     return bool(stemmed) and all(fuzz_ratio(stemmed, other) <= _SIMILAR for other in stems)
 
 

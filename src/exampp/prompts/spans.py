@@ -9,6 +9,7 @@ from functools import lru_cache
 from exampp.prompts.words import drop_punctuation, stem, stopwords
 
 _WORD = re.compile(r"\w+(?:['\N{RIGHT SINGLE QUOTATION MARK}]\w+)*")
+_PIECE = re.compile(r"(?s)\w++|\s++|.")
 _END = re.compile(
     # each run is taken whole and once: a passage may hold a million dots or spaces
     r"(?<![.!?])[.!?]++[\"')\]\N{RIGHT DOUBLE QUOTATION MARK}]*+\s++(?![a-z])"  # as in English
@@ -31,9 +32,8 @@ def best_span(passage: str, wanted: str) -> tuple[int, int]:
     stems = content_stems(wanted)
     if not stems:
         return 0, 0
-    literal = re.search(rf"(?<!\w){_spaced(wanted)}(?!\w)", passage, re.IGNORECASE)
-    if literal:
-        return literal.span()
+    if literal := find_words(wanted.strip().removesuffix("."), passage):
+        return literal
     most, found = 0, (0, 0)
     for start, end in sentences(passage):
         shared = len(stems & content_stems(passage[start:end]))
@@ -68,6 +68,24 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(stem(word) for word in words if word and word not in stopwords())
 
 
-def _spaced(text: str) -> str:
-    """A pattern of the text in which any white space stands for any other."""
-    return r"\s+".join(re.escape(word) for word in text.split()).removesuffix(r"\.")
+def find_words(wanted: str, text: str) -> tuple[int, int] | None:
+    """Where a text first says the wanted words, as character offsets.
+
+    Words are whole; case and the kind of white space do not count. Linear in both lengths.
+    """
+    # Every word as one character: a search among words is then a search among characters.
+    codes: dict[str, str] = {}
+    sought = "".join(code for code, _ in _coded(wanted.strip(), codes))
+    coded = _coded(text, codes)
+    start = "".join(code for code, _ in coded).find(sought) if sought else -1
+    if start < 0:
+        return None
+    return coded[start][1].start(), coded[start + len(sought) - 1][1].end()
+
+
+def _coded(text: str, codes: dict[str, str]) -> list[tuple[str, re.Match[str]]]:
+    pieces = ((piece, piece[0].lower()) for piece in _PIECE.finditer(text))
+    return [
+        (codes.setdefault(" " if word.isspace() else word, chr(len(codes))), piece)
+        for piece, word in pieces
+    ]

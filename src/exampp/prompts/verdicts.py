@@ -17,7 +17,7 @@ _FIELD = re.compile(rf"(?P<final>F?)[RA](?:[|:][:|\-\n(]*+|i:?|\n[\n(]*+)a?{_V}"
 _VERDICTS = tuple(
     re.compile(pattern)
     for pattern in (
-        rf"\A[^a-zA-Z?]*+{_V}(?:{_END}|(?=[TOIe]))",
+        rf"\A[^a-zA-Z?]*+{_V}(?:{_END}|(?=[TOI]))",
         rf'(?:[.\n]|\A)[("]*+{_V}[^a-zA-Z?]*+\Z',
         rf"s[TiOA]{{0,4}}:?{_V}{_END}",
         rf"I[a-z]{{0,6}}V[a-zO]{{0,4}}{_V}{_END}",

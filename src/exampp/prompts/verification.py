@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from exampp.errors import InputError
 from exampp.prompts import rubric
+from exampp.prompts.spans import find_words
 from exampp.prompts.words import drop_punctuation, edit_distance, normalise
 
 LARGEST_SHARE = 0.2
@@ -24,6 +25,7 @@ _TRUTHS = {
 }
 _ALL_NONE = re.compile(r"(?i)\s*(?P<which>all|none|neither) of (?:the |these )?(?:above|these)\W*")
 _MANY = 3
+_AROUND = " \t\r\n\"'\u201c\u201d\u2018\u2019."
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,9 @@ def _match(answer: str, keys: tuple[str, ...]) -> tuple[str, str | None]:
 
 def is_close(one: str, other: str) -> bool:
     """Whether the edit distance is less than 20 % of the longer string's length."""
-    return edit_distance(one, other) < LARGEST_SHARE * max(len(one), len(other))
+    longer = max(len(one), len(other))
+    far = abs(len(one) - len(other)) >= LARGEST_SHARE * longer
+    return not far and edit_distance(one, other) < LARGEST_SHARE * longer
 
 
 def find_span(answer: str, passage: str) -> tuple[int, int] | None:
@@ -102,12 +106,7 @@ def find_span(answer: str, passage: str) -> tuple[int, int] | None:
 
     Case and the kind of white space do not count, nor do quotation marks and a period around it.
     """
-    words = answer.strip(" \t\r\n\"'\u201c\u201d\u2018\u2019.").split()
-    if not words:
-        return None
-    pattern = r"\s+".join(map(re.escape, words))
-    found = re.search(rf"(?<!\w){pattern}(?!\w)", passage, re.IGNORECASE)
-    return found.span() if found else None
+    return find_words(answer.strip(_AROUND), passage)
 
 
 def key_text(key: str, choices: Mapping[str, str]) -> str:

@@ -26,7 +26,10 @@ def stem(word: str) -> str:
         import Stemmer
 
         stemmer = _LOCAL.stemmer = Stemmer.Stemmer("porter")
-    return str(stemmer.stemWord(word))
+    try:
+        return str(stemmer.stemWord(word))
+    except UnicodeEncodeError:  # half a character has no stem
+        return word
 
 
 @cache
