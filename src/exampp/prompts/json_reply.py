@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+_OPENS = re.compile(r"[\s*]*+(?:\{|\[\{|```json)")
 _FENCE = re.compile(r"(?is)```(?:json)?\s*+(.*?)(?:```|\Z)")
 _ANSWERS = ("answer", "shortanswer", "extract", "response")
 _MOST_OBJECTS = 200
@@ -35,7 +36,7 @@ def plain_name(name: str) -> str:
 
 def looks_like_json(reply: str) -> bool:
     """Whether the reply as a whole is meant as JSON, so that its numbers are no free text."""
-    return reply.lstrip().startswith(("{", "[{", "```json"))
+    return _OPENS.match(reply) is not None
 
 
 def named_values(reply: str) -> tuple[list[Named], str]:
