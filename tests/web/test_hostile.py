@@ -215,3 +215,17 @@ def test_no_form_leads_to_another_host(client: Client, to: str) -> None:
     sent = client.post("/judge/decide", {**form, "rating": "3", "next": to})
     assert sent.headers["location"] == "/judge"
     assert client.post("/judge/blind", {"blind": "0", "back": to}).headers["location"] == "/judge"
+
+
+@pytest.mark.parametrize(
+    "number", [str(10**30), "-" + str(10**30), "9" * 5000, "1e999", "nan", "%00"]
+)
+def test_numbers_that_nothing_can_hold_are_no_defect(client: Client, number: str) -> None:
+    for path in (
+        *("/queries?page=", "/queue?page=", "/disputes?page=", "/history?page="),
+        *(f"/lists/{name}?min_rating=" for name in ("verify", "grid", "missing", "spurious")),
+        *("/lists/verify?page=", "/query?id=x&page=", "/plots/", "/agreement?min_rating="),
+    ):
+        answer = client.get(path + number)
+        assert answer.status in (200, 303, 400, 404), (path, answer.status)
+        assert "defect" not in answer.text

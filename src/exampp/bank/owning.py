@@ -428,9 +428,11 @@ class Bank:
         if moment == NOW:
             return states(self.connection, self.name, NEWEST)
         if moment.isdecimal():
-            number, last = int(moment), last_edit(self.connection, self.name)
+            last = last_edit(self.connection, self.name)
+            # a number of thousands of digits is more than Python reads
+            number = int(moment) if len(moment) < 19 else last + 1
             if number > last:
-                raise InputError(f"there is no edit {number}; the last of the bank is {last}")
+                raise InputError(f"there is no edit {moment[:40]}; the last of the bank is {last}")
             return states(self.connection, self.name, number)
         number = last_edit(self.connection, self.name, _end_of(moment))
         return states(self.connection, self.name, number)

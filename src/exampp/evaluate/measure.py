@@ -31,6 +31,10 @@ _TREC_CUT = re.compile(r"(P|map_cut|ndcg_cut|recall|success|iprec_at_recall)[._]
 _FOLDED = {name.casefold(): name for name in (*TREC_NAMES, *ALIASES, *KINDS)}
 
 
+LARGEST = 2**31 - 1
+"""Of cutoffs, gains and other whole numbers in a measure."""
+
+
 @dataclass(frozen=True, slots=True)
 class Measure:
     """What is asked of a ranking, such as `P(rel=2)@10`.
@@ -162,8 +166,8 @@ def _read_value(raw: str, text: str) -> ParamValue:
     if raw[0] == "{":
         pairs = [pair.split(":") for pair in raw[1:-1].split(",") if pair.strip()]
         try:
-            return tuple((int(label), int(gain)) for label, gain in pairs)
-        except ValueError:
+            return tuple((_whole(label), _whole(gain)) for label, gain in pairs)
+        except (ValueError, InputError):
             raise InputError(
                 f"the gains of the measure {text!r} cannot be read",
                 mend="Write them as {label:gain,label:gain}",
@@ -182,9 +186,17 @@ def _number(raw: str, text: str) -> int | float:
             number: int | float = read(raw)
         except ValueError:
             continue
-        if math.isfinite(number):
+        # those who compute measures hold whole numbers in 32 bits
+        if (abs(number) <= LARGEST) if isinstance(number, int) else math.isfinite(number):
             return number
     raise InputError(f"{raw.strip()!r} in the measure {text!r} is not a number")
+
+
+def _whole(raw: str) -> int:
+    number = int(raw)
+    if abs(number) > LARGEST:
+        raise InputError(f"{raw} is beyond +-{LARGEST}")
+    return number
 
 
 def _checked_at(name: str, kind: MeasureKind, at: int | float | None) -> int | float | None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from exampp.outside import check_id, kept
 from exampp.records import BankEntry, Facet, Item, Query, facet_of_item
 from exampp.store.inputs import WHOLE_QUERY, put_facets, put_queries
-from exampp.store.interning import intern, to_json
+from exampp.store.interning import from_json, intern, to_json
 
 MAIN_BANK = "main"
 QUERY_BANK = ""
@@ -233,7 +233,7 @@ def append_edit(
 ) -> None:
     """Append one edit and make its state the item's current one."""
     if "\\u0000" in answers:
-        answers = json.dumps([kept(key) for key in json.loads(answers)], ensure_ascii=False)
+        answers = json.dumps([kept(key) for key in from_json(answers)], ensure_ascii=False)
     connection.execute(
         "INSERT INTO item_edit (item, operation, version, weight, answers, active, author, "
         "reason, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -340,9 +340,9 @@ def read_bank(connection: sqlite3.Connection, name: str) -> Iterable[BankEntry]:
                 text or "",
                 kind,
                 head[2],
-                tuple(json.loads(answers)),
+                tuple(from_json(answers)),
                 weight,
-                json.loads(extra or "{}"),
+                from_json(extra or "{}"),
             )
         )
     if head is not None:
@@ -351,6 +351,6 @@ def read_bank(connection: sqlite3.Connection, name: str) -> Iterable[BankEntry]:
 
 def _entry(head: tuple[str, str, str | None, str, str | None], items: list[Item]) -> BankEntry:
     query_id, query_text, facet_id, facet_text, line = head
-    extra = json.loads(line or "{}")
+    extra = from_json(line or "{}")
     text = extra.pop("query_text", query_text) if facet_id else query_text
     return BankEntry(query_id, tuple(items), text, facet_id, facet_text, extra)

@@ -15,6 +15,7 @@ from exampp.outside import check_id
 from exampp.records import Facet, facet_of_item
 from exampp.store.bank import QUERY_BANK, Edit, append_edit, bank_key, put_version
 from exampp.store.inputs import WHOLE_QUERY, put_facets, query_keys
+from exampp.store.interning import from_json
 
 NEWEST = (1 << 63) - 1
 """Stands for the last edit, whatever its number."""
@@ -112,7 +113,7 @@ def _state(
     key: int,
     edit: int,
 ) -> ItemState:
-    keys = tuple(json.loads(answers))
+    keys = tuple(from_json(answers))
     return ItemState(query_id, item_id, text, kind, facet_id, keys, weight, bool(active), key, edit)
 
 

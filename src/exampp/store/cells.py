@@ -15,6 +15,7 @@ from typing import NamedTuple
 from exampp.records.decisions import effective
 from exampp.store.decisions import decisions_on
 from exampp.store.grades import StoredGrader
+from exampp.store.interning import from_json
 
 DEPTH = 20
 """How many passages of each ranking belong to the pool unless the user says otherwise."""
@@ -241,7 +242,7 @@ def _due_of_items(
             waiting.setdefault(_Texts(digest, item_text, answers), []).append(cell)
     query_text = _query_text(connection, query)
     for same, cells in waiting.items():
-        keys = tuple(json.loads(same.answers))
+        keys = tuple(from_json(same.answers))
         yield Due(query_text, same.item, keys, texts[same.passage], tuple(cells), graded.get(same))
 
 
@@ -311,7 +312,7 @@ def _answers_due(
             waiting.setdefault((item, keys, reply), []).append((item_version, passage_version))
     query_text = _query_text(connection, query)
     for (item, keys, reply), cells in waiting.items():
-        yield Due(query_text, item, tuple(json.loads(keys)), reply, tuple(cells))
+        yield Due(query_text, item, tuple(from_json(keys)), reply, tuple(cells))
 
 
 def copy_grade(

@@ -25,7 +25,7 @@ class Damaged(InputError):
     def __init__(self, file: str, error: object) -> None:
         super().__init__(
             f"is not a readable collection: the file is damaged ({error})",
-            file=file,
+            file=file or None,
             mend="Take a copy that is whole, or save what can be read into a new collection: "
             "exampp init NEW --rescue FILE",
         )

@@ -128,7 +128,7 @@ def _items(rows: QueryRows, kind: str) -> Iterator[Item]:
             item.text,
             kind,
             item.facet_id,
-            tuple(json.loads(item.answers)),
+            tuple(from_json(item.answers)),
             item.weight,
             from_json(item.extra) or {},
         )

@@ -96,7 +96,7 @@ def graders(connection: sqlite3.Connection) -> list[StoredGrader]:
         "SELECT grader, model, prompt, kind, lowest, highest, settings FROM grader ORDER BY grader"
     )
     return [
-        StoredGrader(key, GraderIdentity(model, prompt, kind, low, high, json.loads(settings)))
+        StoredGrader(key, GraderIdentity(model, prompt, kind, low, high, from_json(settings)))
         for key, model, prompt, kind, low, high, settings in rows
     ]
 
@@ -174,7 +174,7 @@ def kept_replies(connection: sqlite3.Connection, grader: int) -> Iterator[KeptRe
                 version,
                 passage_version,
                 item,
-                tuple(json.loads(keys)),
+                tuple(from_json(keys)),
                 passage,
                 reply,
                 State(state),

@@ -7,7 +7,6 @@ transaction: what is rolled back leaves no trace of them.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 from exampp.records import State
 from exampp.records.differences import Difference, Differences, Protected
 from exampp.store.inputs import counts
+from exampp.store.interning import from_json
 from exampp.store.protection import Says, protected
 
 
@@ -258,7 +258,7 @@ class ImportLog:
             (thing.name,),
         )
         for key, name, said, says in rows:
-            yield key, name, said and json.loads(said), says and json.loads(says)
+            yield key, name, said and from_json(said), says and from_json(says)
 
     def _end(self) -> int:
         scratch = 0

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from exampp.outside import check_id
+from exampp.store.door import Damaged
 
 T = TypeVar("T")
 
@@ -59,5 +60,8 @@ def to_json(value: Any) -> str | None:
 
 
 def from_json(text: str | None) -> Any:
-    """The value of an `extra` column; None for nothing."""
-    return None if text is None else json.loads(text)
+    """The value of a column of JSON; None for nothing. Raises Damaged where it is none."""
+    try:
+        return None if text is None else json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Damaged("", f"a value is no JSON: {error}") from None

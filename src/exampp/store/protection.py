@@ -10,6 +10,7 @@ from typing import Any
 
 from exampp.records import State
 from exampp.records.differences import Difference, Protected
+from exampp.store.interning import from_json
 
 Says = Mapping[str, Any]
 """The fields of a thing, such as the text of a query."""
@@ -68,7 +69,7 @@ _RULES = (
         "ranking",
         "of graded queries",
         frozenset({"passages", "ranks and scores"}),
-        lambda key, _: json.loads(key)[0],
+        lambda key, _: from_json(key)[0],
         _GRADED_QUERIES,
     ),
     _Rule(

@@ -1,0 +1,38 @@
+"""Numbers that nothing can hold, as options: a sentence, never a defect."""
+
+from __future__ import annotations
+
+import exams
+import pytest
+from commands import Commands
+
+HUGE = (str(10**30), "-" + str(10**30), "9" * 5000, "1e999", "nan")
+LINES = {
+    "min rating": ("evaluate", "EXAM", "--min-rating", "N"),
+    "cutoff of ours": ("evaluate", "EXAM", "-m", "Cover@N"),
+    "cutoff": ("evaluate", "EXAM", "-m", "nDCG@N"),
+    "parameter": ("evaluate", "EXAM", "-m", "ERR(dval=N)@20"),
+    "depth": ("pool", "EXAM", "--depth", "N"),
+    "failures": ("grade", "EXAM", "--grader", "draft", "--max-failures", "N"),
+    "depth of an import": ("import", "EXAM", "RUN", "--depth", "N"),
+    "limit": ("review", "EXAM", "verify", "--limit", "N"),
+    "share": ("bank", "split", "EXAM", "--share", "N"),
+    "edit": ("bank", "diff", "EXAM", "N"),
+    "undo": ("bank", "undo", "EXAM", "N"),
+    "port": ("serve", "EXAM", "--port", "N"),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_huge_number_is_no_defect(
+    name: str, exampp_command: Commands, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("huge")
+    with exams.make(folder) as collection:
+        collection.grade("draft")
+    places = {"EXAM": str(folder / "my.exam"), "RUN": str(folder / "files" / "systems.run")}
+    for number in HUGE:
+        line = [places.get(word, word.replace("N", number)) for word in LINES[name]]
+        ran = exampp_command(*line)
+        assert "defect" not in ran.err, ran.err
+        assert ran.code in (0, 2), ran.err
