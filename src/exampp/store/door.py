@@ -16,7 +16,7 @@ ROWS = 100
 """Rows that are fetched at a time while a result is iterated."""
 _DAMAGED = ("malformed", "Could not decode to UTF-8", "corrupt")
 
-FAULTS = (sqlite3.DatabaseError, UnicodeEncodeError, OverflowError)
+FAULTS = (sqlite3.DatabaseError, UnicodeError, OverflowError)
 
 
 class Damaged(InputError):
@@ -93,6 +93,7 @@ def told(connection: Connection, error: Exception) -> Exception:
         return InputError(what, mend="Remove it")
     if isinstance(error, OverflowError | sqlite3.DataError):
         return InputError(f"a value is too large for a collection ({error})")
-    if any(word in str(error) for word in _DAMAGED):
+    # the message of an error may quote what is damaged, and be no text then
+    if isinstance(error, UnicodeError) or any(word in str(error) for word in _DAMAGED):
         return Damaged(connection.file, error)
     return error
