@@ -28,6 +28,11 @@ class ExamError(Exception):
     exit_code = 1
 
 
+def _short(text: str) -> str:
+    # what is quoted may be a whole file
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
 class InputError(ExamError):
     """Something given to exampp is not what it must be.
 
@@ -46,12 +51,11 @@ class InputError(ExamError):
         field: str = "",
         mend: str = "",
     ) -> None:
-        # what is quoted may be a whole file
-        self.what = what if len(what) <= LONGEST else f"{what[: LONGEST - 3]}..."
+        self.what = _short(what)
         self.file = None if file is None else str(file)
         self.line = line
-        self.field = field if len(field) <= LONGEST else f"{field[: LONGEST - 3]}..."
-        self.mend = mend
+        self.field = _short(field)
+        self.mend = _short(mend)
         super().__init__(what)
 
     @property
