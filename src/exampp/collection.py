@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from exampp.analyzing import check_decisions
+from exampp.analyzing import check_decisions, check_lists
 from exampp.banking import Banking
 from exampp.errors import InputError
 from exampp.formats.lines import Skipped, refuse
@@ -37,7 +37,13 @@ from exampp.grade.status import grading_status, readings_table, spent_table, sta
 from exampp.graded import Graded, with_run_files
 from exampp.inputs.datasets import has_documents, is_dataset
 from exampp.inputs.exporting import EXPORTS, export
-from exampp.inputs.importing import UNKNOWN_PASSAGES, Importer, ImportReport, import_files
+from exampp.inputs.importing import (
+    UNKNOWN_PASSAGES,
+    Given,
+    Importer,
+    ImportReport,
+    import_files,
+)
 from exampp.inputs.pooling import pool_tables
 from exampp.inputs.segment import PASSAGE_TOKENS
 from exampp.llm.base import Grader
@@ -90,6 +96,12 @@ class Collection(Banking, Reviewing, Graded):
         self,
         *files: str | Path,
         kind: str | None = None,
+        queries: Sequence[str | Path] = (),
+        passages: Sequence[str | Path] = (),
+        banks: Sequence[str | Path] = (),
+        runs: Sequence[str | Path] = (),
+        qrels: Sequence[str | Path] = (),
+        responses: Sequence[str | Path] = (),
         bank: str = MAIN_BANK,
         on_error: str = "refuse",
         unknown_passages: str = "error",
@@ -108,7 +120,9 @@ class Collection(Banking, Reviewing, Graded):
         people edited are changed only with `update`; `dry_run` says what would change, and
         changes nothing.
 
-        `kind` says what the files are where it cannot be told. `on_error="skip"` leaves bad lines
+        `kind` says what `files` are where it cannot be told. Files given as `queries`,
+        `passages`, `banks`, `runs`, `qrels` or `responses` are that; `bank` names the bank that
+        items go into. `on_error="skip"` leaves bad lines
         out and counts them. `unknown_passages="keep"` takes ranked passages without a text.
         `corpus` (a file, a folder, or `irds:ID`) is where the texts of ranked and judged passages
         are looked up; `depth` passages of each run are taken, by default all, 20 with a corpus.
@@ -136,9 +150,18 @@ class Collection(Banking, Reviewing, Graded):
             dry_run,
             None if scale is None else check_scale(scale),
         )
-        report = import_files(
-            importer, [Path(file) for file in files], kind, str(corpus) if corpus else None
-        )
+        roles = {
+            "queries": queries,
+            "passages": passages,
+            "bank": banks,
+            "runs": runs,
+            "qrels": qrels,
+            "responses": responses,
+        }
+        check_lists(**roles)
+        given = [Given(Path(file), kind) for file in files]
+        given += [Given(Path(file), role=role) for role, some in roles.items() for file in some]
+        report = import_files(importer, given, str(corpus) if corpus else None)
         return report if skipped is None else report.with_skipped(skipped.count, skipped.first)
 
     def export(self, path: str | Path, kind: str = "workbench", *, bank: str | None = None) -> int:

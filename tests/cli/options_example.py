@@ -73,6 +73,7 @@ def write(folder: Path) -> None:
         + "".join(row.rsplit("\t", 1)[0] + "\n" for row in nuggets)
     )
     (folder / "systems.run").write_text("".join(ranked(RANKED)))
+    (folder / "judged.qrels").write_text("q1 0 p1 1\n")
     (folder / "late.run").write_text("".join(ranked({"late": "75310"})))
     eight = {f"system{number}": "".join(turned(number)) for number in range(8)}
     (folder / "eight.run").write_text("".join(ranked(eight)))

@@ -6,7 +6,7 @@ import pytest
 from samples import COMPRESSIONS, file
 
 from exampp.errors import InputError
-from exampp.formats.detect import KINDS, detect
+from exampp.formats.detect import KINDS, ROLES, detect
 
 RUN = "q1 Q0 d1 1 2.5 a\n"
 TWO = "1\twhat is x\n2\twhat is y\n"
@@ -28,7 +28,12 @@ NUMBERS = "a\t1\nb\t2\n"
         ("plain-bank", "f.yml", "q:\n- a b c d e\n"),
         ("queries", "f", '{"q1": "what is x"}'),
         ("queries", "f", '{\n\n "q1":\n "what is x",\n'),
-        ("queries", "f", '{"query_id": "q", "text": "x"}\n{"query_id": "r", "text": "y"}'),
+        ("queries", "queries.jsonl", '{"query_id": "q", "text": "x"}\n{"query_id": "r"}'),
+        ("queries", "f", '{"query_id": "q", "text": "x", "subtopics": []}'),
+        ("responses", "answers.jsonl", '{"query_id": "q", "text": "x"}'),
+        ("qrels", "test.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t1\n"),
+        ("qrels", "corpus.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t1\n"),
+        ("qrels", "f", "qid\titer\tdocno\trel\nq1\t0\td1\t1\n"),
         ("queries", "f", '{"qid": "q", "title": "x", "text": "y"}'),
         ("queries", "queries.jsonl", '{"_id": "q", "text": "x", "metadata": {}}'),
         ("queries", "f", "query_id\ttext\n1\tx\n"),
@@ -80,29 +85,74 @@ ALL = ", ".join(KINDS)
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "what", "example"),
+    ("name", "content", "found", "kinds"),
     [
-        ("f.tsv", TWO, "may hold queries or passages", "queries"),
-        ("f.tsv", NUMBERS, "may hold queries or passages or leaderboard", "queries"),
-        ("query-collection.tsv", TWO, "may hold queries or passages", "queries"),
-        ("f.jsonl", '{"id": "q", "text": "x"}', "may hold queries or passages", "queries"),
-        ("f", "free text without any columns", "is of no kind that is known", "run"),
-        ("f", "{}", "is of no kind that is known", "run"),
-        ("f", '{"a": [1]}', "is of no kind that is known", "run"),
-        ("f", '{"a": "x"}\n{"a": "y"}', "is of no kind that is known", "run"),
-        ("f", b"SQLite format 3\x00\xff\xfe", "is of no kind that is known", "run"),
-        ("f", "[1, 2]", "is of no kind that is known", "run"),
+        ("f.tsv", TWO, "2 columns without names, first line: '1\\twhat is x'", "queries passages"),
+        (
+            "f.tsv",
+            NUMBERS,
+            "2 columns without names, first line: 'a\\t1'",
+            "queries passages leaderboard",
+        ),
+        (
+            "query-collection.tsv",
+            TWO,
+            "2 columns without names, first line: '1\\twhat is x'",
+            "queries passages",
+        ),
+        (
+            "f.tsv",
+            "q1\td1\t1\nq1\td2\t0\n",
+            "3 columns without names, first line: 'q1\\td1\\t1'",
+            "passages qrels",
+        ),
+        ("f.jsonl", '{"id": "q", "text": "x"}', "fields found: id, text", "queries passages"),
+        ("a4", '{"query_id": "q", "text": "x"}', "fields found: query_id, text", "R queries"),
+        ("f", '{"qid": 1, "query": "x", "answer": "y"}', "fields found: qid, query, answer", "R Q"),
     ],
 )
-def test_what_cannot_be_told(
-    tmp_path: Path, name: str, content: str | bytes, what: str, example: str
+def test_what_may_be_several_kinds(
+    tmp_path: Path, name: str, content: str, found: str, kinds: str
 ) -> None:
     path = file(tmp_path, content, name)
+    named = kinds.replace("R", "responses").replace("Q", "queries").split()
     with pytest.raises(InputError) as caught:
         detect(path)
-    assert str(caught.value) == (
-        f"{path}: the file {what}. Name its kind, as in `--as {example}` (one of {ALL})"
-    )
+    roles = [f"--{role} {name}" for role in ROLES if role in named]
+    mend = " or ".join(roles) + (", or name their --system" if "responses" in named else "")
+    may = " or ".join(named)
+    assert str(caught.value) == f"{path}: {found}; that may be {may}. Say what it is: {mend}"
+    for role in ROLES:
+        if role in named:
+            assert detect(path, role) == role
+    if "responses" in named:
+        assert detect(path, system=True) == "responses"
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ("free text without any columns", "first line: 'free text without any columns'"),
+        ("{}", "first line: '{}'"),
+        ('{"a": [1]}', "fields found: a"),
+        ('{"a": "x"}\n{"a": "y"}', "fields found: a"),
+        (b"SQLite format 3\x00\xff\xfe", "first line: "),
+        ("[1, 2]", "first line: '[1, 2]'"),
+        ("system\tquery_id\ttext\na\tq1\tx\n", "columns found: system, query_id, text"),
+        (
+            '{"query_id": "q", "system": "s"}',
+            "fields found: query_id, system; that is of no kind that is known; nearest: responses "
+            "(query_id, system, text), queries (query_id, text)",
+        ),
+    ],
+)
+def test_what_is_of_no_kind(tmp_path: Path, content: str | bytes, found: str) -> None:
+    path = file(tmp_path, content, "f")
+    with pytest.raises(InputError) as caught:
+        detect(path)
+    assert str(caught.value).startswith(f"{path}: {found}")
+    assert "that is of no kind that is known" in str(caught.value)
+    assert str(caught.value).endswith(f"say which, as in --as run: {ALL}")
 
 
 def test_an_empty_file(tmp_path: Path) -> None:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from exampp.inputs.importing import ImportReport
 
 
+Files = list[Path] | None
+
+
 class Said(StrEnum):
     """How an import says what it did."""
 
@@ -90,21 +93,26 @@ def _of_files(option: str, words: str, *kinds: str) -> Counts:
     """An option that counts for files of some kinds."""
 
     def holds(given: Given) -> bool:
+        from exampp.inputs.importing import Given as File
         from exampp.inputs.importing import file_kinds
 
-        paths = [Path(path) for path in given["files"]]
-        return any(kind in kinds for _, kind in file_kinds(paths, given["kind"]))
+        files = [File(Path(path), given["kind"]) for path in given["files"] or ()]
+        files += [File(Path(p), role=role) for role in _ROLES for p in given[role] or ()]
+        found = file_kinds(files, system=given["system"] is not None)
+        return any(kind in kinds for _, kind in found)
 
     return Counts((option,), f"for {words}", holds)
 
 
+_ROLES = ("queries", "passages", "bank", "runs", "qrels", "responses")
 _RANKED = ("run", "candidates", "dataset")
 _GENERATED = ("responses", "texts")
 _BANKS = ("bank", "plain-bank", "tqa", "nuggetizer", "argue", "trec-nuggets")
 
 
 @counting(
-    _of_files("--bank", "banks", *_BANKS),
+    Counts(("--as",), "for files that stand without an option", lambda given: bool(given["files"])),
+    _of_files("--bank-name", "banks", *_BANKS),
     _of_files("--depth", "runs", *_RANKED),
     _of_files("--unknown-passages", "runs", *_RANKED),
     _of_files("--corpus", "runs and judgments", *_RANKED, "qrels"),
@@ -115,20 +123,30 @@ _BANKS = ("bank", "plain-bank", "tqa", "nuggetizer", "argue", "trec-nuggets")
 def import_(
     collection: CollectionFile,
     files: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
-            metavar="FILE...",
+            metavar="[FILE]...",
             help="Queries, passages, banks, runs, qrels, responses, graded passages, in any known "
             "format; a folder of texts; irds:ID for a dataset of ir_datasets.",
         ),
-    ],
+    ] = None,
     kind: Annotated[
         str | None,
         typer.Option("--as", help="What the files are, where it cannot be told from them."),
     ] = None,
-    bank: Annotated[str, typer.Option(help="The name of the bank that bank files go into.")] = (
-        "main"
-    ),
+    queries: Annotated[Files, typer.Option(help="A file of queries; may be repeated.")] = None,
+    passages: Annotated[Files, typer.Option(help="A file of passages; may be repeated.")] = None,
+    bank: Annotated[
+        Files, typer.Option(help="A file of questions or nuggets; may be repeated.")
+    ] = None,
+    runs: Annotated[Files, typer.Option(help="A file of rankings; may be repeated.")] = None,
+    qrels: Annotated[Files, typer.Option(help="A file of judgments; may be repeated.")] = None,
+    responses: Annotated[
+        Files, typer.Option(help="A file or folder of responses; may be repeated.")
+    ] = None,
+    bank_name: Annotated[
+        str, typer.Option(help="The name of the bank that questions and nuggets go into.")
+    ] = "main",
     on_error: Annotated[
         OnBadLine, typer.Option(help="Refuse everything at a bad line, or skip and count it.")
     ] = OnBadLine.refuse,
@@ -174,11 +192,24 @@ def import_(
     removed is said, with examples. Importing a file again changes nothing. Texts, rankings and
     grades of what is graded, and items that people edited, are changed only with --update.
     """
+    for file in bank or ():
+        if not file.exists():
+            raise InputError(
+                "no such file", file=file, mend="--bank takes files; --bank-name names their bank"
+            )
+    if not any((files, queries, passages, bank, runs, qrels, responses)):
+        raise InputError("no files to import", mend="Name them: exampp import my.exam FILE ...")
     report = _import(
         collection,
-        files,
+        files or [],
         kind=kind,
-        bank=bank,
+        queries=queries or (),
+        passages=passages or (),
+        banks=bank or (),
+        runs=runs or (),
+        qrels=qrels or (),
+        responses=responses or (),
+        bank=bank_name,
         on_error=on_error.value,
         unknown_passages=unknown_passages.value,
         corpus=corpus,

@@ -1,16 +1,23 @@
-"""Which format a file has, by its name and its first lines, for commands that take any."""
+"""Which format a file has, for commands that take any.
+
+The rule: the first lines decide, by their fields or columns. Where they fit several kinds, a header
+that names the columns decides, then the name of the file. Where that does not, either, the file is
+refused with what was found, and whoever knows says what it is.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.formats import car, decisions, passages, queries, responses
+from exampp.formats import car, decisions, headers, passages, queries, responses
+from exampp.formats.fields import shown
+from exampp.formats.headers import is_qrels_header, names_of
 from exampp.formats.lines import plain_name, read_lines, valid_json
 from exampp.formats.objects import OBJECT
 from exampp.formats.plain_table import is_table_header
@@ -25,6 +32,7 @@ _ONLY_PASSAGES = frozenset(passages.ID_KEYS + passages.TEXT_KEYS) - {"_id", "id"
 _KEYS_OF_ROWS = frozenset(
     queries.ID_KEYS + queries.TEXT_KEYS + passages.ID_KEYS + passages.TEXT_KEYS
 ) | {"items", "questions"}
+_NO_RESPONSES = frozenset({"title", "subtopics", "query_text", "items", "questions", "nuggets"})
 _NEVER = re.compile(r"(?!)")
 _LESSONS = re.compile(r'\s*\[\s*\{\s*"(?:adjunctTopics|globalID|lessonName|metaLessonID)"')
 _NUGGET_BANK = re.compile(r'\s*\{[^\[]*?"(?:nugget_bank|claim_bank|format_version)"\s*:')
@@ -42,6 +50,24 @@ class _Sample:
     lines: tuple[str, ...]
     keys: frozenset[str]
     first_value: str
+    fields: tuple[str, ...] = ()
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The names of the columns, if the first line names them."""
+        separator = "\t" if "\t" in self.head else None
+        return () if _is_json(self) else names_of(self.head.split(separator))
+
+    @property
+    def found(self) -> str:
+        """What was found, to be said."""
+        if self.fields:
+            return f"fields found: {', '.join(self.fields)}"
+        if self.header:
+            return f"columns found: {', '.join(self.head.split())}"
+        count = len(self.head.split("\t"))
+        start = f"first line: {shown(self.head)}"
+        return f"{count} columns without names, {start}" if count > 1 else start
 
     @property
     def head(self) -> str:
@@ -60,12 +86,13 @@ class _Sample:
 
 def _sample(path: str | Path) -> _Sample:
     data = [line for _, line in islice(read_lines(path), _SAMPLE)]
-    keys: frozenset[str] = frozenset()
+    fields: tuple[str, ...] = ()
     with suppress(ValueError, RecursionError):
-        keys = frozenset(OBJECT.decode(valid_json(data[0], path, None)))
+        fields = tuple(OBJECT.decode(valid_json(data[0], path, None)))
     lines = tuple(line[:_LONGEST].decode(errors="replace") for line in data)
     pair = _FIRST_PAIR.match("\n".join(lines))
-    return _Sample(plain_name(path), lines, keys, "?" if pair is None else pair[2])
+    first = "?" if pair is None else pair[2]
+    return _Sample(plain_name(path), lines, frozenset(fields), first, fields)
 
 
 def _is_number(text: str) -> bool:
@@ -96,7 +123,13 @@ def _is_run(sample: _Sample) -> bool:
 
 
 def _is_qrels(sample: _Sample) -> bool:
-    return _has_words(sample, 4) and _has_numbers(sample.columns(None), 3)
+    if is_qrels_header(sample.header):
+        return True
+    if _has_words(sample, 4) and _has_numbers(sample.columns(None), 3):
+        return True
+    # without a header, three columns may as well be passages
+    rows = sample.columns("\t")
+    return _has_tabs(sample, {3}) and all(row[2].strip().lstrip("-").isdigit() for row in rows)
 
 
 def _is_decisions(sample: _Sample) -> bool:
@@ -144,10 +177,18 @@ def _is_responses(sample: _Sample) -> bool:
     keys = sample.keys
     if "metadata" in keys and not keys.isdisjoint(_STATEMENTS):
         return keys.isdisjoint({"_id", "id"})
-    return not (
-        keys.isdisjoint(responses.QUERY_KEYS)
-        or keys.isdisjoint(responses.SYSTEM_KEYS)
-        or keys.isdisjoint(responses.STATEMENT_KEYS)
+    return not keys.isdisjoint(responses.SYSTEM_KEYS) and _has_responses(keys)
+
+
+def _has_responses(keys: frozenset[str]) -> bool:
+    return not (keys.isdisjoint(responses.QUERY_KEYS) or keys.isdisjoint(responses.STATEMENT_KEYS))
+
+
+def _may_be_responses(sample: _Sample) -> bool:
+    """Whether they are responses, or would be if their system were named."""
+    keys = sample.keys
+    return _is_responses(sample) or (
+        _has_responses(keys) and keys.isdisjoint(_NO_RESPONSES | _ONLY_PASSAGES)
     )
 
 
@@ -158,13 +199,20 @@ def _is_dictionary(sample: _Sample, first_values: str) -> bool:
 
 
 def _has_tabs(sample: _Sample, widths: set[int]) -> bool:
-    return not _is_json(sample) and not _is_plain_bank(sample) and sample.widths("\t") <= widths
+    return (
+        not _is_json(sample)
+        and not _is_plain_bank(sample)
+        and sample.widths("\t") <= widths
+        and not is_qrels_header(sample.header)
+    )
 
 
 def _may_be_queries(sample: _Sample) -> bool:
     if _is_argue(sample) or _is_nuggetizer(sample) or _is_responses(sample):
         return False
-    if _is_dictionary(sample, '"') or _has_tabs(sample, {2}):
+    if _has_tabs(sample, {2}):
+        return not sample.header or queries.is_header(list(sample.header))
+    if _is_dictionary(sample, '"'):
         return True
     keys = sample.keys
     is_document = keys >= {"title", "text"} and keys.isdisjoint(_ONLY_QUERIES)
@@ -177,7 +225,9 @@ def _may_be_queries(sample: _Sample) -> bool:
 
 
 def _may_be_passages(sample: _Sample) -> bool:
-    return _has_tabs(sample, {2, 3}) or (
+    if _has_tabs(sample, {2, 3}):
+        return not sample.header or passages.is_header(list(sample.header))
+    return (
         not sample.keys.isdisjoint(passages.ID_KEYS)
         and not sample.keys.isdisjoint(passages.TEXT_KEYS)
         and sample.keys.isdisjoint(_ONLY_QUERIES)
@@ -211,7 +261,7 @@ KINDS: Mapping[str, _Kind] = {
     "nuggetizer": _Kind(_is_nuggetizer),
     "argue": _Kind(_is_argue),
     "trec-nuggets": _Kind(_is_trec_nuggets, name=re.compile(r"nuggets\.(txt|tsv)$")),
-    "responses": _Kind(_is_responses),
+    "responses": _Kind(_may_be_responses, name=re.compile("response|answer|generat|output")),
     "candidates": _Kind(_is_candidates),
     "queries": _Kind(
         _may_be_queries,
@@ -234,26 +284,76 @@ KINDS: Mapping[str, _Kind] = {
 }
 
 
-def detect(path: str | Path) -> str:
+ROLES: Mapping[str, tuple[str, ...]] = {
+    "queries": ("queries", "car-topics"),
+    "passages": ("passages", "car-paragraphs"),
+    "bank": ("bank", "plain-bank", "tqa", "nuggetizer", "argue", "trec-nuggets"),
+    "runs": ("run", "candidates"),
+    "qrels": ("qrels",),
+    "responses": ("responses",),
+}
+"""What a person may say of a file, and the kinds that it then is one of; the first by default."""
+_NEEDS = {
+    "queries": ("query_id", "text"),
+    "passages": ("passage_id", "text"),
+    "responses": ("query_id", "system", "text"),
+    "bank": ("query_id", "items"),
+    "qrels": ("query_id", "passage_id", "relevance"),
+}
+_CALLED = {
+    "query_id": headers.QUERY,
+    "passage_id": frozenset(passages.ID_KEYS) | headers.PASSAGE,
+    "text": frozenset(passages.TEXT_KEYS + queries.TEXT_KEYS + responses.STATEMENT_KEYS),
+    "system": frozenset(responses.SYSTEM_KEYS),
+    "items": frozenset({"items", "questions", "nuggets"}),
+    "relevance": headers.RELEVANCE,
+}
+
+
+def detect(path: str | Path, role: str | None = None, *, system: bool = False) -> str:
     """The kind of the file, a key of `KINDS`, or one of `car.kind_of`.
 
-    What the first lines may be decides; where that is more than one kind (two columns separated by
-    a tab are queries, passages or a leaderboard), the header and then the name of the file. A name
-    alone decides only where no line fits, so that the fault in the line can be told. InputError
-    where nothing decides.
+    `role`, one of `ROLES`, says what it is, and leaves open in which format. A `system` that is
+    named means responses, where the file may hold some. InputError where nothing decides, with
+    what was found and the kinds that come nearest.
     """
-    if found_car := car.kind_of(path):
+    among = ROLES[role] if role else (*KINDS, "car-topics", "car-paragraphs")
+    if (found_car := car.kind_of(path)) and found_car in among:
         return found_car
     sample = _sample(path)
-    kinds = [kind for kind, how in KINDS.items() if how.fits(sample)]
-    by_header = [kind for kind in kinds if KINDS[kind].header.match(sample.head)]
-    by_name = [kind for kind in kinds or KINDS if KINDS[kind].name.search(sample.name)]
-    for found in (kinds, by_header, by_name):
-        if len(found) == 1:
+    fitting = [kind for kind, how in KINDS.items() if kind in among and how.fits(sample)]
+    if system and "responses" in fitting:
+        return "responses"
+    by_header = [kind for kind in fitting if KINDS[kind].header.match(sample.head)]
+    by_name = [kind for kind in fitting or _TOLD_BY_NAME if KINDS[kind].name.search(sample.name)]
+    for found in (fitting, by_header, by_name):
+        if len(found) == 1 and found[0] in among:
             return found[0]
-    what = f"may hold {' or '.join(kinds)}" if kinds else "is of no kind that is known"
-    raise InputError(
-        f"the file {what}",
-        file=path,
-        mend=f"Name its kind, as in `--as {(kinds or ['run'])[0]}` (one of {', '.join(KINDS)})",
-    )
+    if role:
+        return "plain-bank" if role == "bank" and not _is_json(sample) else among[0]
+    raise _undecided(path, sample, fitting)
+
+
+_TOLD_BY_NAME = ("run", "qrels")
+"""Kinds that a name alone decides, so that the fault in the line can be told."""
+
+
+def _undecided(path: str | Path, sample: _Sample, fitting: Sequence[str]) -> InputError:
+    if not fitting:
+        nearest = _nearest(sample)
+        what = "that is of no kind that is known" + (f"; nearest: {nearest}" if nearest else "")
+        mend = f"If it is of one of these kinds, say which, as in --as run: {', '.join(KINDS)}"
+        return InputError(f"{sample.found}; {what}", file=path, mend=mend)
+    roles = [role for role, kinds in ROLES.items() if set(kinds) & set(fitting)]
+    mend = "Say what it is: " + " or ".join(f"--{role} {Path(path).name}" for role in roles)
+    if "responses" in fitting:
+        mend += ", or name their --system"
+    return InputError(f"{sample.found}; that may be {' or '.join(fitting)}", file=path, mend=mend)
+
+
+def _nearest(sample: _Sample) -> str:
+    """The kinds of which the file has some fields, most first, and what each needs."""
+    fields = set(sample.fields or sample.header)
+    shared = {kind: sum(bool(fields & _CALLED[one]) for one in _NEEDS[kind]) for kind in _NEEDS}
+    near = [kind for kind in sorted(shared, key=shared.__getitem__, reverse=True) if shared[kind]]
+    return ", ".join(f"{kind} ({', '.join(_NEEDS[kind])})" for kind in near[:2])

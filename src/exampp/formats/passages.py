@@ -7,6 +7,7 @@ from pathlib import Path
 
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, repeated, shown
+from exampp.formats.headers import names_of
 from exampp.formats.lines import (
     OnError,
     decode_json,
@@ -43,7 +44,15 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Passage]:
     """
     start, head = next(read_lines(path))
     parse = _from_object if head.lstrip().startswith((b"{", b"[")) else _from_columns
-    skips_header = parse is _from_columns and is_header(head.decode(errors="replace").split("\t"))
+    columns = head.decode(errors="replace").split("\t") if parse is _from_columns else []
+    skips_header = is_header(columns)
+    if names_of(columns) and not skips_header:
+        raise InputError(
+            f"the columns are {', '.join(columns)}, which are not those of passages",
+            file=path,
+            line=start,
+            mend="Passages have two or three columns: id, text and perhaps title",
+        )
     first = FirstLines()
     for number, line in read_lines(path):
         if skips_header and number == start:
@@ -100,12 +109,12 @@ def _from_columns(line: bytes, path: str | Path, number: int) -> Passage:
 
 def is_header(columns: list[str]) -> bool:
     """Whether the first line of a file of columns names them."""
-    names = [column.strip().lower() for column in columns]
+    names = names_of(columns)
     return (
         len(names) in (2, 3)
         and names[0] in ID_KEYS
         and names[1] in TEXT_KEYS
-        and names[2:] in ([], [*_TITLE_KEYS])
+        and names[2:] in ((), _TITLE_KEYS)
     )
 
 

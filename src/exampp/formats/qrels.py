@@ -7,12 +7,14 @@ from pathlib import Path
 
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, integer, repeated, shown
+from exampp.formats.headers import is_qrels_header, names_of
 from exampp.formats.lines import OnError, accept, encode_text, read_lines, refuse
 from exampp.formats.output import writing
 from exampp.formats.trec import Words, columns, word
 from exampp.records import Judgment
 
 _COLUMNS = ("query", "iteration", "passage", "relevance")
+_BEIR_COLUMNS = ("query", "passage", "relevance")
 _SUBTOPIC_COLUMNS = ("query", "subtopic", "passage", "relevance")
 _HIGHEST = 2**15 - 1
 """Judgments are held in 16 bits."""
@@ -27,25 +29,33 @@ def read(
 ) -> Iterator[Judgment]:
     """Yield the judgments of a qrels file in file order.
 
+    Lines of three columns, query, passage and relevance, are read where the first line names them
+    or separates them by tabs, as in BEIR; a first line that names the columns is skipped.
     The second column means nothing, unless `subtopics` says that it names the subtopic (TREC
     diversity qrels): nothing in the file tells the two apart. A query id `q/subtopic` is left as
     written. `check` may refuse a line by raising InputError. InputError for a wrong number of
     columns, a relevance that is no integer (negative
     ones are fine) and a passage judged twice, also where both lines agree.
 
-    Source: the qrels formats of trec_eval and ndeval.
+    Source: the qrels formats of trec_eval, ndeval and BEIR.
     """
     words = Words()
     first = FirstLines()
-    names = _SUBTOPIC_COLUMNS if subtopics else _COLUMNS
+    names: tuple[str, ...] = _SUBTOPIC_COLUMNS if subtopics else _COLUMNS
+    start, head = next(read_lines(path))
+    is_headed = is_qrels_header(names_of(head.decode(errors="replace").split()))
+    if len(head.split()) == len(_BEIR_COLUMNS) and (is_headed or head.count(b"\t") == 2):
+        names = _BEIR_COLUMNS
     for number, line in read_lines(path):
+        if is_headed and number == start:
+            continue
         try:
-            query, group, passage, relevance = columns(line, names, "qrels")
+            query, *group, passage, relevance = columns(line, names, "qrels")
             judgment = Judgment(
                 words.common(query, "query"),
                 words.rare(passage, "passage"),
                 integer(relevance, "relevance", _HIGHEST),
-                words.common(group, "subtopic") if subtopics else None,
+                words.common(group[0], "subtopic") if subtopics and group else None,
             )
             check(judgment)
         except InputError as error:

@@ -10,6 +10,7 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, repeated, shown
+from exampp.formats.headers import names_of
 from exampp.formats.lines import (
     OnError,
     decode_json,
@@ -137,6 +138,11 @@ def _from_columns(path: str | Path, on_error: OnError, start: int) -> Iterator[t
             columns = text_of(line, path, number).split("\t")
             if number == start and is_header(columns):
                 continue
+            if number == start and names_of(columns):
+                raise InputError(
+                    f"the columns are {', '.join(columns)}, which are not those of queries",
+                    mend="Queries have two columns, id and text",
+                )
             if len(columns) != 2:
                 raise InputError(
                     f"{len(columns)} column{'s' * (len(columns) != 1)} instead of 2 (id, text)",
@@ -151,17 +157,15 @@ def _from_columns(path: str | Path, on_error: OnError, start: int) -> Iterator[t
 
 def is_header(columns: list[str]) -> bool:
     """Whether the first line of a file of columns names them."""
-    names = [column.strip().lower() for column in columns]
+    names = names_of(columns)
     return len(names) == 2 and names[0] in ID_KEYS and names[1] in TEXT_KEYS
 
 
 def write(path: str | Path, queries: Iterable[Query]) -> None:
-    """Write queries as JSON-lines with `query_id`, `text` and, where there are any, `subtopics`."""
+    """Write queries as JSON-lines with `query_id`, `text` and `subtopics`."""
     with writing(path) as stream:
         for query in queries:
-            row: dict[str, object] = {"query_id": query.query_id, "text": query.text}
-            if query.facets:
-                row["subtopics"] = [
-                    {"subtopic_id": facet.facet_id, "text": facet.text} for facet in query.facets
-                ]
+            subtopics = [{"subtopic_id": one.facet_id, "text": one.text} for one in query.facets]
+            # a list of none, too: it tells queries from responses, which have the other two keys
+            row = {"query_id": query.query_id, "text": query.text, "subtopics": subtopics}
             stream.write(encode_json(row, path))

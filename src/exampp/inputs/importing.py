@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from exampp.errors import InputError
 from exampp.formats import (
@@ -33,11 +33,12 @@ from exampp.inputs.places import Places
 from exampp.inputs.rankings import RunLog, findings, stage, top
 from exampp.inputs.segment import PASSAGE_TOKENS
 from exampp.outside import Replacements, check_path, counting_replaced, fit_name
-from exampp.records import GraderIdentity, Judgment, QueryPool, Ranked
+from exampp.records import BankEntry, GraderIdentity, Judgment, QueryPool, Ranked
 from exampp.records.differences import Differences, Protected
 from exampp.records.grading import RatingScale
 from exampp.report.table import Table
 from exampp.store.bank import Edit, put_bank, put_query_items, retire_unmentioned
+from exampp.store.bank_history import known_queries
 from exampp.store.connection import transaction
 from exampp.store.decisions import put_decisions
 from exampp.store.grades import put_grader, set_scale
@@ -155,6 +156,22 @@ class Importer:
     scale: RatingScale | None = None
     log: RunLog = field(default_factory=RunLog)
     bad_cells: Skipped = field(default_factory=Skipped)
+
+    def of_known_queries(self, path: Path, entries: Iterable[BankEntry]) -> Iterator[BankEntry]:
+        """The entries of a bank whose queries are known, or brought with their texts.
+
+        Where all queries are known from banks alone, a bank may name others.
+        """
+        places = Places(self.connection)
+        is_strict = bool(known_queries(self.connection))
+        for entry in entries:
+            try:
+                if is_strict and not entry.query_text:
+                    places.find(entry.query_id)
+            except InputError as error:
+                self.on_error(error.at(path))
+            else:
+                yield entry
 
     def workbench(self, path: Path) -> int:
         """Graded passages with their rankings and judgments."""
@@ -285,7 +302,7 @@ def _bank(read: banks.Reader) -> _Take:
     """Takes over bank files of one format."""
 
     def take(importer: Importer, path: Path) -> int:
-        entries = read(path, importer.on_error)
+        entries = importer.of_known_queries(path, read(path, importer.on_error))
         return put_bank(importer.connection, importer.bank, entries, importer.edit)
 
     return take
@@ -310,7 +327,7 @@ KINDS: Mapping[str, _Take] = {
 
 
 def import_files(
-    importer: Importer, paths: Sequence[Path], kind: str | None, corpus: str | None = None
+    importer: Importer, given: Sequence[Given], corpus: str | None = None
 ) -> ImportReport:
     """Take over files in one transaction: after an error the collection is as it was.
 
@@ -319,7 +336,8 @@ def import_files(
     Raises InputError for a file that is not what it must be, or of no known kind, and, unless the
     importer may update, for a change of what is graded or was edited by people.
     """
-    with_kinds = sorted(file_kinds(paths, kind), key=lambda pair: list(KINDS).index(pair[1]))
+    kinds = file_kinds(given, system=importer.system is not None)
+    with_kinds = sorted(kinds, key=lambda pair: list(KINDS).index(pair[1]))
     if importer.scale is not None and "workbench" not in dict(with_kinds).values():
         raise InputError("only graded passages have a scale to be given", mend="Leave out --scale")
     importer.log.collects = corpus is not None
@@ -409,13 +427,23 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def file_kinds(paths: Iterable[Path], kind: str | None) -> Iterator[tuple[Path, str]]:
-    """What each file is: of the `kind` that is said, or as its content tells.
+class Given(NamedTuple):
+    """A file of an import: `kind` (one of `KINDS`) or `role` (one of `ROLES`) says what it is."""
 
-    Raises InputError for a file of no known kind.
+    path: Path
+    kind: str | None = None
+    role: str | None = None
+
+
+def file_kinds(files: Iterable[Given], *, system: bool) -> Iterator[tuple[Path, str]]:
+    """What each file is, as is said of it, or as its content tells.
+
+    Where a file may hold responses, a `system` that is named means that it does. Raises
+    InputError for a file of no known kind.
     """
-    for path in paths:
-        found = _kind(check_path(path), kind)
+    for given in files:
+        path = check_path(given.path)
+        found = _kind(given, system)
         if found not in KINDS:
             raise InputError(
                 f"{found} files are not imported",
@@ -427,9 +455,10 @@ def file_kinds(paths: Iterable[Path], kind: str | None) -> Iterator[tuple[Path, 
         yield path, found
 
 
-def _kind(path: Path, kind: str | None) -> str:
-    if datasets.is_dataset(path):
+def _kind(given: Given, system: bool) -> str:
+    path, kind, role = given
+    if role is None and datasets.is_dataset(path):
         return "dataset"
-    if kind is None and responses.is_folder(path):
+    if kind is None and role in (None, "responses") and responses.is_folder(path):
         return "texts"
-    return kind or detect(existing_file(path))
+    return kind or detect(existing_file(path), role, system=system)

@@ -101,8 +101,14 @@ def _put_query(connection: sqlite3.Connection, entry: BankEntry) -> tuple[int, d
         if not known[0]:
             put_queries(connection, [Query(entry.query_id, entry.query_text)])
     named = dict.fromkeys([entry.facet_id, *(item.facet_id for item in entry.items)])
-    facets = [Facet(f, entry.facet_text if f == entry.facet_id else "") for f in named if f]
-    return query, put_facets(connection, query, facets)
+    known = put_facets(connection, query, [Facet(facet_id) for facet_id in named if facet_id])
+    if entry.facet_id:
+        # as with the query, a text that is known already is better than that of a bank
+        connection.execute(
+            "UPDATE facet SET text = :text WHERE facet = :facet AND text = '' AND text <> :text",
+            {"facet": known[entry.facet_id], "text": entry.facet_text},
+        )
+    return query, known
 
 
 def _put_line(
