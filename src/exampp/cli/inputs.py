@@ -125,7 +125,7 @@ def import_(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[FILE]...",
+            metavar="FILE...",
             help="Queries, passages, banks, runs, qrels, responses, graded passages, in any known "
             "format; a folder of texts; irds:ID for a dataset of ir_datasets.",
         ),
