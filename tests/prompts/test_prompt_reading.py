@@ -242,6 +242,20 @@ def test_direct_ratings_have_no_default(reply: str, state: State, rating: int | 
             None,
             [
                 *["Yes or No", "yes/no", "Yes and no", "Answer: Yes or No", "maybe", "relevant"],
+                *[
+                    "Yes? No.",
+                    "not yes",
+                    "Yes, but no.",
+                    "It is not relevant",
+                    "Maybe yes",
+                    "Yes if so",
+                ],
+                *[
+                    "Yes.\nNo.",
+                    "I would not say yes.",
+                    'It says "Yes".',
+                    "No passage says it better",
+                ],
                 *["", "?", "nothing", "Not sure", "4", '{"relevance": "maybe"}', '{"why": "x"}'],
             ],
         ),
@@ -288,6 +302,7 @@ def test_the_answer_of_a_json_reply() -> None:
     assert answer_text('```json\n{"short_answer": " 1914 "}\n```', "short_answer") == "1914"
     assert answer_text(' {"extract": 3} ') == '{"extract": 3}'
     assert answer_text(" in {braces} ") == "in {braces}"
+    assert answer_text("<think>1915?</think>\n1914") == "1914"
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ _ALTERNATIVES = re.compile(rf"{_NUMBER}(?:(?:,?[hojt]a?|-){_NUMBER})++")
 
 # Fields.
 _FIELD = re.compile(
-    r"(?P<name>[RA])(?P<about>(?:\(?[cC]\)?|[pviOaeT]){0,6})"
+    r"(?P<name>[RAF])(?P<about>(?:\(?[cC]\)?|[pviOaeT]){0,6})"
     r"(?P<mark>[:|][:|\-\n(]*+|\n[\n\-(|]*+|-\(?|)"
     r"(?:[OaAe]{0,2}(?P<value>[NXPEQcC]))?"
 )
@@ -67,7 +67,7 @@ def _forms(*patterns: str) -> tuple[re.Pattern[str], ...]:
 
 
 _NAMED = _forms(
-    rf"(?<![wevp])[OaF]{{0,4}}R[pOaeT]{{0,4}}i{{1,3}}:?[Oa]{{0,2}}{_N}",  # my rating would be 4
+    rf"(?<![wevpf])[OaF]{{0,4}}R[pOaeT]{{0,4}}i{{1,3}}:?[Oa]{{0,2}}{_N}",  # my rating would be 4
     rf"(?:(?<=[\n.,;:])|\A)[OaF]{{0,4}}Rv[Oa]{{0,2}}{_N}",  # a rating of 4
 )
 _SENTENCES = _forms(
@@ -90,7 +90,7 @@ _AFTER_SENTENCE = re.compile(r'\Z|[,:\-](?![NXPEQ])|[.;)(\n|"bcNglsptOTIRA]|[a-z
 _AFTER_ALONE = re.compile(
     r'\Z|[,:\-](?![NXPEQ])|[.;)(\n|"bcNglTI]|g|O[eA]|p[aO]?c|[a-zA-Z]{1,3}[:|]'
 )
-_HEAD = re.compile(r"[^.?\n;b:(\-]*+(?:[(:\-]+[NPE])?")
+_HEAD = re.compile(r"(?:\([^()\n]{0,12}\)|[^.?\n;b:(\-]++)*+(?:[(:\-]+[NPE])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,22 +206,28 @@ def _fields(kinds: str) -> Iterator[_Field]:
         qualifiers = _QUALIFIERS.search(before)
         own = qualifiers[0] if qualifiers else ""
         before = before.removesuffix(own)
-        has_value, mark = (match["value"] or "-") in "NXPE", match["mark"]
-        bare = match["name"] == "R" and not match["about"] and _STARTS.search(before)
-        if not (mark[:1] == ":" or (has_value and (mark or bare))):
-            continue
-        if _NEXT_LABEL.match(kinds, match.end("mark")):
-            continue
-        doubted = _DOUBTED.search(before) is not None
-        foreign = _FOREIGN["qualified" if own else ""].search(before) and not doubted
-        name = "rating" if match["name"] == "R" else "answer"
-        if name == "rating" and not own and before.endswith("A"):
-            name = "answer"
-        elif foreign:
-            name = "other"
-        elif "F" in own:
-            name = "final"
-        yield _Field(name, match.start("value"), doubted, "C" in match["about"])
+        if _is_field(match, before) and not _NEXT_LABEL.match(kinds, match.end("mark")):
+            doubted = _DOUBTED.search(before) is not None
+            name = _called(match["name"], own, before, doubted)
+            yield _Field(name, match.start("value"), doubted, "C" in match["about"])
+
+
+def _is_field(match: re.Match[str], before: str) -> bool:
+    """Whether what follows a name makes it a field: a colon, or another mark with a number."""
+    mark, has_value = match["mark"], (match["value"] or "-") in "NXPE"
+    if mark[:1] == ":" or not has_value:
+        return mark[:1] == ":" and (has_value or match["name"] != "F")
+    if mark or match["name"] != "R":
+        return bool(mark) and match["name"] != "F"
+    return not match["about"] and _STARTS.search(before) is not None
+
+
+def _called(name: str, own: str, before: str, doubted: bool) -> str:
+    if name == "R" and not own and before.endswith("A"):
+        return "answer"
+    if not doubted and _FOREIGN["qualified" if own else ""].search(before):
+        return "other"
+    return "final" if "F" in own + name else "rating" if name == "R" else "answer"
 
 
 class _Reply:

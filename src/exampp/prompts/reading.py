@@ -201,9 +201,10 @@ def _read_yes_no(reply: Reply) -> Outcome:
 
 
 def answer_text(reply: str, field: str = "") -> str:
-    """The extracted answer: the field of a JSON reply, otherwise the whole, stripped."""
-    answer = find_answer(reply, field) if looks_like_json(reply) else None
-    return (reply if answer is None else answer).strip()
+    """The extracted answer: the field of a JSON reply, else all but the thoughts, stripped."""
+    text = without_thoughts(reply) or ""
+    answer = find_answer(text, field) if looks_like_json(text) else None
+    return (text if answer is None else answer).strip()
 
 
 def _read_extraction(reply: Reply) -> Outcome:
