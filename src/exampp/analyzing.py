@@ -142,18 +142,22 @@ class Analyzing(ABC):
         statistics: Sequence[str] = ("spearman", "kendall"),
         samples: int = 2000,
         seed: int = 0,
+        decimals: int | None = None,
         **options: Any,
     ) -> MethodComparison:
         """Rank correlation of every grader, threshold and measure with official leaderboards.
 
         `official` has, by name, the rank of every system (1 is best). `statistics` are those of
-        `analyze.rank_statistics`; 0 `samples` make no intervals. Takes the options of `methods`.
+        `analyze.rank_statistics`; 0 `samples` make no intervals. Means are rounded to `decimals`
+        before they are ranked, if some are given. Takes the options of `methods`.
         """
         from exampp.meta.correlation import compare_methods
 
         check_lists(statistics=statistics)
         methods = list(self.methods(measures, **options))
-        return compare_methods(methods, official, statistics, samples=samples, seed=seed)
+        return compare_methods(
+            methods, official, statistics, samples=samples, seed=seed, decimals=decimals
+        )
 
     def agreement(
         self,

@@ -60,6 +60,7 @@ def choices(start: str, rest: str = "") -> Mapping[str, Sequence[str]]:
 
 
 FORMAT = {"--format": "json"}
+READ = {"--digits": "5", **FORMAT}
 GRADED = {
     "--grader": "other",
     "--prompt": "thomas",
@@ -258,7 +259,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--qrels": "made.out",
             "--per-query": "",
             "--compat": "rubric",
-            **FORMAT,
+            **READ,
         },
         choices("evaluate"),
     ),
@@ -272,7 +273,7 @@ OPTIONS: Mapping[str, Uses] = {
             "-k": "2",
             "--queries": "1",
             "--seed": "5",
-            **FORMAT,
+            **READ,
         },
         choices("compare", " alpha beta"),
     ),
@@ -324,8 +325,9 @@ OPTIONS: Mapping[str, Uses] = {
             "--qrels": "made.qrels",
             "--scores": "other.json",
             "--samples": "60",
+            "--round": "1",
             "--seed": "9",
-            **FORMAT,
+            **READ,
         },
         {
             "analyze correlation banks.exam --official official.json": ("--bank small",),
@@ -353,7 +355,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--against": "people",
             "--on-error": "skip",
             "--scale": "0..3",
-            **FORMAT,
+            **READ,
         },
         {
             "analyze agreement banks.exam": ("--bank small",),
@@ -379,7 +381,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--samples": "60",
             "--seed": "9",
             "--pairs": "",
-            **FORMAT,
+            **READ,
         },
         choices("analyze significance"),
     ),

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ import pytest
 from gradebooks import dl19, expected, make_book, make_query, make_ranking, official_ranks
 from scipy import stats
 
-from exampp.analyze.rank_correlation import settle_ties
+import exampp
+from exampp.analyze.rank_correlation import printed, settle_ties
 from exampp.errors import InputError
 from exampp.evaluate.measure import parse_measure
 from exampp.evaluate.values import Values
@@ -363,3 +365,51 @@ def test_two_methods_of_one_name() -> None:
     method = Method("m", (scoring(noisy()),))
     with pytest.raises(InputError, match="two methods are called m"):
         compare_methods([method, method], {"o": OFFICIAL})
+
+
+PUBLISHED = {
+    ("P@20", 1): (0.883, 0.720),
+    ("P@20", 2): (0.901, 0.747),
+    ("P@20", 3): (0.908, 0.754),
+    ("P@20", 4): (0.914, 0.763),
+    ("P@20", 5): (0.905, 0.758),
+    ("AP", 1): (0.932, 0.779),
+    ("AP", 2): (0.943, 0.799),
+    ("AP", 3): (0.940, 0.790),
+    ("AP", 4): (0.950, 0.808),
+    ("AP", 5): (0.971, 0.875),
+    ("RR", 1): (0.649, 0.464),
+    ("RR", 2): (0.651, 0.470),
+    ("RR", 3): (0.641, 0.461),
+    ("RR", 4): (0.573, 0.432),
+    ("RR", 5): (0.811, 0.631),
+    ("nDCG@10", None): (0.956, 0.835),
+}
+"""Spearman and Kendall of DL 2019 by the papers' own program, from what trec_eval printed; P@20 at
+3 is published (0.908, 0.754)."""
+
+
+@pytest.mark.parametrize(("decimals", "equal"), [(4, 32), (None, 26)])
+def test_means_as_trec_eval_prints_them(
+    decimals: int | None, equal: int, shared_data: Path
+) -> None:
+    folder = shared_data / "dl19"
+    official = json.loads((folder / "official-leaderboard.json").read_text())
+    with exampp.open_grades(folder / "graded.jsonl.gz") as opened:
+        compared = opened.correlation(
+            {"official": official}, ["P@20", "AP", "RR", "nDCG@10"], samples=0, decimals=decimals
+        )
+    hits = [
+        round(found.estimate.value or 0, 3) == PUBLISHED[found.measure, found.min_rating][column]
+        for found in compared.found
+        for column in [("spearman", "kendall").index(found.statistic)]
+    ]
+    assert (sum(hits), len(hits)) == (equal, 32)
+
+
+def test_rounding_ties_means_that_differ_in_later_digits() -> None:
+    """2.675 lies below the half in binary, and printf rounds it down."""
+    assert printed([[2.675, 2.671, 2.676]], 2).tolist() == [[2.67, 2.67, 2.68]]
+    assert printed(np.empty((1, 0)), 2).tolist() == [[]]
+    with pytest.raises(InputError, match="rounded to 0 to 15 decimals, not 16"):
+        compare_methods([listed_method("m", {"a": 1})], {"o": {"a": 1}}, decimals=16)

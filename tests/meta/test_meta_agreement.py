@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 import exampp
-from exampp.analyze.agreement import cohen_kappa, weighted_kappa
+from exampp.analyze.agreement import STATISTICS, cohen_kappa, weighted_kappa
 from exampp.errors import InputError
 from exampp.meta.agreement import Rater, compare, judgment_scale, rating_scale
 from exampp.meta.agreement_findings import Findings, find
@@ -140,6 +141,64 @@ def test_published_tables_of_dl19(dl19: Findings) -> None:
     assert "4+5 & 1439 & 1356 & 2795 & 0.36 & [0." in latex
 
 
+ROW_KAPPAS = {
+    (1, "GRADED"): {5: 0.22, 4: -0.0065, 3: -0.021, 2: -0.026, 1: -0.0089, 0: 0.34},
+    (2, "GRADED"): {5: 0.14, 4: 0.047, 3: -0.0031, 2: 0.03, 1: -0.0019, 0: 0.37},
+    (5, "GRADED"): {5: 0.012, 4: 0.071, 3: 0.043, 2: 0.025, 1: 0.0042, 0: 0.14},
+}
+"""What the papers' own program prints beside the rows, with two significant digits."""
+
+
+@pytest.mark.parametrize(("m", "layout"), ROW_KAPPAS)
+def test_a_kappa_for_every_row_as_the_papers_program(m: int, layout: str, dl19: Findings) -> None:
+    found = statistics(dl19, at_least=m, min_relevant=2, layout=layout)
+    paired = {5: 3, 4: 3, 3: 2, 2: 2, 1: 2, 0: 0}
+    for label, expected in ROW_KAPPAS[m, layout].items():
+        value = found[f"kappa {label} / {paired[label]}"]["value"]
+        assert value == pytest.approx(
+            expected, abs=5.1 * 10 ** (math.floor(math.log10(abs(expected))) - 2)
+        )
+
+
+def test_merge_cuts_judgments_as_the_papers_do(dl19: Findings) -> None:
+    for relevant in (1, 2):
+        merged = counts(dl19, at_least=2, min_relevant=relevant, layout="MERGE")
+        assert [merged["4+5", other] for other in ("2+3", "1", "0")] == [1439, 581, 775]
+        assert [merged["0", other] for other in ("2+3", "1", "0")] == [874, 864, 4086]
+    # S4, STRICT and LENIENT of DL 2019: one side of the table against the rest
+    found = statistics(dl19, at_least=2, min_relevant=2, layout="MERGE")
+    assert found["kappa 4+5 / 2+3"]["value"] == pytest.approx(0.36137, abs=1e-5)
+    tables = {table.caption: table for table in dl19.for_reading().values()}
+    (table,) = (t for c, t in tables.items() if c.startswith("MERGE") and "2+), label = 2nd" in c)
+    assert [column.name for column in table.columns] == [
+        "MERGE",
+        "2+3",
+        "1",
+        "0",
+        "total",
+        "kappa of the row",
+        "against",
+        "Cohen's kappa",
+        "95% interval",
+    ]
+    assert [row[5] for row in table.rows] == [
+        pytest.approx(0.361, abs=5e-4),
+        pytest.approx(0.045, abs=5e-4),
+        pytest.approx(0.375, abs=5e-4),
+    ]
+    assert [row[6] for row in table.rows] == ["2+3", "1", "0"]
+
+
+def test_published_kappas_of_llmjudge(shared_data: Path) -> None:
+    """The labels of the authors on four levels, of whose rows they publish 0.32 and 0.28."""
+    with exampp.open_grades(shared_data / "science" / "llmjudge-dev-graded.jsonl.gz") as opened:
+        found = opened.agreement(kind="query", min_relevant=[1], layouts=["GRADED"])
+    values = {name: row["value"] for name, row in statistics(found).items()}
+    assert values["kappa"] == pytest.approx(0.32446735, abs=1e-8)
+    assert f"{values['kappa 3 / 3']:.2g}" == "0.32"
+    assert f"{values['kappa 2 / 2']:.2g}" == "0.28"
+
+
 def test_llmjudge_has_graders_but_no_judgments(shared_data: Path) -> None:
     with exampp.open_grades(shared_data / "llmjudge" / "test-graded.jsonl.gz") as opened:
         books = [opened.gradebook(grader=one.key) for one in opened.graders]
@@ -160,10 +219,10 @@ def test_layouts_by_hand() -> None:
     found = find([make_book(make_query(RATINGS, JUDGED))], at_least=[1], min_relevant=[2])
     merge = counts(found, layout="MERGE")
     assert {cell for cell, count in merge.items() if count} == {
-        ("4+5", "3"),
-        ("4+5", "0+1"),
-        ("1+2+3", "2"),
-        ("0", "0+1"),
+        ("4+5", "2+3"),
+        ("4+5", "0"),
+        ("1+2+3", "2+3"),
+        ("0", "1"),
     }
     assert counts(found, layout="LENIENT") == {
         ("1+2+3+4+5", "2+3"): 2,
@@ -172,8 +231,8 @@ def test_layouts_by_hand() -> None:
         ("0", "0+1"): 1,
     }
     assert statistics(found, layout="LENIENT")["kappa"]["value"] == pytest.approx(0.5)
-    # 5+4 | 3-1 | 0 against 3 | 2 | 1-0: a, c, d agree, b is two apart
-    expected = [[1, 0, 0], [0, 1, 0], [1, 0, 1]]
+    # 0 | 1-3 | 4+5 against 0 | 1 | 2+3: a agrees, c and d are one apart, b is two apart
+    expected = [[0, 1, 0], [0, 0, 1], [1, 0, 1]]
     merged = statistics(found, layout="MERGE")
     assert merged["kappa"]["value"] == cohen_kappa(expected).value
     assert merged["kappa_quadratic"]["value"] == weighted_kappa(expected, "quadratic").value
@@ -311,7 +370,9 @@ def test_people_against_grader_and_each_other() -> None:
     (pair,) = among_people(cells, GRADER)
     assert (pair.rater.name, pair.other.name) == ("anna (questions)", "ben (questions)")
     assert pair.counts("STRICT").tolist() == [[1, 0], [1, 0]]
-    assert pair.estimates("STRICT")["kappa"].reason == "all ratings of ben (questions) are 0+1+2+3"
+    of_pair = pair.estimates("STRICT")["kappa"]
+    assert (of_pair.value, of_pair.low) == (0, None)
+    assert of_pair.no_interval == "all ratings of ben (questions) are 0+1+2+3"
     tables = find([make_book()], people=[pair], against="people", layouts=["STRICT"]).for_reading()
     captions = [table.caption for table in tables.values()]
     assert (
@@ -329,8 +390,11 @@ def only(book: Gradebook, **options: Any) -> dict[str, dict[str, Any]]:
     return statistics(find([book], at_least=[1], **options))
 
 
-def reasons(found: dict[str, dict[str, Any]], names: Sequence[str]) -> set[str]:
-    assert all(found[name]["value"] is None for name in names)
+def reasons(
+    found: dict[str, dict[str, Any]], names: Sequence[str], value: float | None = None
+) -> set[str]:
+    """Why there is no value, or no interval of this value."""
+    assert {found[name]["value"] for name in names} == {value}
     return {found[name]["reason"] for name in names}
 
 
@@ -361,23 +425,31 @@ def test_no_grades_at_all() -> None:
 
 
 def test_all_grades_equal() -> None:
+    """What is expected by chance is all that there is: kappa is 0."""
     found = only(make_book(make_query({"a": [3], "b": [3]}, {"a": 2, "b": 0})), layouts=["STRICT"])
-    assert reasons(found, KAPPAS) == {"all labels of model:self-rating are 0+1+2+3"}
+    assert reasons(found, KAPPAS, 0) == {"all labels of model:self-rating are 0+1+2+3"}
     assert found["ac1"]["value"] is not None
+
+
+def test_all_grades_and_judgments_equal() -> None:
+    """Agreement is expected to be complete (p_e = 1): only then kappa is undefined."""
+    book = make_book(make_query({"a": [5], "b": [5]}, {"a": 2, "b": 2}))
+    found = only(book, layouts=["STRICT"])
+    assert reasons(found, KAPPAS) == {"all labels of model:self-rating are 4+5"}
 
 
 def test_all_judgments_equal() -> None:
     book = make_book(make_query({"a": [3], "b": [0]}, {"a": 1, "b": 1}))
     graded = only(book, layouts=["GRADED"])
-    assert reasons(graded, list(graded)) == {"labels go from 0 to 5, judgments are all 1"}
+    assert reasons(graded, list(STATISTICS)) == {"labels go from 0 to 5, judgments are all 1"}
     strict = only(book, layouts=["LENIENT"])
-    assert reasons(strict, KAPPAS) == {"all judgments are 1"}
+    assert reasons(strict, KAPPAS, 0) == {"all judgments are 1"}
 
 
 def test_a_threshold_that_no_grade_reaches() -> None:
     book = make_book(make_query({"a": [3], "b": [0]}, {"a": 2, "b": 0}))
     strict = only(book, layouts=["STRICT"], min_rating=5)
-    assert reasons(strict, KAPPAS) == {"all labels of model:self-rating are 0+1+2+3+4"}
+    assert reasons(strict, KAPPAS, 0) == {"all labels of model:self-rating are 0+1+2+3+4"}
 
 
 @pytest.mark.parametrize("cut", [-5, 0, 3])

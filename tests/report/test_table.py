@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exampp.report.table import STYLES, Column, Table, is_numeric, render
+from exampp.errors import InputError
+from exampp.report.bounded import Bounded
+from exampp.report.table import MACHINES, STYLES, Column, Table, is_numeric, render
 
 TABLE = Table.of(
     ["system", Column("score", 2), "n"],
@@ -29,6 +31,21 @@ def test_text() -> None:
         "\u4e2d\u6587        -  10\n"
         "* one is undefined\n"
     )
+
+
+def test_digits() -> None:
+    """Of numbers and of those with an interval, where people read them; never of machines."""
+    found = Table.of(["a", Column("b", 2)], [[0.12345, Bounded(0.5, (-0.00004, 1.0))]])
+    assert render(found, "text").splitlines()[2] == "0.123  0.50 [0.00, 1.00]"
+    assert render(found, "text", 4).splitlines()[2] == "0.1235  0.5000 [0.0000, 1.0000]"
+    assert render(found, "tsv").splitlines()[1] == "0.12345\t0.50 [0.00, 1.00]"
+    assert json.loads(render(found, "json"))["rows"] == [{"a": 0.12345, "b": "0.50 [0.00, 1.00]"}]
+    for style in STYLES:
+        if style in MACHINES:
+            with pytest.raises(InputError, match=f"{style} holds all digits"):
+                render(found, style, 4)
+        else:
+            assert "0.1235" in render(found, style, 4)
 
 
 def test_markdown() -> None:

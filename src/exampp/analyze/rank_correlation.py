@@ -188,6 +188,16 @@ def correlate(
     )
 
 
+def printed(values: ArrayLike, decimals: int) -> Floats:
+    """Values as they are printed with so many decimals: trec_eval prints 4, which ties some."""
+    table = np.asarray(values, np.float64)
+    if not table.size:
+        return table
+    # correctly rounded, as printf does it; numpy's own rounding goes by a product
+    rounded: Floats = np.vectorize(lambda value: round(float(value), decimals))(table)
+    return rounded
+
+
 def one_row(
     rows: Callable[[ArrayLike, ArrayLike], Correlations], x: ArrayLike, y: ArrayLike
 ) -> Correlation:

@@ -10,8 +10,10 @@ import typer
 import exampp
 from exampp.cli.board_options import (
     OF_GRADED_FILES,
+    OF_READING,
     CountDecisions,
     Decisions,
+    Digits,
     GraderNames,
     OnError,
     Scale,
@@ -49,6 +51,7 @@ class LayoutName(StrEnum):
 
 @counting(
     OF_GRADED_FILES,
+    OF_READING,
     Counts(
         ("--at-least",),
         "for labels of passages, not for --against people",
@@ -109,6 +112,7 @@ def agreement(
     decisions: CountDecisions = Decisions.WITH,
     on_error: OnError = OnBadLine.refuse,
     scale: Scale = None,
+    digits: Digits = None,
     style: TableStyle = Style.text,
 ) -> None:
     """Compare labels with judgments, graders with each other, people with graders.
@@ -130,6 +134,6 @@ def agreement(
             against=against.value if against else None,
         )
     if style in (Style.json, Style.tsv, Style.csv):
-        show_several(found.for_machines(), style.value)
+        show_several(found.for_machines(), style.value, digits)
     else:
-        show_several(found.for_reading(mutual_counts=bool(layout)), style.value)
+        show_several(found.for_reading(mutual_counts=bool(layout)), style.value, digits)

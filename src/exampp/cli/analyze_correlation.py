@@ -11,8 +11,10 @@ import exampp
 from exampp.cli.board_options import (
     OF_GRADED_FILES,
     OF_MEASURES,
+    OF_READING,
     CountDecisions,
     Decisions,
+    Digits,
     GraderNames,
     OnError,
     RunFiles,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 @counting(
     OF_GRADED_FILES,
+    OF_READING,
     OF_MEASURES["--min-rating"],
     Counts(("--seed",), "with --samples", lambda given: given["samples"] != 0),
 )
@@ -92,8 +95,18 @@ def correlation(
     ] = 2000,
     seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 0,
     decisions: CountDecisions = Decisions.WITH,
+    round_to: Annotated[
+        int | None,
+        typer.Option(
+            "--round",
+            min=0,
+            max=15,
+            help="Round means to so many decimals before ranking them: 4 is what trec_eval prints.",
+        ),
+    ] = None,
     on_error: OnError = OnBadLine.refuse,
     scale: Scale = None,
+    digits: Digits = None,
     style: TableStyle = Style.text,
 ) -> None:
     """Correlate all graders, thresholds and measures with official leaderboards.
@@ -132,17 +145,22 @@ def correlation(
     ]
     officials = {name: leaderboards.read(path) for name, path in by_name(official).items()}
     compared = compare_methods(
-        methods, officials, statistic or ("spearman", "kendall"), samples=samples, seed=seed
+        methods,
+        officials,
+        statistic or ("spearman", "kendall"),
+        samples=samples,
+        seed=seed,
+        decimals=round_to,
     )
     if style in (Style.tsv, Style.csv, Style.json):
-        show(tidy(compared), style.value)
+        show(tidy(compared), style.value, digits)
     else:
         made = {
             f"{name}, {make.__name__}": make(compared, name)
             for name in officials
             for make in (wide, intervals)
         }
-        show_several({name: table for name, table in made.items() if table}, style.value)
+        show_several({name: table for name, table in made.items() if table}, style.value, digits)
     end_where_undefined(
         [one.estimate.value for one in compared.found],
         [one.estimate.reason for one in compared.found],

@@ -13,9 +13,11 @@ from exampp.cli.board_options import (
     LABELLING,
     OF_GRADED_FILES,
     OF_MEASURES,
+    OF_READING,
     AtLeast,
     CountDecisions,
     Decisions,
+    Digits,
     FacetMode,
     Facets,
     Gains,
@@ -58,6 +60,7 @@ class CorrectionName(StrEnum):
 
 @counting(
     OF_GRADED_FILES,
+    OF_READING,
     *LABELLING,
     OF_MEASURES["--min-rating"],
     OF_MEASURES["--missing"],
@@ -102,6 +105,7 @@ def significance(
     decisions: CountDecisions = Decisions.WITH,
     on_error: OnError = OnBadLine.refuse,
     scale: Scale = None,
+    digits: Digits = None,
     style: TableStyle = Style.text,
 ) -> None:
     """Test all pairs of systems: who differs from whom, and how much.
@@ -134,9 +138,9 @@ def significance(
     )
     found = [test_pairs(column, board.column_systems, settings) for column in board.columns]
     if pairs or style in (Style.tsv, Style.csv):
-        show(tables.pairs_table(found, board), style.value)
+        show(tables.pairs_table(found, board), style.value, digits)
     else:
-        _show_leaderboards(found, board, style)
+        _show_leaderboards(found, board, style, digits)
     pairs_found = [pair for one in found for pair in one.pairs]
     end_where_undefined(
         [pair.p for pair in pairs_found], [pair.difference.reason for pair in pairs_found]
@@ -144,7 +148,7 @@ def significance(
 
 
 def _show_leaderboards(
-    found: Sequence[Significance], board: exampp.Leaderboard, style: Style
+    found: Sequence[Significance], board: exampp.Leaderboard, style: Style, digits: int | None
 ) -> None:
     from exampp.evaluate.tables import heading
     from exampp.meta import significance_tables as tables
@@ -154,4 +158,4 @@ def _show_leaderboards(
     }
     if style == Style.json:
         shown["pairs"] = tables.pairs_table(found, board)
-    show_several(shown, style.value)
+    show_several(shown, style.value, digits)

@@ -13,6 +13,7 @@ from exampp.cli.command import Counts, Given
 from exampp.cli.options import OnBadLine
 from exampp.errors import InputError
 from exampp.records.grading import RatingScale, check_scale
+from exampp.report.table import MACHINES
 
 
 class FacetMode(StrEnum):
@@ -119,6 +120,12 @@ Scale = Annotated[
 ]
 
 
+Digits = Annotated[
+    int | None,
+    typer.Option(min=0, max=15, help="Decimals of the numbers in tables for people."),
+]
+
+
 def rating_scale(text: str | None) -> RatingScale | None:
     """The scale that `--scale` gives.
 
@@ -148,6 +155,13 @@ def _graded_file(given: Given) -> bool:
 
 OF_GRADED_FILES = Counts(
     ("--on-error", "--scale"), "for graded files, not for collections", _graded_file
+)
+
+
+OF_READING = Counts(
+    ("--digits",),
+    "for the formats that people read; tsv, csv and json hold all digits",
+    lambda given: given["style"] not in MACHINES,
 )
 
 

@@ -10,8 +10,10 @@ import typer
 import exampp
 from exampp.cli.board_options import (
     OF_GRADED_FILES,
+    OF_READING,
     CountDecisions,
     Decisions,
+    Digits,
     FacetMode,
     Facets,
     MinRating,
@@ -41,7 +43,7 @@ _BESIDE_TEXTS = 48
 """Columns of a terminal that the rest of such a table takes."""
 
 
-@counting(OF_GRADED_FILES)
+@counting(OF_GRADED_FILES, OF_READING)
 def compare(
     collection: CollectionOrWorkbench,
     first: Annotated[str, typer.Argument(metavar="A", help="The system to go from.")],
@@ -79,6 +81,7 @@ def compare(
     decisions: CountDecisions = Decisions.WITH,
     on_error: OnError = OnBadLine.refuse,
     scale: Scale = None,
+    digits: Digits = None,
     style: TableStyle = Style.text,
 ) -> None:
     """Explain the difference of system B to system A: in total, by query, by item.
@@ -115,7 +118,7 @@ def compare(
         "queries": tables.by_query(shown, texts.queries, width),
         "items": tables.by_item(shown, texts, width),
     }
-    show_several(several, style.value)
+    show_several(several, style.value, digits)
 
 
 def _width(style: Style) -> int:

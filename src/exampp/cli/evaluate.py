@@ -12,9 +12,11 @@ from exampp.cli.board_options import (
     LABELLING,
     OF_GRADED_FILES,
     OF_MEASURES,
+    OF_READING,
     AtLeast,
     CountDecisions,
     Decisions,
+    Digits,
     FacetMode,
     Facets,
     Gains,
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 
 @counting(
     OF_GRADED_FILES,
+    OF_READING,
     *LABELLING,
     OF_MEASURES["--min-rating"],
     OF_MEASURES["--missing"],
@@ -84,6 +87,7 @@ def evaluate(
     decisions: CountDecisions = Decisions.WITH,
     on_error: OnError = OnBadLine.refuse,
     scale: Scale = None,
+    digits: Digits = None,
     style: TableStyle = Style.text,
 ) -> None:
     """Score all systems: EXAM-Cover, and ranking measures on EXAM-Qrels.
@@ -129,9 +133,9 @@ def evaluate(
         threshold = min_rating[0] if min_rating else None
         _write_qrels(book, labelling, threshold, board.facets == "subtopic", qrels)
     if len(shown) == 1:
-        show(shown["leaderboard"], style.value)
+        show(shown["leaderboard"], style.value, digits)
     else:
-        show_several(shown, style.value)
+        show_several(shown, style.value, digits)
 
 
 def _write_qrels(

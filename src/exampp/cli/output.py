@@ -16,15 +16,15 @@ from exampp.report.notes import grouped
 from exampp.report.table import Table, render
 
 
-def show(table: Table, style: str) -> None:
+def show(table: Table, style: str, digits: int | None = None) -> None:
     """Print a table; tsv and csv hold rows alone, so their notes go to standard error."""
-    sys.stdout.write(render(table, style))
+    sys.stdout.write(render(table, style, digits))
     if style in ("tsv", "csv"):
         for note in table.notes:
             remark(note)
 
 
-def show_several(tables: Mapping[str, Table], style: str) -> None:
+def show_several(tables: Mapping[str, Table], style: str, digits: int | None = None) -> None:
     """Print tables that belong together, none left out.
 
     In json they are one object, by name; in the other formats they follow each other with an empty
@@ -34,7 +34,7 @@ def show_several(tables: Mapping[str, Table], style: str) -> None:
         found = {name: json.loads(render(table, style)) for name, table in tables.items()}
         sys.stdout.write(json.dumps(found, ensure_ascii=False, indent=1) + "\n")
         return
-    sys.stdout.write("\n".join(render(table, style) for table in tables.values()))
+    sys.stdout.write("\n".join(render(table, style, digits) for table in tables.values()))
     if style in ("tsv", "csv"):
         for note in grouped(note for table in tables.values() for note in table.notes):
             remark(note)

@@ -5,22 +5,31 @@ units that both have labelled, counted per query in one table [queries, labels, 
 else, the papers' layouts included, is sums of it, so that the grades are passed over once.
 
 The layouts are those of S4: GRADED (each label), MERGE (5+4, 3-1, 0), LENIENT (1-5 against 0) and
-STRICT (4-5 against 0-3). Judgments are cut at the lowest one that counts as relevant; in MERGE the
-highest judgment stands apart too. The label of a passage is its best rating or its m-th best (the
+STRICT (4-5 against 0-3). Judgments are cut at the lowest one that counts as relevant, in MERGE
+into 2 and more, 1, and 0. The label of a passage is its best rating or its m-th best (the
 papers' "min answers").
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.analyze.agreement import STATISTICS, Metric, alpha, coincidences, confusions
+from exampp.analyze.agreement import (
+    STATISTICS,
+    Metric,
+    alpha,
+    coincidences,
+    confusions,
+    kappa,
+    one,
+)
 from exampp.analyze.agreement_intervals import clustered
 from exampp.analyze.estimate import Estimate, undefined
 from exampp.errors import InputError
@@ -32,6 +41,9 @@ Labels = NDArray[np.int32]
 
 SAME_IN_TWO = {"kappa_linear": "kappa", "kappa_quadratic": "kappa", "alpha_ordinal": "alpha"}
 """With two categories there is one distance, and these are the same number."""
+
+JUDGMENTS = "judgments"
+"""What the labels of judges are called."""
 
 KAPPAS = ("kappa", "kappa_linear", "kappa_quadratic")
 
@@ -83,10 +95,11 @@ def rating_scale(lowest: int, highest: int, min_rating: int, named: str = "label
 
 
 def judgment_scale(judged: NDArray[np.generic], min_relevant: int) -> Scale:
-    """The scale of the judgments that occur, cut at the lowest relevant one."""
+    """The scale of the judgments that occur, cut at the lowest relevant one; MERGE at 1 and 2."""
     labels = tuple(np.unique(judged).tolist())
-    highest = max((*labels, min_relevant))
-    return Scale(labels, min_relevant, min_relevant, (min_relevant, highest), "judgments")
+    # where no judgment is above 1, MERGE has no three groups
+    merge = (1, min(2, max((*labels, 1))))
+    return Scale(labels, min_relevant, min_relevant, merge, JUDGMENTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +115,17 @@ class Rater:
         """What its labels are called in sentences: labels of anna, judgments."""
         named = self.scale.named
         return named if self.name.endswith(named) else f"{named} of {self.name}"
+
+
+class RowKappa(NamedTuple):
+    """Cohen's kappa of one row of a layout: its number, and that of the column it is paired with.
+
+    Both count groups in ascending order.
+    """
+
+    row: int
+    column: int
+    estimate: Estimate
 
 
 @dataclass(frozen=True)
@@ -143,12 +167,43 @@ class Comparison:
         found: dict[str, Estimate] = {}
         for name, statistic in STATISTICS.items():
             if constant and name in KAPPAS:
-                found[name] = undefined(constant)
+                found[name] = _of_constant(one(statistic, tables.sum(axis=0)), constant)
             elif tables.shape[1] == 2 and name in SAME_IN_TWO:
                 found[name] = found[SAME_IN_TWO[name]]
             else:
                 found[name] = clustered(tables, statistic)
         return found
+
+    def row_kappas(self, layout: Layout) -> tuple[RowKappa, ...]:
+        """Cohen's kappa of each row of GRADED and MERGE, as the papers print it beside judgments.
+
+        It is that of a 2 x 2 table: the labels of the row or not, against the judgments paired with
+        them or not. LENIENT and STRICT have one kappa alone, and graders among themselves none.
+        """
+        if self.other.scale.named != JUDGMENTS or not self.units:
+            return ()
+        if layout == "MERGE" and self._why_none(layout):
+            return ()
+        counts = self.counts(layout)
+        return tuple(
+            RowKappa(row, column, one(kappa, _one_against_rest(counts, row, column)))
+            for row, column in self._paired(layout)
+        )
+
+    def _paired(self, layout: Layout) -> Iterator[tuple[int, int]]:
+        """Which group of judgments goes with each group of labels."""
+        rows, columns = self.rater.scale.groups(layout), self.other.scale.groups(layout)
+        if layout == "MERGE" or (layout == "GRADED" and rows == columns):
+            yield from zip(range(len(rows)), range(len(columns)), strict=False)
+        elif layout == "GRADED":
+            # the papers' program: STRICT labels with more than the least relevant judgment, other
+            # labels with that one, and the lowest with the lowest
+            labels = self.other.scale.labels
+            least = min(bisect_left(labels, self.other.scale.strict), len(labels) - 1)
+            strict = min(least + 1, len(labels) - 1)
+            for row, (label,) in enumerate(rows):
+                paired = strict if label >= self.rater.scale.strict else least
+                yield row, 0 if row == 0 else paired
 
     def _grouped(self, layout: Layout) -> NDArray[np.int64]:
         rows, columns = (
@@ -190,6 +245,20 @@ class Comparison:
                 group = group_name(side.scale.groups(layout)[int(used[0])])
                 return f"all {side.all_labels} are {group}"
         return ""
+
+
+def _of_constant(found: Estimate, constant: str) -> Estimate:
+    """A kappa where one side is constant: 0, or undefined where the other is so too."""
+    if found.value is None:
+        return undefined(constant)
+    return Estimate(found.value, no_interval=constant)
+
+
+def _one_against_rest(counts: NDArray[np.int64], row: int, column: int) -> NDArray[np.int64]:
+    both = counts[row, column]
+    of_row, of_column = counts[row].sum(), counts[:, column].sum()
+    rest = counts.sum() - of_row - of_column + both
+    return np.array([[both, of_row - both], [of_column - both, rest]], np.int64)
 
 
 def group_name(labels: Sequence[int]) -> str:

@@ -95,10 +95,17 @@ def confusion_table(block: Block) -> Table:
         for labels, of_row in zip(rows[::-1], counts, strict=True)
     ]
     heading: list[str | Column] = [block.layout, *map(group_name, columns[::-1]), "total"]
+    of_rows = {one.row: one for one in comparison.row_kappas(block.layout)}
+    if of_rows:
+        heading += [Column("kappa of the row", 2), "against"]
+        for row, cells in zip(range(len(body) - 1, -1, -1), body, strict=True):
+            one = of_rows.get(row)
+            cells += [one.estimate.value, group_name(columns[one.column])] if one else ["", ""]
     if kappa.value is not None:
-        shown: list[Value] = [kappa.value, interval(kappa) or None]
-        heading += [Column("Cohen's kappa", 2), "95% interval"]
-        body = [row + (["", ""] if number else shown) for number, row in enumerate(body)]
+        bounds = interval(kappa)
+        heading += [Column("Cohen's kappa", 2), Column("95% interval", 2)]
+        for number, cells in enumerate(body):
+            cells += ["", ""] if number else [kappa.value, bounds]
     name = label_name(comparison.at_least)
     caption = f"{block.layout}: {block.title}, label = {name}"
     return Table.of(heading, body, caption, list(_why(kappa)))
@@ -127,7 +134,7 @@ def statistics_table(found: Sequence[Block]) -> Table:
     queries = counted(first.comparison.queries, "query")
     units = f"{counted(first.comparison.units, first.comparison.unit)} of {queries}"
     return Table.of(
-        ["label", "layout", *(NAMES[name] for name in names)],
+        ["label", "layout", *(Column(NAMES[name], 2) for name in names)],
         body,
         f"Agreement of {first.title}: {units}",
         list(dict.fromkeys([*_notes(found), INTERVALS])),
@@ -143,7 +150,8 @@ def joint_table(found: Sequence[Joint]) -> Table:
         body.append([label_name(one.at_least), one.layout, one.units, *values])
         reasons = {estimate.reason for estimate in one.estimates.values() if estimate.reason}
         notes.update((f"{one.layout}: undefined, because {reason}.", None) for reason in reasons)
-    columns = ["label", "layout", "passages", NAMES["alpha"], NAMES["alpha_ordinal"]]
+    alphas = (Column(NAMES[name], 2) for name in ("alpha", "alpha_ordinal"))
+    columns: list[str | Column] = ["label", "layout", "passages", *alphas]
     return Table.of(columns, body, f"Krippendorff's {found[0].name}", [*notes, INTERVALS])
 
 
@@ -156,12 +164,26 @@ def tidy(found: Sequence[Block], joint: Sequence[Joint], notes: Sequence[str] = 
         ([one.name, None, one.at_least, None, one.layout], (one.units, one.queries), one.estimates)
         for one in joint
     ]
+    keyed += [
+        (_key(one), (one.comparison.units, one.comparison.queries), dict(_of_rows(one)))
+        for one in found
+    ]
     rows: list[list[Value]] = [
         [*key, name, one.value, one.low, one.high, *sizes, one.reason or one.no_interval]
         for key, sizes, estimates in keyed
         for name, one in estimates.items()
     ]
     return Table.of(TIDY, rows, "Agreement", notes)
+
+
+def _of_rows(block: Block) -> Iterator[tuple[str, Estimate]]:
+    """The kappas of the rows, each named by its labels and the judgments they are paired with."""
+    comparison = block.comparison
+    labels, others = (
+        side.scale.groups(block.layout) for side in (comparison.rater, comparison.other)
+    )
+    for row, column, estimate in comparison.row_kappas(block.layout):
+        yield f"kappa {group_name(labels[row])} / {group_name(others[column])}", estimate
 
 
 def tidy_counts(found: Sequence[Block]) -> Table:

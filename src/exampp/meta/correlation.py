@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from exampp.analyze.correlation_interval import (
     FEWEST_QUERIES,
@@ -21,7 +21,7 @@ from exampp.analyze.correlation_interval import (
     resample,
 )
 from exampp.analyze.estimate import Estimate, undefined
-from exampp.analyze.rank_correlation import one_row, settle_ties
+from exampp.analyze.rank_correlation import one_row, printed, settle_ties
 from exampp.analyze.rank_statistics import DEFAULT_STATISTICS, RankStatistic, rank_statistic
 from exampp.analyze.resampling import (
     FEWEST_SAMPLES,
@@ -37,6 +37,7 @@ from exampp.report.notes import About, grouped
 Floats = NDArray[np.float64]
 Ranks = Mapping[str, float]
 
+MOST_DECIMALS = 15
 NOT_ASKED = "none was asked for"
 ONLY_TOTALS = "only the totals of its systems are known"
 
@@ -84,24 +85,19 @@ def compare_methods(
     samples: int = SAMPLES,
     level: float = LEVEL,
     seed: int = 0,
+    decimals: int | None = None,
 ) -> MethodComparison:
     """Correlate every scoring of every method with every official leaderboard (rank 1 is best).
 
     The intervals, over queries, are of what an exam of as many queries shows on average (see
-    `analyze.correlation_interval`); with 0 samples there are none.
+    `analyze.correlation_interval`); with 0 samples there are none. With `decimals` means are
+    rounded before they are ranked, as 4 decimals are where trec_eval printed them.
 
     Raises:
         InputError: There is no such statistic, two methods have one name, too few samples for
             intervals, or nothing to compare.
     """
-    if samples and samples < FEWEST_SAMPLES:
-        raise InputError(
-            f"samples must be {FEWEST_SAMPLES} or more, not {samples}", mend="0 makes no intervals"
-        )
-    if not 0 < level < 1:
-        raise InputError(f"the level of the intervals must be between 0 and 1, not {level}")
-    if seed < 0:
-        raise InputError(f"the seed must be 0 or more, not {seed}")
+    _check(samples, level, seed, decimals)
     wanted = tuple({one.name: one for one in map(rank_statistic, statistics)}.values())
     names = [method.name for method in methods]
     if len(set(names)) < len(names):
@@ -113,13 +109,18 @@ def compare_methods(
         raise InputError(
             "there is nothing to compare", mend="Give an official leaderboard and a statistic"
         )
-    bootstrap = _Bootstrap(wanted, samples, level, seed)
+    bootstrap = _Bootstrap(wanted, samples, level, seed, decimals)
     found: list[Found] = []
     notes = {
         "": grouped(
             About("", method.name, f": {note}") for method in methods for note in method.notes
         )
     }
+    if decimals is not None:
+        told = (
+            f"means are rounded to {counted(decimals, 'decimal')} before they are ranked (--round)"
+        )
+        notes[""] = (told, *notes[""])
     for official, ranks in officials.items():
         for method in methods:
             for scoring in method.scorings:
@@ -130,19 +131,38 @@ def compare_methods(
     )
 
 
+def _check(samples: int, level: float, seed: int, decimals: int | None) -> None:
+    if samples and samples < FEWEST_SAMPLES:
+        raise InputError(
+            f"samples must be {FEWEST_SAMPLES} or more, not {samples}", mend="0 makes no intervals"
+        )
+    if not 0 < level < 1:
+        raise InputError(f"the level of the intervals must be between 0 and 1, not {level}")
+    if decimals is not None and not 0 <= decimals <= MOST_DECIMALS:
+        raise InputError(f"means are rounded to 0 to {MOST_DECIMALS} decimals, not {decimals}")
+    if seed < 0:
+        raise InputError(f"the seed must be 0 or more, not {seed}")
+
+
 class _Bootstrap:
     """Compares scorings; the draws of queries are made once for each number of queries."""
 
     def __init__(
-        self, statistics: Sequence[RankStatistic], samples: int, level: float, seed: int
+        self,
+        statistics: Sequence[RankStatistic],
+        samples: int,
+        level: float,
+        seed: int,
+        decimals: int | None,
     ) -> None:
         self.statistics = statistics
+        self.decimals = decimals
         self.samples, self.level, self.seed = samples, level, seed
         self._draws: dict[int, Draws] = {}
 
     def compare(self, method: str, scoring: Scoring, official: str, ranks: Ranks) -> list[Found]:
         both = [system for system in scoring.scores if system in ranks]
-        scores = settle_ties([[scoring.scores[system] for system in both]])[0]
+        scores = self._ranked([[scoring.scores[system] for system in both]])[0]
         better = -np.array([ranks[system] for system in both], np.float64)
         known = len(both) if not scoring.systems else sum(s in ranks for s in scoring.systems)
         values = _counting(scoring, both)
@@ -197,7 +217,11 @@ class _Bootstrap:
         if queries not in self._draws:
             self._draws[queries] = draw(queries, self.samples, self.seed)
         draws = self._draws[queries]
-        return resample(values.values, values.counts, draws), draws
+        return self._ranked(resample(values.values, values.counts, draws)), draws
+
+    def _ranked(self, means: ArrayLike) -> Floats:
+        """The means as they are to be ranked: as they are printed, and equal ones made equal."""
+        return settle_ties(means if self.decimals is None else printed(means, self.decimals))
 
 
 def _counting(scoring: Scoring, systems: Sequence[str]) -> Values | None:

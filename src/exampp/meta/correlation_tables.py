@@ -77,7 +77,7 @@ def intervals(comparison: MethodComparison, official: str) -> Table | None:
         *_no_intervals(found),
     ]
     return Table.of(
-        ["method", "measure", *(statistic.heading for statistic in comparison.statistics)],
+        ["method", "measure", *(Column(one.heading, 2) for one in comparison.statistics)],
         [[*key, *values] for key, values in lines.items()],
         f"{_caption(official, found)}, with intervals",
         notes,

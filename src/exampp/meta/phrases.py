@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from exampp.analyze.estimate import Estimate
+from exampp.report.bounded import Bounded
 
 
-def with_interval(one: Estimate) -> str | None:
+def with_interval(one: Estimate) -> Bounded | None:
     """0.36 [0.30, 0.42], or the value alone; None if it is undefined."""
-    if one.value is None:
-        return None
-    return f"{one.value:z.2f} {interval(one)}".rstrip()
+    return None if one.value is None else Bounded(one.value, _bounds(one))
 
 
-def interval(one: Estimate) -> str:
-    """[0.30, 0.42]; empty if there is none."""
-    if one.low is None or one.high is None:
-        return ""
-    return f"[{one.low:z.2f}, {one.high:z.2f}]"
+def interval(one: Estimate) -> Bounded | None:
+    """[0.30, 0.42]; None if there is none."""
+    bounds = _bounds(one)
+    return None if bounds is None else Bounded(None, bounds)
+
+
+def _bounds(one: Estimate) -> tuple[float, float] | None:
+    return None if one.low is None or one.high is None else (one.low, one.high)
 
 
 def counted(number: int, noun: str) -> str:

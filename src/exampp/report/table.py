@@ -16,6 +16,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, groupby
 
+from exampp.errors import InputError
+from exampp.report.bounded import Bounded
+
 Value = str | int | float | bool | None
 UNDEFINED = "-"
 
@@ -120,13 +123,25 @@ class Table:
         }
 
 
-def render(table: Table, style: str) -> str:
+def render(table: Table, style: str, digits: int | None = None) -> str:
     """The table as text in one of `STYLES`, ending in a line end.
 
     tsv and csv hold full precision and neither caption, notes nor marks, json all of it; the
-    styles for people round to the columns' decimals.
+    styles for people round to the columns' decimals, or to `digits`.
+
+    Raises:
+        InputError: `digits` are given to a style that holds full precision.
     """
+    if digits is not None:
+        if style in MACHINES:
+            raise InputError(f"{style} holds all digits of a number", mend="Leave out --digits")
+        columns = tuple(replace(column, decimals=digits) for column in table.columns)
+        table = replace(table, columns=columns)
     return STYLES[style](table)
+
+
+MACHINES = ("tsv", "csv", "json")
+"""The styles that hold full precision."""
 
 
 # ---- what the styles for people share ----------------------------------------------------------
@@ -172,6 +187,8 @@ def _shown(value: Value, decimals: int) -> str:
         return UNDEFINED
     if isinstance(value, float):
         return f"{value:z.{decimals}f}"
+    if isinstance(value, Bounded):
+        return value.shown(decimals)
     return readable(str(_spelled(value)))
 
 
