@@ -90,7 +90,7 @@ _AFTER_SENTENCE = re.compile(r'\Z|[,:\-](?![NXPEQ])|[.;)(\n|"bcNglsptOTIRA]|[a-z
 _AFTER_ALONE = re.compile(
     r'\Z|[,:\-](?![NXPEQ])|[.;)(\n|"bcNglTI]|g|O[eA]|p[aO]?c|[a-zA-Z]{1,3}[:|]'
 )
-_HEAD = re.compile(r"(?:\([^()\n]{0,12}\)|[^.?\n;b:(\-]++)*+(?:[(:\-]+[NPE])?")
+_HEAD = re.compile(r"(?:\([^()\n]{0,12}\))?[^.?\n;b:(|\-]{0,200}+(?:[(:\-]{1,9}[NPE])?")
 
 
 @dataclass(frozen=True, slots=True)
