@@ -147,6 +147,24 @@ with exampp.Collection.create(sys.argv[1], exist_ok=True) as collection:
 """
 
 
+def test_what_a_killed_first_import_left_is_removed_by_the_next(
+    tmp_path: Path, exampp_command: Commands
+) -> None:
+    path = tmp_path / "my.exam"
+    files = exams.write_files(tmp_path / "files")
+    kill = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    code = (
+        "import sys; from exampp.cli.main import main; from exampp.store import import_log\n"
+        f"import_log.ImportLog.read = lambda *_: exec({kill!r})\nmain()"
+    )
+    command = [sys.executable, "-c", code, "import", str(path), *map(str, files)]
+    assert subprocess.run(command, check=False).returncode == -9
+    assert not path.exists()
+    assert len(list(tmp_path.iterdir())) > 1
+    assert exampp_command("import", path, *files).code == 0
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["files", "my.exam"]
+
+
 @pytest.mark.parametrize("fails", [True, False])
 def test_a_first_import_keeps_what_another_process_committed_meanwhile(
     fails: bool, tmp_path: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch

@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,6 +19,7 @@ from exampp.cli.options import BankName, CollectionFile, ExportFormat, OnBadLine
 from exampp.cli.output import remark, show, told
 from exampp.cli.run import write_template
 from exampp.errors import InputError
+from exampp.formats.output import unfinished
 from exampp.meta.phrases import counted
 
 if TYPE_CHECKING:
@@ -76,8 +76,7 @@ def _import(path: Path, files: list[Path], **options: Any) -> ImportReport:
     meanwhile, the files go into that one.
     """
     if not path.exists() and path.parent.is_dir():
-        with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
-            made = Path(folder) / path.name
+        with unfinished(path) as made:
             with exampp.Collection.create(made) as opened:
                 report = opened.import_files(*files, **options)
             if report.dry_run:

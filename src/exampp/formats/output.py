@@ -118,6 +118,25 @@ def _through(place: Path) -> Iterator[BinaryIO]:
         yield stream
 
 
+@contextmanager
+def unfinished(place: Path) -> Iterator[Path]:
+    """A file beside the place, for SQLite to fill; it is gone at the end, with all that is beside.
+
+    Who is done with it links it to the place, which is refused where there is a file by then.
+    Raises InputError for a place that cannot be written.
+    """
+    try:
+        _tidy(place)
+        held = _unfinished(place)
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror})", file=place) from None
+    with held:
+        try:
+            yield Path(held.name)
+        finally:
+            _remove(Path(held.name))
+
+
 def _unfinished(place: Path) -> BinaryIO:
     """A new file beside the place, locked as long as it is open, with the rights of a new file."""
     owner = f"{os.getpid()}@{socket.gethostname()}"
@@ -154,7 +173,13 @@ def _remove_unlocked(left: Path) -> None:
     # a process of another container may have the number, and then it holds the lock
     with left.open("rb") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        left.unlink(missing_ok=True)
+        _remove(left)
+
+
+def _remove(left: Path) -> None:
+    """Remove an unfinished file; if it is a collection, with what SQLite keeps beside it."""
+    for beside in ("-wal", "-shm", "-journal", ""):
+        Path(f"{left}{beside}").unlink(missing_ok=True)
 
 
 def _spare_collections(path: Path) -> None:
