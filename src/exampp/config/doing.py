@@ -119,7 +119,9 @@ def _import(config: Config, collection: Collection, name: str, wanted: Mapping[s
     mark = _fingerprint([wanted, [_stamp(file) for file in used]])
     if collection.is_done(name, mark):
         return Step(name, f"{_files_are(files)} as they were", skipped=True)
-    report = collection.import_files(*files, **options)
+    # what stands under [[bank]] is a bank, and has no need to be told from other files
+    given = ([], files) if "bank" in options else (files, [])
+    report = collection.import_files(*given[0], banks=given[1], **options)
     collection.mark_done(name, mark)
     odd = [f"{row[0]}: {row[2]} {row[1]} ({row[3]})" for row in report.findings.rows]
     bad = [f"skipped: {error}" for error in report.skipped_first]
