@@ -169,6 +169,10 @@ class Importer:
                 if is_strict and not entry.query_text:
                     places.find(entry.query_id)
             except InputError as error:
+                error.mend = (
+                    "Import the queries first, give their texts as query_text, or leave such items "
+                    "out with --on-error skip"
+                )
                 self.on_error(error.at(path))
             else:
                 yield entry
