@@ -77,13 +77,18 @@ def test_texts_that_changed_since_do_not_count(exam: Path) -> None:
     assert note.startswith("All 3 grades are 1 because the reply is text without a number (such")
 
 
+def of_others(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object as written by a program without exampp's key that takes every 4 for a 2."""
+    whole = {name: value for name, value in pairs if name != "exampp"}
+    return whole | ({"self_rating": 2} if whole.get("self_rating") == 4 else {})
+
+
 def test_a_file_of_others_is_told_by_the_replies_in_it(tmp_path: Path, exam: Path) -> None:
     out = tmp_path / "graded.jsonl"
     with exampp.Collection(exam) as collection:
         collection.export(out)
-    text = out.read_text().replace('"exampp"', '"other"')
-    # a program that takes every rating for a 2
-    out.write_text(text.replace('"self_rating":4', '"self_rating":2'))
+    lines = [json.loads(line, object_pairs_hook=of_others) for line in out.read_text().splitlines()]
+    out.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     expected = (
         "Of 5 grades 3 are 1 because the reply is text without a number (such as "
         r"'It scatters blue \x1b[mlight'), 2 are 2 in the file, though exampp reads the reply "
