@@ -9,7 +9,7 @@ import time
 import pytest
 
 from exampp import stopping as module
-from exampp.stopping import stopping, terminable
+from exampp.stopping import stopping
 
 
 class Work:
@@ -28,7 +28,7 @@ class Work:
         self.said += 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_first_signal_stops_the_work(number: signal.Signals) -> None:
     work = Work()
     before = signal.getsignal(number)
@@ -76,10 +76,3 @@ def test_without_a_signal_nothing_is_stopped() -> None:
     other.start()
     other.join()
     assert (work.graces, work.said) == ([], 0)
-
-
-def test_a_termination_is_an_interrupt() -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(KeyboardInterrupt), terminable():
-        signal.raise_signal(signal.SIGTERM)
-    assert signal.getsignal(signal.SIGTERM) == before

@@ -189,9 +189,12 @@ def from_thread(action: Callable[[], object], after: float) -> None:
     main = threading.get_ident()
 
     def interrupt() -> None:
-        if not ended.wait(after):
+        wait = after
+        while not ended.wait(wait):
             kind = ctypes.py_object(KeyboardInterrupt)
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(main), kind)
+            # Python gives it to a thread that is about to be started, which is waited for then
+            wait = 10.0
 
     thread = threading.Thread(target=interrupt)
     thread.start()

@@ -16,7 +16,6 @@ PATIENCE_SECONDS = 1.5
 """How much later than its grace work may end by itself before it is interrupted."""
 FLOOD_SECONDS = 1.0
 """Signals that follow an interrupt so soon do not disturb what is being kept."""
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
@@ -37,7 +36,7 @@ def stopping(
     watch = threading.Thread(target=_watch, args=(first, overdue, stop, grace, say), daemon=True)
     watch.start()
     handler = _Handler(first)
-    before = {number: signal.signal(number, handler) for number in SIGNALS}
+    before = {number: signal.signal(number, handler) for number in _signals()}
     try:
         yield
     except KeyboardInterrupt:
@@ -47,6 +46,13 @@ def stopping(
         for number, earlier in before.items():
             signal.signal(number, earlier)
         first.put(False)
+
+
+def _signals() -> Iterator[signal.Signals]:
+    yield from (signal.SIGINT, signal.SIGTERM)
+    # a terminal that was closed; nohup has it ignored, and so it stays
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        yield signal.SIGHUP
 
 
 class _Handler:
@@ -90,16 +96,3 @@ def interrupt_main() -> None:
         signal.pthread_kill(main, signal.SIGINT)
     else:
         signal.raise_signal(signal.SIGINT)
-
-
-@contextmanager
-def terminable() -> Iterator[None]:
-    """Within the block SIGTERM raises KeyboardInterrupt, as SIGINT does."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

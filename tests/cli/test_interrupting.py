@@ -177,3 +177,16 @@ def test_a_process_of_this_machine_is_waited_for_by_name(
     here = f"Process {parent} of this machine is grading 1 query"
     assert f"{here}. That is left to it\n{here}. Waiting for that\n" in ran.err
     assert (ran.code, ran.out) == (0, "8 of 8 cells done\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_any_command_says_what_goes_on(
+    graded: Path,
+    exampp_command: Commands,
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
+) -> None:
+    monkeypatch.setattr(exampp.Collection, "contents", lambda _: signal.raise_signal(number))
+    ran = exampp_command("status", graded)
+    assert ran.code == 128 + number
+    assert f"this goes on:\n  exampp status {graded}" in ran.err

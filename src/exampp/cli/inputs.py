@@ -19,7 +19,7 @@ from exampp.cli.options import BankName, CollectionFile, ExportFormat, OnBadLine
 from exampp.cli.output import remark, show, told
 from exampp.cli.run import write_template
 from exampp.errors import InputError
-from exampp.formats.output import unfinished
+from exampp.formats.output import tidy, unfinished
 from exampp.meta.phrases import counted
 
 if TYPE_CHECKING:
@@ -84,6 +84,9 @@ def _import(path: Path, files: list[Path], **options: Any) -> ImportReport:
             with contextlib.suppress(OSError):
                 os.link(made, path)
                 return report
+    if path.parent.is_dir():
+        # a process may have been killed when the collection was in its place already
+        tidy(path)
     with exampp.Collection.create(path, exist_ok=True) as opened:
         return opened.import_files(*files, **options)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sqlite3
 import sys
 from typing import Annotated, NoReturn
@@ -32,8 +33,8 @@ from exampp.cli import (
 )
 from exampp.cli.command import Commands
 from exampp.cli.interrupting import this_command
+from exampp.cli.streams import SIGNALLED
 from exampp.errors import ExamError
-from exampp.stopping import terminable
 
 app = Commands(
     name="exampp",
@@ -82,26 +83,25 @@ app.add_typer(bank.app, name="bank")
 app.add_typer(prompts.app, name="prompts")
 
 
-INTERRUPTED = 130
-"""The exit code after Ctrl-C: 128 and the number of SIGINT."""
-
-
 def main() -> None:
-    """Run the command line; the exit code is 0 done, 1 unfinished, 2 bad input, 130 interrupted."""
+    """Run the command line; the exit code is 0 done, 1 unfinished, 2 bad input, 130 interrupted.
+
+    After another signal than that of Ctrl-C it is `SIGNALLED` and the number of that one.
+    """
     streams.prepare()
     try:
-        with terminable():
-            app()
+        app()
     except SystemExit as end:
-        if end.code == INTERRUPTED:  # typer has seen the KeyboardInterrupt first
-            _interrupted()
+        if isinstance(end.code, int) and end.code > SIGNALLED:
+            # typer has seen the KeyboardInterrupt first, or another signal has come
+            _interrupted(end.code)
         if not streams.flush():
             sys.exit(1)
         raise
     except ExamError as error:
         _fail(f"exampp: {error}", error.exit_code)
     except KeyboardInterrupt:
-        _interrupted()
+        _interrupted(SIGNALLED + signal.SIGINT)
     except Exception as error:
         if (reason := environment_fault(error)) is not None:
             _fail(f"exampp: {reason}", 1)
@@ -123,9 +123,9 @@ def environment_fault(error: Exception) -> str | None:
     return None
 
 
-def _interrupted() -> NoReturn:
+def _interrupted(code: int) -> NoReturn:
     what = "interrupted. What was done is kept, and nothing is half done; this goes on"
-    _fail(f"exampp: {what}:\n  {this_command()}", INTERRUPTED)
+    _fail(f"exampp: {what}:\n  {this_command()}", code)
 
 
 def _fail(text: str, code: int) -> NoReturn:

@@ -18,6 +18,10 @@ ESCAPED = "exampp-escaped"
 """The error handler of both streams: what their encoding lacks is written as JSON does."""
 
 
+SIGNALLED = 128
+"""To which the number of a signal is added to make an exit code."""
+
+
 def _escaped(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
@@ -48,7 +52,7 @@ def prepare() -> None:
 
 
 def _end(number: int, _frame: FrameType | None) -> None:
-    sys.exit(128 + number)
+    sys.exit(SIGNALLED + number)
 
 
 def _nothing() -> TextIOWrapper:

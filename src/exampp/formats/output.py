@@ -82,7 +82,7 @@ def writing(path: str | Path) -> Iterator[BinaryIO]:
         return
     _spare_collections(place)
     try:
-        _tidy(place)
+        tidy(place)
         raw = _unfinished(place)
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror})", file=place) from None
@@ -126,7 +126,7 @@ def unfinished(place: Path) -> Iterator[Path]:
     Raises InputError for a place that cannot be written.
     """
     try:
-        _tidy(place)
+        tidy(place)
         held = _unfinished(place)
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror})", file=place) from None
@@ -148,7 +148,7 @@ def _unfinished(place: Path) -> BinaryIO:
     return stream
 
 
-def _tidy(place: Path) -> None:
+def tidy(place: Path) -> None:
     """Remove what processes of this machine that are gone have left of the same file."""
     start = f".{place.name[:_LONGEST]}"
     for left in place.parent.iterdir():
