@@ -61,19 +61,20 @@ def write(folder: Path) -> None:
         (folder / name).write_text("".join(json.dumps(one) + "\n" for one in objects))
     columns = "query_id\tsubtopic_id\tquestion\tanswer\n"
     rows = [
-        f"{query}\t{SUBTOPICS[number % 2]}\t{text}\tkey {number}\n"
+        f"{query}\t{SUBTOPICS[number > 0]}\t{text}\tkey {number}\n"
         for query, texts in ITEMS.items()
         for number, text in enumerate(texts)
     ]
     (folder / "bank.tsv").write_text(columns + "".join(rows))
     (folder / "smaller.tsv").write_text(columns + "".join(rows[:6]))
     nuggets = [row.replace("What", "Fact").replace("?", "") for row in rows]
-    (folder / "nuggets.tsv").write_text(
-        columns.replace("question", "nugget").replace("\tanswer", "")
-        + "".join(row.rsplit("\t", 1)[0] + "\n" for row in nuggets)
-    )
+    heads = "query_id\tsubtopic_id\tnugget\n"
+    nuggets = [row.rsplit("\t", 1)[0] + "\n" for row in nuggets]
+    (folder / "nuggets.tsv").write_text(heads + "".join(nuggets))
+    (folder / "few.tsv").write_text(heads + "".join(nuggets[:5]))
     (folder / "systems.run").write_text("".join(ranked(RANKED)))
     (folder / "judged.qrels").write_text("q1 0 p1 1\n")
+    (folder / "turned.run").write_text("".join(ranked({"alpha": "753", "beta": "024"})))
     (folder / "late.run").write_text("".join(ranked({"late": "75310"})))
     eight = {f"system{number}": "".join(turned(number)) for number in range(8)}
     (folder / "eight.run").write_text("".join(ranked(eight)))
@@ -117,7 +118,11 @@ def make(folder: Path) -> None:
     write(folder)
     inputs = ("queries.jsonl", "passages.jsonl", "systems.run", "judgments.qrels")
     with exampp.Collection.create(folder / "bare.exam") as opened:
-        opened.import_files(*(folder / name for name in (*inputs, "bank.tsv")))
+        opened.import_files(*(folder / name for name in (*inputs, "smaller.tsv", "few.tsv")))
+    with exampp.Collection.create(folder / "named.exam") as opened:
+        opened.import_files(folder / "queries.jsonl", folder / "bank.tsv")
+        for query in ("q1", "q2"):
+            opened.bank_add(query, f"Why of {query}?", item_id="i1")
     with exampp.Collection.create(folder / "my.exam") as opened:
         opened.import_files(*(folder / name for name in (*inputs, "bank.tsv")))
         grade(opened, rate, "judge", depth=1)
@@ -131,6 +136,8 @@ def make(folder: Path) -> None:
         opened.import_files(*(folder / name for name in (*inputs, "bank.tsv")))
         grade(opened, rate, "judge")
         grade(opened, differ, "other")
+        opened.import_files(folder / "nuggets.tsv")
+        grade(opened, differ, "finder", prompt="nugget-self-rating")
         grade(opened, lambda ask: str(chance("reader", ask.passage) % 4), "reader", prompt="thomas")
         opened.export(folder / "graders.jsonl.gz")
     with exampp.Collection.create(folder / "banks.exam") as opened:
@@ -143,15 +150,17 @@ def make(folder: Path) -> None:
         opened.bank_edit("weight", ITEM, "2", bank="small")
         opened.bank_export(folder / "edited.yaml")
         opened.bank_export(folder / "edited.csv")
+        opened.bank_export(folder / "small.yaml", bank="small")
     for name, before, after in (
         ("stale.yaml", "part 0", "section 0"),
         ("edited.yaml", "part 1", "section 1"),
         ("edited.csv", "part 1", "section 1"),
+        ("small.yaml", "part 1", "section 1"),
     ):
         text = (folder / name).read_text()
         (folder / name).write_text(text.replace(before, after))
     rows = (folder / "edited.csv").read_text().splitlines(keepends=True)
-    (folder / "fewer.csv").write_text("".join(rows[:-1]))
+    (folder / "fewer.csv").write_text("".join([*rows[:-2], rows[-1]]))
     for source, name in (("my", "split"), ("graders", "graders-split"), ("banks", "banks-split")):
         shutil.copy(folder / f"{source}.exam", folder / f"{name}.exam")
         with exampp.Collection(folder / f"{name}.exam") as opened:
@@ -175,6 +184,10 @@ def decide(opened: exampp.Collection) -> None:
             item, passage = query.item_ids[number], query.passage_ids[number]
             opened.decide(query.query_id, item, passage, number, author="ann", blind=number == 0)
             opened.decide(query.query_id, item, passage, number + 2, author="bob")
+    third = book.queries[2]
+    for passage in third.passage_ids[: third.pool_size]:
+        for item in third.item_ids:
+            opened.decide(third.query_id, item, passage, 0, author="ann")
 
 
 class Recorded:

@@ -69,7 +69,7 @@ OPTIONS_OF = {
     ),
     **dict.fromkeys(
         (ListName.missing, ListName.spurious),
-        ("--item", "--by", "--depth", "--limit", "--min-rating", "--min-relevant"),
+        ("--item", "--by", "--depth", "--limit", "--min-rating", "--min-relevant", "--scale"),
     ),
     ListName.decisions: ("--author", "--limit"),
     ListName.disputes: ("--limit",),
