@@ -189,6 +189,14 @@ def test_run_makes_a_report_once(config: Path, exampp_command: Commands) -> None
         ('[[report]]\noutput = "r.html"\njson = "./r.html"', "would be written twice"),
         ('[[evaluate]]\noutput = "board.json"', "would be written twice"),
         ('[[evaluate]]\nqrels = "files/questions.tsv"', "is read, and would be lost"),
+        (
+            '[[evaluate]]\nmeasures = ["AP", "nDCG@5"]\nmissing = "skip"',
+            "[[evaluate]] 2.missing: changes nothing about AP, nDCG@5. Leave it out",
+        ),
+        (
+            '[[evaluate]]\nmeasures = ["nDCG@5"]\nmin-rating = 3',
+            "[[evaluate]] 2.min-rating: changes nothing about nDCG@5. Leave it out",
+        ),
     ],
 )
 def test_run_writes_over_nothing_that_it_reads(

@@ -226,12 +226,16 @@ def _evaluate(
     board = _board(book, wanted)
     if not outputs:
         return Step(name, "\n" + render(tables.wide(board), "text").rstrip())
+    texts = {}
     if "output" in outputs:
         machine = styles["output"] in ("tsv", "csv", "json")
         table = tables.tidy(board) if machine else tables.wide(board)
-        _write(outputs["output"], render(table, styles["output"]))
+        texts["output"] = render(table, styles["output"])
     if "per-query" in outputs:
-        _write(outputs["per-query"], render(tables.per_query(board), styles["per-query"]))
+        texts["per-query"] = render(tables.per_query(board), styles["per-query"])
+    # nothing is written before everything is computed
+    for key, text in texts.items():
+        _write(outputs[key], text)
     if "qrels" in outputs:
         threshold = wanted.get("min-rating")
         lowest = threshold[0] if isinstance(threshold, list) else threshold

@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
+from exampp.evaluate.influence import influences
+from exampp.evaluate.measure import as_measures
+from exampp.evaluate.qrels import Labelling
 from exampp.grade.graders import Options
 from exampp.records.toml import read_toml
 
@@ -103,6 +106,8 @@ def read_config(path: str | Path) -> Config:
         _check_section(section, value, path)
     if "collection" not in data:
         raise InputError("no section [collection]", file=path, mend='Add: path = "my.exam"')
+    for number, table in enumerate(data.get("evaluate", ()), 1):
+        _check_counting(table, path, f"[[evaluate]] {number}")
     names = [bank.get("name", "main") for bank in data.get("bank", ())]
     if twice := {name for name in names if names.count(name) > 1}:
         raise InputError(
@@ -147,6 +152,22 @@ def _check_section(section: str, value: Any, path: Path) -> None:
         for needed in _REQUIRED.get(section, ()):
             if needed not in table:
                 raise InputError(f"needs the key {needed!r}", file=path, field=where)
+
+
+def _check_counting(table: Mapping[str, Any], path: Path, where: str) -> None:
+    """Refuse keys that change nothing about the measures."""
+    if "measures" not in table:
+        return
+    changing = influences(as_measures(table["measures"]), Labelling())
+    for key in ("missing", "min-rating"):
+        if key in table and key.replace("-", "_") not in changing:
+            measures = ", ".join(table["measures"])
+            raise InputError(
+                f"changes nothing about {measures}",
+                file=path,
+                field=f"{where}.{key}",
+                mend="Leave it out",
+            )
 
 
 def _check_type(value: Any, wanted: Any, path: Path, where: str) -> None:
