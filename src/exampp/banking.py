@@ -17,6 +17,7 @@ from exampp.evaluate.cover import Missing
 from exampp.evaluate.exams import FacetChoice
 from exampp.evaluate.parts import parts_table
 from exampp.grade.graders import Options, make_writer
+from exampp.grade.kept import verify_again
 from exampp.graded import evaluate_gradebook
 from exampp.llm.base import Grader
 from exampp.prompts import generation
@@ -106,7 +107,7 @@ class Banking:
         edited since.
         """
         new = ItemState(query_id, item_id, text, kind, facet_id, tuple(answers), weight)
-        return Bank(self._connection, bank).add(new, self._edit(author, reason), seen)
+        return Bank(self._connection, bank, verify_again).add(new, self._edit(author, reason), seen)
 
     def bank_edit(
         self,
@@ -128,7 +129,7 @@ class Banking:
         since.
         """
         edit = self._edit(author, reason)
-        return Bank(self._connection, bank).edit(
+        return Bank(self._connection, bank, verify_again).edit(
             operation, item, values, edit, query_id, seen, kind
         )
 
@@ -148,7 +149,7 @@ class Banking:
         knew of: EditConflict where one of these items was edited since.
         """
         edit = self._edit(author, reason)
-        return Bank(self._connection, bank).save(query_id, edits, edit, seen or {})
+        return Bank(self._connection, bank, verify_again).save(query_id, edits, edit, seen or {})
 
     def bank_undo(
         self,
@@ -162,7 +163,7 @@ class Banking:
 
         EditConflict where `number` is not the newest edit of its item.
         """
-        return Bank(self._connection, bank).undo(number, self._edit(author, reason))
+        return Bank(self._connection, bank, verify_again).undo(number, self._edit(author, reason))
 
     def bank_apply(
         self,
@@ -179,7 +180,7 @@ class Banking:
 
         InputError where the bank was edited since, unless `force` lets both stand.
         """
-        return Bank(self._connection, bank).apply(
+        return Bank(self._connection, bank, verify_again).apply(
             Path(file),
             self._edit(author, reason),
             retire_missing=retire_missing,
@@ -198,7 +199,7 @@ class Banking:
     ) -> Table:
         """Restore a bank as it was after edit `to` or at a date, by further edits; list them."""
         edit = self._edit(author, reason)
-        return Bank(self._connection, bank).revert(str(to), edit, dry_run=dry_run)
+        return Bank(self._connection, bank, verify_again).revert(str(to), edit, dry_run=dry_run)
 
     def bank_export(
         self, file: str | Path, *, part: str | None = None, bank: str = MAIN_BANK

@@ -31,6 +31,7 @@ from exampp.grade.graders import (
     read_otherwise,
     unnumbered_of,
 )
+from exampp.grade.kept import verify_again
 from exampp.grade.reparse import Reparsed, reparse
 from exampp.grade.run import MAX_FAILURES, GradingRun, Progress
 from exampp.grade.status import grading_status, readings_table, spent_table, status_table
@@ -54,10 +55,11 @@ from exampp.records.choosing import choose_grader, label
 from exampp.records.dossier import Dossier
 from exampp.records.gradebook import Gradebook, without_decisions
 from exampp.records.grading import RatingScale, check_scale
+from exampp.records.readings import said_without_key
 from exampp.report.table import Table
 from exampp.reviewing import Reviewing
 from exampp.store.bank import MAIN_BANK, QUERY_BANK, Edit, bank_names
-from exampp.store.cells import DEPTH, Exam
+from exampp.store.cells import DEPTH, Exam, items_without_key
 from exampp.store.connection import connect, transaction
 from exampp.store.dossier import read_dossiers
 from exampp.store.gradebook import read_gradebook
@@ -149,6 +151,7 @@ class Collection(Banking, Reviewing, Graded):
             update,
             dry_run,
             None if scale is None else check_scale(scale),
+            settle=verify_again,
         )
         roles = {
             "queries": queries,
@@ -237,8 +240,13 @@ class Collection(Banking, Reviewing, Graded):
         kind = grading.identity.kind
         by_query = kind != "query" and "query" in grading.prompt.slots
         key = source.key if source else None
-        exam = Exam(kind, self._bank(bank, kind), depth, by_query, key)
-        notes = [getattr(grading.grader, "note", ""), self._reread(grading.identity, known)]
+        exam = Exam(kind, self._bank(bank, kind), depth, by_query, key, grading.prompt.verifies)
+        keyless = items_without_key(self._connection, exam)
+        notes = [
+            getattr(grading.grader, "note", ""),
+            self._reread(grading.identity, known),
+            said_without_key(keyless) if keyless else "",
+        ]
         return GradingRun(
             self._connection,
             grading,

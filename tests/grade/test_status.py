@@ -7,9 +7,9 @@ from pathlib import Path
 import exams
 import pytest
 
-from exampp.grade.status import exam_of, grading_status
+from exampp.grade.status import grading_status
 from exampp.llm.scripted import ScriptedGrader
-from exampp.store.cells import DEPTH, Exam, count_due, due
+from exampp.store.cells import DEPTH, Exam, count_due, due, exam_of
 from exampp.store.connection import connect
 from exampp.store.grades import graders
 
@@ -18,10 +18,10 @@ def asked(path: Path, depth: int = DEPTH) -> list[tuple[int, int]]:
     """(counted, due one by one) of every grader."""
     connection = connect(path)
     found = []
-    for key, identity in graders(connection):
-        exam: Exam = exam_of(connection, identity, "main", depth)
-        listed = sum(len(one.cells) for one in due(connection, key, exam))
-        found.append((count_due(connection, key, exam), listed))
+    for grader in graders(connection):
+        exam: Exam = exam_of(connection, grader, "main", depth)
+        listed = sum(len(one.cells) for one in due(connection, grader.key, exam))
+        found.append((count_due(connection, grader.key, exam), listed))
     connection.close()
     return found
 

@@ -38,7 +38,7 @@ from exampp.formats.fields import shown
 from exampp.formats.lines import plain_name, read_text
 from exampp.records import BankEntry
 from exampp.report.table import Table
-from exampp.store.bank import Edit, read_bank
+from exampp.store.bank import Edit, Settle, no_more, read_bank
 from exampp.store.bank_history import (
     NEWEST,
     ItemState,
@@ -71,10 +71,11 @@ def list_banks(connection: sqlite3.Connection) -> Table:
 
 @dataclass(frozen=True, slots=True)
 class Bank:
-    """One bank of a collection, by its name."""
+    """One bank of a collection, by its name; `settle` is called after edits, before the commit."""
 
     connection: sqlite3.Connection
     name: str
+    settle: Settle = no_more
 
     def __post_init__(self) -> None:
         if not self.name.strip():
@@ -396,6 +397,7 @@ class Bank:
 
     def _append(self, made: Sequence[Step], edit: Edit) -> None:
         append_steps(self.connection, self.name, made, edit)
+        self.settle(self.connection)
 
     def _check_query(self, query_id: str) -> None:
         if query_id not in query_keys(self.connection):

@@ -8,7 +8,7 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.grade.asking import asker
-from exampp.grade.reading import reader
+from exampp.grade.reading import reader, rules_of
 from exampp.grade.run import Grading
 from exampp.llm.base import MARKED, WRITTEN, Grader
 from exampp.llm.draft import THRESHOLDS, DraftGrader
@@ -213,6 +213,7 @@ def join(
         identity,
         asker(prompt, chosen, grader),
         reader(prompt, thresholds=thresholds, unnumbered=unnumbered_of(identity.settings)),
+        rules_of(prompt),
     )
 
 

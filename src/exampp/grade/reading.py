@@ -11,6 +11,7 @@ from exampp.prompts import Prompt, answer_text, read, verify
 from exampp.prompts.reading import UNNUMBERED
 from exampp.records import Outcome, State
 from exampp.store.cells import Due
+from exampp.store.grades import Rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,19 @@ class Reading:
 
 
 Reader = Callable[[Due, Reply], Reading]
+
+
+def described(prompt: Prompt) -> dict[str, Any]:
+    """The rules of reading of a prompt, JSON-able."""
+    names = ("name", "reading", "lowest", "highest", "field")
+    return {name: getattr(prompt, name) for name in names}
+
+
+def rules_of(prompt: Prompt, mode: str = "exam") -> Rules | None:
+    """How replies to a prompt are read, to be kept with a grader to whom known answers matter."""
+    if not prompt.verifies:
+        return None
+    return {**described(prompt), "slots": list(prompt.slots), "mode": mode}
 
 
 def reader(

@@ -11,35 +11,29 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.grade.graders import SELF_RATING, unnumbered_of, unnumbered_setting
-from exampp.grade.reading import Reader, reader
-from exampp.llm.base import Reply
+from exampp.grade.kept import BATCH, ReadAgain, read_kept
+from exampp.grade.reading import described
 from exampp.prompts import Prompt, content_hash, load
 from exampp.prompts.reading import POLICIES, UNNUMBERED
-from exampp.records import Grade, GraderIdentity, State
-from exampp.store.cells import Due
+from exampp.records import GraderIdentity, State
 from exampp.store.connection import transaction
 from exampp.store.grades import (
     GradeRow,
-    KeptReply,
     StoredGrader,
     count_other_replies,
     find_grader,
-    grade_row,
     kept_replies,
     put_grader,
     put_readings,
 )
 from exampp.store.interning import batches
 
-BATCH = 5000
 _EXAM = "exam"
 _NOBODY = 0
 """The key of a grader that is not there; the store counts from 1."""
 _OF_READING = frozenset({"read", "rules", "unnumbered"})
 """Settings that say how replies are read; all others determine the replies themselves."""
 _WITHOUT_TEXT = frozenset({State.REFUSED, State.TRUNCATED, State.FAILED})
-_EVIDENCE = frozenset({"answer", "match", "key", "span", "scores", "expected"})
-"""What reading adds to the detail of a grade."""
 
 
 @dataclass(slots=True)
@@ -58,22 +52,6 @@ class Reparsed:
     kept: Counter[State] = field(default_factory=Counter)
     others: int = 0
     dry_run: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """How replies are read again: the rules of a prompt, a mode of `prompts.reading`, and what a
-    text without a number is.
-    """
-
-    prompt: Prompt
-    mode: str
-    unnumbered: str
-
-    @property
-    def reader(self) -> Reader:
-        """The rules at work."""
-        return reader(self.prompt, mode=self.mode, unnumbered=self.unnumbered)
 
 
 def reparse(
@@ -103,20 +81,20 @@ def reparse(
     if dry_run:
         target = find_grader(connection, identity) or _NOBODY
         result.others = count_other_replies(connection, stored.key, target)
-        for _ in _read_all(connection, stored.key, target, chosen.reader, result):
+        for _ in _read_all(connection, stored.key, target, chosen, result):
             pass
         return result
     with connection, transaction(connection):
-        target = put_grader(connection, identity)
+        target = put_grader(connection, identity, chosen.kept)
         result.others = count_other_replies(connection, stored.key, target)
-        for rows in _read_all(connection, stored.key, target, chosen.reader, result):
+        for rows in _read_all(connection, stored.key, target, chosen, result):
             put_readings(connection, rows)
     return result
 
 
 def _rules(
     identity: GraderIdentity, rules: str | Path | None, mode: str, unnumbered: str | None
-) -> Rules:
+) -> ReadAgain:
     if mode not in POLICIES:
         raise InputError(f"there is no mode {mode!r}", mend=f"Give one of {', '.join(POLICIES)}")
     prompt = _prompt(identity, rules)
@@ -132,7 +110,7 @@ def _rules(
             else "the papers' own program has a rule of its own"
         )
         raise InputError(f"--unnumbered would change nothing: {why}", mend="Leave it out")
-    return Rules(
+    return ReadAgain(
         prompt, mode, (unnumbered or unnumbered_of(identity.settings)) if matters else UNNUMBERED[0]
     )
 
@@ -153,7 +131,7 @@ def _prompt(identity: GraderIdentity, rules: str | Path | None) -> Prompt:
         ) from None
 
 
-def _target(identity: GraderIdentity, rules: Rules) -> GraderIdentity:
+def _target(identity: GraderIdentity, rules: ReadAgain) -> GraderIdentity:
     """Whose grades the new readings are.
 
     Scale and rules of reading are no part of what a prompt's hash covers, so that a prompt which
@@ -168,7 +146,7 @@ def _target(identity: GraderIdentity, rules: Rules) -> GraderIdentity:
     if rules.mode != _EXAM or not ours or not own:
         settings["read"] = rules.mode
     if not own:
-        settings["rules"] = _described(prompt)
+        settings["rules"] = described(prompt)
     settings |= unnumbered_setting(rules.unnumbered)
     return replace(identity, lowest=prompt.lowest, highest=prompt.highest, settings=settings)
 
@@ -184,69 +162,28 @@ def _is_own(identity: GraderIdentity, prompt: Prompt) -> bool:
     return same_scale and made_with == content_hash(prompt)
 
 
-def _described(prompt: Prompt) -> dict[str, Any]:
-    return {
-        "name": prompt.name,
-        "reading": prompt.reading,
-        "lowest": prompt.lowest,
-        "highest": prompt.highest,
-        "field": prompt.field,
-    }
-
-
 def _read_all(
-    connection: sqlite3.Connection, key: int, target: int, rules: Reader, result: Reparsed
+    connection: sqlite3.Connection, key: int, target: int, rules: ReadAgain, result: Reparsed
 ) -> Iterator[list[GradeRow]]:
     """The new grades as rows, batch by batch; `result` counts them."""
+    read = rules.reader
     for batch in batches(kept_replies(connection, key), BATCH):
         rows: list[GradeRow] = []
         for kept in batch:
             result.replies += 1
-            grade = _read(rules, kept)
+            grade = read_kept(read, kept)
             if grade.state is kept.state and kept.state in _WITHOUT_TEXT:
                 result.kept[kept.state] += 1
             change = (_shown(kept.state, kept.rating), _shown(grade.state, grade.rating))
             if change[0] != change[1]:
                 result.changes[change] += 1
-            rows.append(grade_row(target, kept.item_version, kept.passage_version, grade))
+            rows.append(rules.row(target, kept, grade))
         yield rows
     if not result.replies:
         raise InputError(
             f"no replies of {result.source.name} were kept",
             mend="There is nothing to read again; grade with exampp grade",
         )
-
-
-def _read(rules: Reader, kept: KeptReply) -> Grade:
-    detail = dict(kept.detail or {})
-    if _is_final(kept):
-        return Grade("", kept.state, None, kept.reply, kept.rule, None, detail or None)
-    scores = detail.get("scores")
-    ours = _EVIDENCE if "match" in detail else _EVIDENCE - {"span"}
-    rest = {name: value for name, value in detail.items() if name not in ours}
-    truncated = kept.state is State.TRUNCATED
-    reply = Reply(kept.reply, scores, truncated=truncated, detail=rest)
-    reading = rules(Due("", kept.item, kept.keys, kept.passage, ()), reply)
-    outcome = reading.outcome
-    return Grade(
-        "",
-        outcome.state,
-        outcome.rating,
-        kept.reply,
-        outcome.rule,
-        reading.confidence,
-        reading.detail,
-    )
-
-
-def _is_final(kept: KeptReply) -> bool:
-    """Whether no text can undo the state: the model or the server said it, beside its reply.
-
-    A refusal that was told from the text alone has no reason in its detail.
-    """
-    if kept.state is State.REFUSED:
-        return not {"refusal", "reason"}.isdisjoint(kept.detail or {})
-    return kept.state is State.FAILED
 
 
 def _shown(state: State, rating: int | None) -> str:

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from exampp.errors import CollectionBusy, InputError, Unfinished
 from exampp.grade.asking import Asker
+from exampp.grade.kept import note_rules
 from exampp.grade.leases import Holder, at_work, holders, is_gone, new_owner, others
 from exampp.grade.reading import Reader, Reading
 from exampp.llm.base import Ask, Grader, Reply, checked
@@ -31,7 +32,6 @@ from exampp.records.wording import quoted
 from exampp.stopping import GRACE_SECONDS
 from exampp.store.cells import (
     SELECTIONS,
-    Cell,
     Due,
     Exam,
     copy_grade,
@@ -40,7 +40,14 @@ from exampp.store.cells import (
     query_order,
 )
 from exampp.store.connection import transaction
-from exampp.store.grades import GradeRow, find_grader, grade_row, put_grader, put_grades
+from exampp.store.grades import (
+    NO_KEY,
+    GradeRow,
+    Rules,
+    find_grader,
+    grade_row,
+    put_grades,
+)
 from exampp.store.runs import (
     Spent,
     claim,
@@ -65,13 +72,17 @@ POLL_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Grading:
-    """Everything that turns due cells into grades: who is asked, how, and how replies are read."""
+    """Everything that turns due cells into grades: who is asked, how, and how replies are read.
+
+    `rules` say the same as `read`, to be kept, where known answers play a part.
+    """
 
     grader: Grader
     prompt: Prompt
     identity: GraderIdentity
     ask: Asker
     read: Reader
+    rules: Rules | None = None
 
 
 class Planned(NamedTuple):
@@ -153,7 +164,7 @@ class GradingRun:
         self._waiting: dict[int, _Waiting] = {}
         self._open: Counter[int] = Counter()
         self._rows: dict[int, list[GradeRow]] = {}
-        self._copies: list[tuple[Cell, tuple[Cell, ...]]] = []
+        self._copies: list[Due] = []
         self._failures = 0
         self._last_failure = ""
         self._asks = 0
@@ -183,12 +194,13 @@ class GradingRun:
 
     def steps(self) -> Iterator[Progress]:
         """Grade everything that is due; yields the progress after each commit."""
+        self._verify_again()
         progress = Progress(self.count_due().cells)
         yield progress
         if not progress.total:
             return
         with self.connection, transaction(self.connection):
-            key = put_grader(self.connection, self.grading.identity)
+            key = note_rules(self.connection, self.grading.identity, self.grading.rules)
             came_from = getattr(self.grading.grader, "provenance", None)
             at = datetime.now(UTC).isoformat()
             self._run = start_run(self.connection, key, at, came_from)
@@ -199,6 +211,13 @@ class GradingRun:
             finally:
                 # again, for what an interrupt kept the end of a pass from doing
                 self._leave(key, progress)
+
+    def _verify_again(self) -> None:
+        """Read without asking what can be: it is not due."""
+        identity, rules = self.grading.identity, self.grading.rules
+        if rules is not None and find_grader(self.connection, identity) is not None:
+            with self.connection, transaction(self.connection):
+                note_rules(self.connection, identity, rules)
 
     def _passes(self, key: int, progress: Progress) -> Iterator[Progress]:
         queries, select = query_order(self.connection), self.select
@@ -296,7 +315,7 @@ class GradingRun:
                 if self.stopped:
                     return
                 if one.twin is not None:
-                    self._copies.append((one.twin, one.cells))
+                    self._copies.append(one)
                     progress.done += len(one.cells)
                     progress.copied += len(one.cells)
                     continue
@@ -374,7 +393,8 @@ class GradingRun:
         if self.exam.by_query:
             detail = {**(detail or {}), "query": one.query}
         grade = Grade("", state, rating, reply, rule, reading.confidence, detail)
-        self._rows[number] = [grade_row(key, item, passage, grade) for item, passage in one.cells]
+        made_from = one.answer_key if self.grading.prompt.verifies else NO_KEY
+        self._rows[number] = [grade_row(key, *cell, grade, made_from) for cell in one.cells]
         progress.done += len(one.cells)
         progress.states[state] += len(one.cells)
 
@@ -404,8 +424,8 @@ class GradingRun:
         )
         with self.connection, transaction(self.connection):
             put_grades(self.connection, chain.from_iterable(self._rows.values()))
-            for twin, cells in self._copies:
-                copy_grade(self.connection, key, twin, cells)
+            for one in self._copies:
+                copy_grade(self.connection, key, one)
             update_run(self.connection, self._run, progress.spent)
             renew(self.connection, key, self._owner)
             release(self.connection, key, self._owner, finished)

@@ -9,10 +9,17 @@ from typing import NamedTuple
 from exampp.grade.leases import Holder, holders
 from exampp.records import GraderIdentity, State
 from exampp.records.choosing import label
-from exampp.records.readings import COLUMNS, RuleCount, by_state, rows, warned
+from exampp.records.readings import (
+    COLUMNS,
+    RuleCount,
+    by_state,
+    rows,
+    said_without_key,
+    warned,
+)
 from exampp.report.table import Column, Table, Value
 from exampp.store.bank import bank_names
-from exampp.store.cells import DEPTH, Exam, count_due
+from exampp.store.cells import DEPTH, count_due, exam_of, items_without_key
 from exampp.store.grades import failure_reasons, graders, rule_counts
 from exampp.store.runs import spent_by, unpriced_runs
 
@@ -21,7 +28,7 @@ class GraderStatus(NamedTuple):
     """A grader on a bank: its cells by rule of reading, and how many are due to a `depth`.
 
     `reasons` are the most frequent reasons of cells without a grade, with their numbers; `held_by`
-    are the runs that grade just now.
+    are the runs that grade just now, `without_key` the items that answers cannot be verified to.
     """
 
     grader: GraderIdentity
@@ -30,31 +37,28 @@ class GraderStatus(NamedTuple):
     due: int
     reasons: list[tuple[str, int]]
     held_by: tuple[Holder, ...] = ()
-
-
-def exam_of(
-    connection: sqlite3.Connection, identity: GraderIdentity, bank: str, depth: int
-) -> Exam:
-    """What a grader grades: passages, or the answers that another grader extracted."""
-    source = identity.settings.get("answers_of")
-    keys = {stored.identity.key: stored.key for stored in graders(connection)}
-    return Exam(identity.kind, bank, depth, answers_of=keys.get(str(source)))
+    without_key: tuple[str, ...] = ()
 
 
 def grading_status(connection: sqlite3.Connection, depth: int = DEPTH) -> list[GraderStatus]:
     """One entry for every grader and every bank of its kind."""
-    return [
-        GraderStatus(
-            identity,
-            bank,
-            rule_counts(connection, key, bank),
-            count_due(connection, key, exam_of(connection, identity, bank, depth)),
-            failure_reasons(connection, key),
-            holders(connection, key),
-        )
-        for key, identity in graders(connection)
-        for bank in bank_names(connection, identity.kind)
-    ]
+    found = []
+    for grader in graders(connection):
+        key, identity = grader
+        for bank in bank_names(connection, identity.kind):
+            exam = exam_of(connection, grader, bank, depth)
+            readings = rule_counts(connection, key, bank)
+            one = GraderStatus(
+                identity,
+                bank,
+                readings,
+                count_due(connection, key, exam),
+                failure_reasons(connection, key),
+                holders(connection, key),
+                items_without_key(connection, exam) if readings else (),
+            )
+            found.append(one)
+    return found
 
 
 _STATES = tuple(state.name.lower() for state in State)
@@ -71,6 +75,8 @@ def status_table(entries: Sequence[GraderStatus]) -> Table:
         notes += [f"{label(one.grader)}: {n} x {reason}" for reason, n in one.reasons]
         notes += [f"{label(one.grader)}: {holder}" for holder in one.held_by]
         notes += [f"{label(one.grader)}: {said}" for said in warned(one.readings, one.grader)]
+        if one.without_key:
+            notes.append(f"{label(one.grader)}: {said_without_key(one.without_key)}")
     return Table.of(["grader", "bank", "due", *_STATES], found, notes=list(dict.fromkeys(notes)))
 
 

@@ -37,7 +37,14 @@ from exampp.records import BankEntry, GraderIdentity, Judgment, QueryPool, Ranke
 from exampp.records.differences import Differences, Protected
 from exampp.records.grading import RatingScale
 from exampp.report.table import Table
-from exampp.store.bank import Edit, put_bank, put_query_items, retire_unmentioned
+from exampp.store.bank import (
+    Edit,
+    Settle,
+    no_more,
+    put_bank,
+    put_query_items,
+    retire_unmentioned,
+)
 from exampp.store.bank_history import known_queries
 from exampp.store.connection import transaction
 from exampp.store.decisions import put_decisions
@@ -138,6 +145,7 @@ class Importer:
     """How files are taken over; `bank` names the bank that bank files go into.
 
     `update` lets it change what is graded and what people edited; a `dry_run` changes nothing.
+    `settle` is called in the end, before anything is committed.
     Of every ranking the first `depth` passages are taken. `system` names the system of responses
     that do not say it; they are cut into passages of at most `passage_tokens` tokens. `scale` is
     that of graders whose prompt is not known. `bad_cells` counts ratings that cannot be read.
@@ -156,6 +164,7 @@ class Importer:
     scale: RatingScale | None = None
     log: RunLog = field(default_factory=RunLog)
     bad_cells: Skipped = field(default_factory=Skipped)
+    settle: Settle = no_more
 
     def of_known_queries(self, path: Path, entries: Iterable[BankEntry]) -> Iterator[BankEntry]:
         """The entries of a bank whose queries are known, or brought with their texts.
@@ -389,6 +398,7 @@ def _take_all(
     noted = changed.read()
     if noted.protected and not importer.update:
         raise _refused(noted.protected)
+    importer.settle(connection)
     return ImportReport(
         tuple(files),
         before,

@@ -60,6 +60,16 @@ class Prompt:
         """Whether its ratings are only 0 (no) and 1 (yes)."""
         return (self.lowest, self.highest) == (0, 1)
 
+    @property
+    def verifies(self) -> bool:
+        """Whether known answers play a part: in the prompt, or in what its reply counts as."""
+        return self.reading == "extraction" or self.asks_key
+
+    @property
+    def asks_key(self) -> bool:
+        """Whether the model is told the known answers, so that its reply depends on them."""
+        return "correct_answer" in self.slots
+
 
 def content_hash(prompt: Prompt) -> str:
     """SHA-256 (hexadecimal) over what determines a reply: texts, slot to cut, labels, JSON field.

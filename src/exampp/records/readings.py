@@ -23,6 +23,7 @@ MATCHED = frozenset({"exact", "true-false", "normalised", "edit-distance"})
 """Rules by which an extracted answer matches a known one."""
 UNMATCHED = "unmatched"
 
+_LISTED = 5
 LEAST_KEYED = 20
 LEAST_MATCHING = 0.05
 """A smaller share of at least `LEAST_KEYED` answers that match their keys is worth a warning."""
@@ -167,6 +168,18 @@ def warned(readings: Sequence[RuleCount], grader: GraderIdentity) -> Iterator[st
             "otherwise. A model can compare them: exampp grade COLLECTION --grader hf --model "
             f"MODEL --prompt answer-verification --answers-of {grader.key[:8]}"
         )
+
+
+def said_without_key(item_ids: Sequence[str]) -> str:
+    """3 items have no answer key: a, b, c. What that means for answers that are verified."""
+    listed = ", ".join(item_ids[:_LISTED])
+    more = f" and {len(item_ids) - _LISTED} more" if len(item_ids) > _LISTED else ""
+    have = "item has" if len(item_ids) == 1 else "items have"
+    return (
+        f"{len(item_ids)} {have} no answer key, so that no answer to them can be verified and "
+        f"their cells have no grade: {listed}{more}. Give them one (exampp bank edit COLLECTION "
+        "key ITEM ANSWER) or retire them"
+    )
 
 
 def meaning(one: RuleCount, grader: GraderIdentity) -> str:

@@ -11,12 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from exampp.bank.changes import Operation, tried
-from exampp.grade.status import exam_of
 from exampp.records import facet_of_item
 from exampp.records.gradebook import QueryGrades
 from exampp.review.edits import Add, ItemEdit, Retire, Reword, Weigh, edited
 from exampp.store.bank_history import ItemState, states
-from exampp.store.cells import DEPTH, cells_to_grade, known_ratings
+from exampp.store.cells import DEPTH, cells_to_grade, exam_of, known_ratings
 from exampp.store.grades import StoredGrader
 from exampp.store.inputs import query_keys
 
@@ -57,7 +56,7 @@ def preview(
                 due[after.item_id] = after
         items = [after if state is before else state for state in items]
         items += [after] if before is None else []
-    exam = exam_of(connection, grader.identity, bank, depth)
+    exam = exam_of(connection, grader, bank, depth)
     key = query_keys(connection).get(query.query_id, 0)
     now = {state.item_id: state for state in items if state.kind == grader.identity.kind}
     to_grade = sum(

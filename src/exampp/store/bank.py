@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from exampp.outside import check_id, kept
@@ -28,6 +28,14 @@ class Edit(NamedTuple):
     author: str
     reason: str
     at: str
+
+
+Settle = Callable[[sqlite3.Connection], None]
+"""What is done at the end of the transaction that edits a bank."""
+
+
+def no_more(_connection: sqlite3.Connection) -> None:
+    """An edit of a bank asks for nothing else."""
 
 
 def bank_key(connection: sqlite3.Connection, name: str) -> int:
@@ -246,9 +254,22 @@ def append_edit(
         (item, operation, version, weight, answers, int(active), *map(kept, edit)),
     )
     connection.execute(
-        "UPDATE item SET version = ?, weight = ?, answers = ?, active = ? WHERE item = ?",
-        (version, weight, answers, int(active), item),
+        "UPDATE item SET version = ?, weight = ?, answers = ?, answer_key = ?, active = ? "
+        "WHERE item = ?",
+        (version, weight, answers, answer_key(connection, answers), int(active), item),
     )
+
+
+def answer_key(connection: sqlite3.Connection, answers: str) -> int:
+    """The key of known answers (a JSON list), in a row made for it where there was none."""
+    found = connection.execute("SELECT answer_key FROM answer_key WHERE answers = ?", (answers,))
+    row = (
+        found.fetchone()
+        or connection.execute(
+            "INSERT INTO answer_key (answers) VALUES (?) RETURNING answer_key", (answers,)
+        ).fetchone()
+    )
+    return int(row[0])
 
 
 def graded_versions(

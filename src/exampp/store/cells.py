@@ -2,7 +2,7 @@
 
 The pool of a query is what its file put there, what was judged, and the top `depth` passages of
 every ranking (paper 000, section 5.1). A cell is due unless the grader graded it for the current
-texts of both its item and its passage.
+texts of both its item and its passage, and from its item's answer key where keys play a part.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from exampp.records.decisions import effective
 from exampp.store.decisions import decisions_on
-from exampp.store.grades import StoredGrader
+from exampp.store.grades import IN_FORCE, NO_KEY, WITHOUT_KEY, StoredGrader, graders, reading_rules
 from exampp.store.interning import from_json
 
 DEPTH = 20
@@ -40,20 +40,25 @@ ORDER BY p.passage
 _PROGRESS = f"""{_MEMBERS},
 inside AS MATERIALIZED (SELECT p.version FROM member JOIN passage p USING (passage)
     WHERE p.version IS NOT NULL),
-asked AS MATERIALIZED (SELECT i.version FROM item i JOIN bank b USING (bank)
+asked AS MATERIALIZED (SELECT i.version, i.answer_key FROM item i JOIN bank b USING (bank)
     JOIN item_version v ON v.version = i.version
     WHERE i.query = :query AND i.kind = :kind AND i.active AND b.name = :bank
-    AND v.text IS NOT NULL)
+    AND v.text IS NOT NULL AND NOT (:verifies AND {WITHOUT_KEY}))
 SELECT (SELECT count(*) FROM inside) * (SELECT count(*) FROM asked) - (
     SELECT count(*) FROM asked a CROSS JOIN grade g ON g.grader = :grader
-    AND g.item_version = a.version AND g.state = 0
+    AND g.item_version = a.version AND g.state = 0 AND g.answer_key IN (0, a.answer_key)
     WHERE g.passage_version IN (SELECT version FROM inside))
 """
-_ITEMS = """
-SELECT v.version, v.text, i.answers FROM item i JOIN bank b USING (bank)
+_ITEMS = f"""
+SELECT v.version, v.text, i.answers, i.answer_key FROM item i JOIN bank b USING (bank)
 JOIN item_version v ON v.version = i.version
 WHERE i.query = :query AND i.kind = :kind AND i.active AND b.name = :bank
-AND v.text IS NOT NULL ORDER BY i.item
+AND v.text IS NOT NULL AND NOT (:verifies AND {WITHOUT_KEY}) ORDER BY i.item
+"""
+_ITEMS_WITHOUT_KEY = f"""
+SELECT i.item_id FROM item i JOIN bank b USING (bank)
+WHERE b.name = :bank AND i.kind = :kind AND i.active AND i.answers = '[]'
+AND (:always OR {WITHOUT_KEY}) ORDER BY i.query, i.item
 """
 GRADED = 0
 """The state of a cell that has a rating (see `records.State`)."""
@@ -72,6 +77,8 @@ class Exam(NamedTuple):
 
     `by_query` says that a reply depends on the query's text too. `answers_of` is the key of a
     grader that extracted answers, which are then what is graded in place of the passages.
+    `verifies` says that known answers play a part: where there are any in the bank, items without
+    one are not asked about.
     """
 
     kind: str
@@ -79,14 +86,15 @@ class Exam(NamedTuple):
     depth: int = DEPTH
     by_query: bool = False
     answers_of: int | None = None
+    verifies: bool = False
 
 
 class Due(NamedTuple):
     """One thing to ask, and every cell that its reply settles.
 
-    `keys` are the item's known answers. Cells whose item and passage have the same texts are
-    asked once; `twin` is a cell with these texts that has been graded already, so that nothing
-    needs to be asked.
+    `keys` are the item's known answers, `answer_key` is their key in the store. Cells whose item
+    and passage have the same texts are asked once; `twin` is a cell with these texts that has been
+    graded already, so that nothing needs to be asked.
     """
 
     query: str
@@ -95,6 +103,7 @@ class Due(NamedTuple):
     passage: str
     cells: tuple[Cell, ...]
     twin: Cell | None = None
+    answer_key: int = NO_KEY
 
 
 class _Texts(NamedTuple):
@@ -122,7 +131,7 @@ def count_due(connection: sqlite3.Connection, grader: int, exam: Exam) -> int:
     """How many cells are due for a grader: those of `due`, without reading a text."""
     if exam.answers_of is not None or exam.by_query:
         return sum(len(one.cells) for one in due(connection, grader, exam))
-    names = {"kind": exam.kind, "bank": exam.bank, "depth": exam.depth, "grader": grader}
+    names = {"grader": grader, **exam._asdict()}
     return sum(
         int(connection.execute(_PROGRESS, {**names, "query": query}).fetchone()[0])
         for query in query_order(connection)
@@ -136,10 +145,33 @@ def due_of_query(
     if exam.answers_of is not None:
         yield from _answers_due(connection, query, grader, exam, select)
         return
-    names = {"query": query, "kind": exam.kind, "bank": exam.bank, "depth": exam.depth}
+    names = {"query": query, **exam._asdict()}
     items = connection.execute(_ITEMS, names).fetchall()
     if items:
         yield from _due_of_items(connection, query, grader, exam, select, items)
+
+
+def items_without_key(connection: sqlite3.Connection, exam: Exam) -> tuple[str, ...]:
+    """The ids of the items to which no answer can be verified; none where answers are not.
+
+    Where no item has a key, an extracted answer counts, but none can be compared by a model.
+    """
+    if not exam.verifies:
+        return ()
+    names = {**exam._asdict(), "always": exam.answers_of is not None}
+    return tuple(row[0] for row in connection.execute(_ITEMS_WITHOUT_KEY, names))
+
+
+def exam_of(
+    connection: sqlite3.Connection, grader: StoredGrader, bank: str, depth: int = DEPTH
+) -> Exam:
+    """What a grader grades: passages, or the answers that another grader extracted."""
+    source = grader.identity.settings.get("answers_of")
+    keys = {stored.identity.key: stored.key for stored in graders(connection)}
+    verifies = reading_rules(connection, grader.key) is not None
+    return Exam(
+        grader.identity.kind, bank, depth, answers_of=keys.get(str(source)), verifies=verifies
+    )
 
 
 def cells_to_grade(
@@ -157,7 +189,7 @@ def cells_to_grade(
     and what was graded elsewhere for the same texts is not asked again.
     """
     version = version_of_text(connection, item, text) or _NO_VERSION
-    items = [(version, text, json.dumps(list(answers), ensure_ascii=False))]
+    items = [(version, text, json.dumps(list(answers), ensure_ascii=False), NO_KEY)]
     due = _due_of_items(connection, query, grader, exam, "due", items)
     return sum(len(one.cells) for one in due if one.twin is None)
 
@@ -185,9 +217,10 @@ def known_ratings(
     if version is None:
         return {}
     rows = connection.execute(
-        "SELECT p.passage_id, g.rating FROM grade g "
+        "SELECT p.passage_id, g.rating FROM item_version v JOIN item i USING (item) "
+        f"JOIN grade g ON g.grader = ? AND g.item_version = v.version AND {IN_FORCE} "
         "JOIN passage p ON p.version = g.passage_version "
-        "WHERE g.grader = ? AND g.item_version = ? AND g.state = 0",
+        "WHERE v.version = ? AND g.state = 0",
         (grader.key, version),
     )
     found: dict[str, int] = dict(rows.fetchall())
@@ -211,7 +244,7 @@ def confidences(
     yield from connection.execute(
         "SELECT q.query_id, i.item_id, p.passage_id, g.confidence FROM item i "
         "JOIN bank b USING (bank) JOIN query q USING (query) "
-        "JOIN grade g ON g.grader = ? AND g.item_version = i.version "
+        f"JOIN grade g ON g.grader = ? AND g.item_version = i.version AND {IN_FORCE} "
         "JOIN passage p ON p.version = g.passage_version "
         "WHERE b.name = ? AND i.kind = ? AND i.active AND g.state = 0 "
         "AND g.confidence IS NOT NULL ORDER BY i.query",
@@ -225,17 +258,18 @@ def _due_of_items(
     grader: int | None,
     exam: Exam,
     select: str,
-    items: Sequence[tuple[int, str, str]],
+    items: Sequence[tuple[int, str, str, int]],
 ) -> Iterator[Due]:
-    """What is due of one query for items, given as (version, text, answers)."""
+    """What is due of one query for items, given as (version, text, answers, their key)."""
     names = {"query": query, "depth": exam.depth}
-    states, graded = _known(connection, query, grader, exam, [text for _, text, _ in items])
+    states, graded = _known(connection, query, grader, exam, [text for _, text, *_ in items])
+    answer_keys = {answers: key for *_, answers, key in items}
     waiting: dict[_Texts, list[Cell]] = {}
     texts: dict[bytes, str] = {}
     for passage_version, digest, title, text in connection.execute(_POOL, names):
-        for item_version, item_text, answers in items:
+        for item_version, item_text, answers, _ in items:
             cell = (item_version, passage_version)
-            if not _wanted(states.get(cell), select):
+            if not _wanted(states.get((*cell, None), states.get((*cell, answers))), select):
                 continue
             if digest not in texts:
                 texts[digest] = f"{title}\n{text}" if title else text
@@ -243,7 +277,15 @@ def _due_of_items(
     query_text = _query_text(connection, query)
     for same, cells in waiting.items():
         keys = tuple(from_json(same.answers))
-        yield Due(query_text, same.item, keys, texts[same.passage], tuple(cells), graded.get(same))
+        yield Due(
+            query_text,
+            same.item,
+            keys,
+            texts[same.passage],
+            tuple(cells),
+            graded.get(same),
+            answer_keys[same.answers],
+        )
 
 
 def _wanted(state: int | None, select: str) -> bool:
@@ -263,25 +305,29 @@ def _known(
     grader: int | None,
     exam: Exam,
     item_texts: list[str],
-) -> tuple[dict[Cell, int], dict[_Texts, Cell]]:
-    """The states of all cells whose items have these texts, and a graded cell by texts."""
-    states: dict[Cell, int] = {}
+) -> tuple[dict[tuple[int, int, str | None], int], dict[_Texts, Cell]]:
+    """The states of all cells whose items have these texts, and a graded cell by texts.
+
+    A state is found by the texts of its cell and the known answers that played a part, if any.
+    """
+    states: dict[tuple[int, int, str | None], int] = {}
     graded: dict[_Texts, Cell] = {}
     # where the prompt names the query, a grade made for another text of the query does not count
     of_query = "AND i.query = :query AND q.text IS json_extract(g.detail, '$.query')"
     rows = connection.execute(
-        "SELECT g.item_version, g.passage_version, g.state, p.hash, v.text, i.answers "
+        "SELECT g.item_version, g.passage_version, g.state, p.hash, v.text, k.answers, i.answers "
         "FROM item_version v JOIN item i USING (item) JOIN query q USING (query) "
         "JOIN grade g ON g.grader = :grader AND g.item_version = v.version "
+        "LEFT JOIN answer_key k ON k.answer_key = g.answer_key "
         "JOIN passage_version p ON p.version = g.passage_version "
         f"WHERE v.text IN (SELECT value FROM json_each(:texts)) "
         f"{of_query if exam.by_query else ''}",
         {"grader": grader, "texts": json.dumps(item_texts), "query": query},
     )
-    for item, passage, state, digest, text, answers in rows:
-        states[item, passage] = state
+    for item, passage, state, digest, text, made_from, answers in rows:
+        states[item, passage, made_from] = state
         if state == GRADED:
-            graded[_Texts(digest, text, answers)] = (item, passage)
+            graded[_Texts(digest, text, made_from or answers)] = (item, passage)
     return states, graded
 
 
@@ -290,12 +336,14 @@ def _answers_due(
 ) -> Iterator[Due]:
     """Extracted answers of items with an answer key, to be verified; equal ones are asked once."""
     rows = connection.execute(
-        "SELECT v.text, i.answers, g.item_version, g.passage_version, g.reply, mine.state "
-        "FROM item i JOIN bank b USING (bank) JOIN item_version v ON v.version = i.version "
+        "SELECT v.text, i.answers, i.answer_key, g.item_version, g.passage_version, g.reply, "
+        "mine.state FROM item i JOIN bank b USING (bank) "
+        "JOIN item_version v ON v.version = i.version "
         "JOIN grade g ON g.grader = :source AND g.item_version = v.version AND g.state = 0 "
+        f"AND {IN_FORCE} "
         "JOIN passage p ON p.version = g.passage_version "
         "LEFT JOIN grade mine ON mine.grader = :grader AND mine.item_version = g.item_version "
-        "AND mine.passage_version = g.passage_version "
+        "AND mine.passage_version = g.passage_version AND mine.answer_key = i.answer_key "
         "WHERE i.query = :query AND i.kind = :kind AND i.active AND b.name = :bank "
         "AND i.answers <> '[]' AND g.reply IS NOT NULL ORDER BY p.passage, i.item",
         {
@@ -306,21 +354,20 @@ def _answers_due(
             "bank": exam.bank,
         },
     )
-    waiting: dict[tuple[str, str, str], list[Cell]] = {}
-    for item, keys, item_version, passage_version, reply, state in rows:
+    waiting: dict[tuple[str, str, int, str], list[Cell]] = {}
+    for item, keys, key, item_version, passage_version, reply, state in rows:
         if _wanted(state, select):
-            waiting.setdefault((item, keys, reply), []).append((item_version, passage_version))
+            waiting.setdefault((item, keys, key, reply), []).append((item_version, passage_version))
     query_text = _query_text(connection, query)
-    for (item, keys, reply), cells in waiting.items():
-        yield Due(query_text, item, tuple(from_json(keys)), reply, tuple(cells))
+    for (item, keys, key, reply), cells in waiting.items():
+        yield Due(query_text, item, tuple(from_json(keys)), reply, tuple(cells), answer_key=key)
 
 
-def copy_grade(
-    connection: sqlite3.Connection, grader: int, twin: Cell, cells: tuple[Cell, ...]
-) -> None:
-    """Give cells the grade that the same texts have elsewhere in the collection."""
+def copy_grade(connection: sqlite3.Connection, grader: int, due: Due) -> None:
+    """Give what is due the grade of its twin: that of the same texts elsewhere."""
     connection.executemany(
-        "INSERT OR REPLACE INTO grade SELECT grader, ?, ?, state, rating, reply, rule, confidence, "
-        "detail FROM grade WHERE grader = ? AND item_version = ? AND passage_version = ?",
-        [(*cell, grader, *twin) for cell in cells],
+        "INSERT OR REPLACE INTO grade SELECT grader, ?, ?, answer_key, state, rating, reply, rule, "
+        "confidence, detail FROM grade WHERE grader = ? AND item_version = ? "
+        "AND passage_version = ? AND answer_key IN (0, ?)",
+        [(*cell, grader, *(due.twin or ()), due.answer_key) for cell in due.cells],
     )

@@ -17,7 +17,7 @@ from exampp.errors import InputError
 from exampp.outside import kept
 from exampp.records.decisions import Decided, Decision, deciders, disputed, effective
 from exampp.records.grading import GraderIdentity
-from exampp.store.grades import StoredGrader
+from exampp.store.grades import IN_FORCE, StoredGrader
 
 VersionCell = tuple[int, int]
 """(item version, passage version)."""
@@ -326,7 +326,7 @@ JOIN bank b USING (bank) JOIN query q ON q.query = i.query
 JOIN passage_version w ON w.version = d.passage_version
 JOIN passage p ON p.passage = w.passage AND p.version = w.version
 LEFT JOIN grade g ON g.grader = :grader AND g.item_version = d.item_version
-AND g.passage_version = d.passage_version
+AND g.passage_version = d.passage_version AND {IN_FORCE}
 WHERE b.name = :bank AND i.kind = :kind AND d.verdict = :verdict
 AND (d.rating IS NULL OR d.rating BETWEEN :lowest AND :highest)
 AND (:query_id IS NULL OR q.query_id = :query_id) ORDER BY d.decision

@@ -12,7 +12,7 @@ from exampp.records.bank import Item
 from exampp.records.dossier import Cell, Dossier, PassageText
 from exampp.records.grading import Grade, State
 from exampp.store.gradebook import QueryRows, query_grades, query_rows
-from exampp.store.grades import StoredGrader
+from exampp.store.grades import IN_FORCE, StoredGrader
 from exampp.store.interning import from_json
 
 GRADED = int(State.GRADED)
@@ -64,8 +64,9 @@ def read_grade(
 ) -> Grade | None:
     """What a grader said of one cell, (item version, passage version); None: it never tried."""
     row = connection.execute(
-        "SELECT state, rating, reply, rule, confidence, detail FROM grade "
-        "WHERE grader = ? AND item_version = ? AND passage_version = ?",
+        "SELECT g.state, g.rating, g.reply, g.rule, g.confidence, g.detail FROM grade g "
+        "JOIN item_version v ON v.version = g.item_version JOIN item i USING (item) "
+        f"WHERE g.grader = ? AND g.item_version = ? AND g.passage_version = ? AND {IN_FORCE}",
         (grader.key, *cell),
     ).fetchone()
     if row is None:
@@ -136,9 +137,11 @@ def _items(rows: QueryRows, kind: str) -> Iterator[Item]:
 
 def _grades(connection: sqlite3.Connection, grader: int, rows: QueryRows) -> list[Any]:
     return connection.execute(
-        "SELECT item_version, passage_version, state, rating, reply, rule, confidence, detail "
-        "FROM grade WHERE grader = ? AND item_version IN (SELECT value FROM json_each(?))",
-        (grader, json.dumps(list(rows.column))),
+        "SELECT g.item_version, g.passage_version, g.state, g.rating, g.reply, g.rule, "
+        "g.confidence, g.detail FROM item i "
+        f"JOIN grade g ON g.grader = ? AND g.item_version = i.version AND {IN_FORCE} "
+        "WHERE i.item IN (SELECT value FROM json_each(?))",
+        (grader, json.dumps([item.item for item in rows.items])),
     ).fetchall()
 
 

@@ -13,10 +13,11 @@ import numpy as np
 from exampp.errors import InputError
 from exampp.records.decisions import Decision, deciders, disputed, effective
 from exampp.records.gradebook import MISSING, DecidedCell, Gradebook, QueryGrades, Ranking, Ratings
-from exampp.records.readings import by_state
+from exampp.records.readings import by_state, said_without_key
 from exampp.store.bank import has_items_without_text
+from exampp.store.cells import exam_of, items_without_key
 from exampp.store.decisions import VersionCell, decisions_on
-from exampp.store.grades import StoredGrader, rule_counts
+from exampp.store.grades import IN_FORCE, StoredGrader, rule_counts
 from exampp.store.inputs import Member, members
 from exampp.store.splits import PARTS, newest_split
 
@@ -70,6 +71,7 @@ def read_gradebook(
     systems = tuple(row[0] for row in connection.execute("SELECT name FROM system ORDER BY system"))
     queries = connection.execute("SELECT query, query_id FROM query ORDER BY query").fetchall()
     readings = rule_counts(connection, grader.key, bank)
+    keyless = items_without_key(connection, exam_of(connection, grader, bank))
     pending = by_state(readings)
     pending.pop("graded", None)
     return Gradebook(
@@ -86,6 +88,7 @@ def read_gradebook(
         bank_is_graded_items=has_items_without_text(connection, bank, grader.identity.kind),
         pending=pending,
         readings=readings,
+        notes=(f"{said_without_key(keyless)}.",) if keyless else (),
     )
 
 
@@ -163,9 +166,10 @@ def _ratings(
     connection: sqlite3.Connection, grader: int, rows: QueryRows
 ) -> Iterator[tuple[int, int, int]]:
     yield from connection.execute(
-        "SELECT item_version, passage_version, rating FROM grade WHERE grader = ? AND state = 0 "
-        "AND item_version IN (SELECT value FROM json_each(?))",
-        (grader, json.dumps(list(rows.column))),
+        "SELECT g.item_version, g.passage_version, g.rating FROM item i "
+        f"JOIN grade g ON g.grader = ? AND g.item_version = i.version AND {IN_FORCE} "
+        "WHERE g.state = 0 AND i.item IN (SELECT value FROM json_each(?))",
+        (grader, json.dumps([item.item for item in rows.items])),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
@@ -14,8 +14,26 @@ from exampp.records.grading import RatingScale
 from exampp.records.readings import WITHOUT_EXAMPLE, RuleCount
 from exampp.store.interning import from_json, to_json
 
-GradeRow = tuple[int, int, int, int, int | None, str | None, str, float | None, str | None]
-"""grader, item_version, passage_version, state, rating, reply, rule, confidence, detail."""
+GradeRow = tuple[int, int, int, int, int, int | None, str | None, str, float | None, str | None]
+"""grader, item_version, passage_version, answer_key, state, rating, reply, rule, confidence,
+detail.
+"""
+
+Rules = Mapping[str, Any]
+"""How replies are read: what `prompts.reading.read` takes beside the reply, by name."""
+NO_KEY = 0
+"""The answer key of a grade in which known answers played no part."""
+WITHOUT_KEY = (
+    "(i.answer_key = 1 AND EXISTS (SELECT 1 FROM item k WHERE k.bank = i.bank AND k.kind = i.kind "
+    "AND k.active AND k.answers <> '[]'))"
+)
+"""SQL: the item `i` has no answer key, and others of its kind in its bank have one."""
+IN_FORCE = f"(g.answer_key IN (0, i.answer_key) AND NOT (g.answer_key = 1 AND {WITHOUT_KEY}))"
+"""SQL: the grade `g` of the item `i` was made from what the item's answer key is today.
+
+Whoever reads grades leaves out the others: the cell has no grade then. An extracted answer to a
+question without a key says nothing where answers to the others are verified.
+"""
 
 
 class StoredGrader(NamedTuple):
@@ -32,8 +50,50 @@ def find_grader(connection: sqlite3.Connection, identity: GraderIdentity) -> int
     return None if row is None else int(row[0])
 
 
-def put_grader(connection: sqlite3.Connection, identity: GraderIdentity) -> int:
-    """The key of a grader, made where there was none."""
+def put_grader(
+    connection: sqlite3.Connection, identity: GraderIdentity, rules: Rules | None = None
+) -> int:
+    """The key of a grader, made where there was none.
+
+    `rules` say how its replies are read where known answers play a part. Grades that it has without
+    them, from files, count as made from today's answer keys.
+    """
+    key = _put_identity(connection, identity)
+    if rules is not None:
+        known = reading_rules(connection, key)
+        if known is None:
+            connection.execute(
+                "UPDATE grade SET answer_key = (SELECT i.answer_key FROM item_version v "
+                "JOIN item i USING (item) WHERE v.version = item_version) WHERE grader = ?",
+                (key,),
+            )
+        if known != rules:
+            connection.execute(
+                "UPDATE grader SET rules = ? WHERE grader = ?", (json.dumps(rules), key)
+            )
+    return key
+
+
+def reading_rules(connection: sqlite3.Connection, grader: int) -> Rules | None:
+    """How a grader's replies are read where known answers play a part; None where they do not.
+
+    Empty where nobody noted it.
+    """
+    row = connection.execute("SELECT rules FROM grader WHERE grader = ?", (grader,)).fetchone()
+    return None if row is None else from_json(row[0])
+
+
+def answer_keys(connection: sqlite3.Connection, versions: Iterable[int]) -> dict[int, int]:
+    """The answer keys of today of the items that have these texts."""
+    rows = connection.execute(
+        "SELECT v.version, i.answer_key FROM item_version v JOIN item i USING (item) "
+        "WHERE v.version IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(versions)),),
+    )
+    return dict(rows.fetchall())
+
+
+def _put_identity(connection: sqlite3.Connection, identity: GraderIdentity) -> int:
     if (known := find_grader(connection, identity)) is not None:
         # entries of one grader may show more or less of its scale
         connection.execute(
@@ -101,7 +161,9 @@ def graders(connection: sqlite3.Connection) -> list[StoredGrader]:
     ]
 
 
-def grade_row(grader: int, item_version: int, passage_version: int, grade: Grade) -> GradeRow:
+def grade_row(
+    grader: int, item_version: int, passage_version: int, grade: Grade, answer_key: int = NO_KEY
+) -> GradeRow:
     """A grade as a row of the table, of valid text; `replaced` in its detail counts the rest."""
     reply, replaced = (None, 0) if grade.reply is None else fit_text(grade.reply)
     detail, more = fit_value(grade.detail) if grade.detail else (grade.detail, 0)
@@ -111,6 +173,7 @@ def grade_row(grader: int, item_version: int, passage_version: int, grade: Grade
         grader,
         item_version,
         passage_version,
+        answer_key,
         int(grade.state),
         grade.rating,
         reply,
@@ -126,7 +189,7 @@ def put_grades(connection: sqlite3.Connection, rows: Iterable[GradeRow]) -> None
     A file that says the same without how the reply was read (`imported`) changes nothing.
     """
     connection.executemany(
-        "INSERT INTO grade VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+        "INSERT INTO grade VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
         "state = excluded.state, rating = excluded.rating, reply = excluded.reply, "
         "rule = excluded.rule, confidence = excluded.confidence, detail = excluded.detail "
         "WHERE (excluded.state = 0 OR state <> 0) AND (state <> excluded.state OR "
@@ -142,6 +205,7 @@ class KeptReply(NamedTuple):
 
     item_version: int
     passage_version: int
+    answer_key: int
     item: str
     keys: tuple[str, ...]
     passage: str
@@ -153,34 +217,44 @@ class KeptReply(NamedTuple):
 
 
 _KEPT = """
-SELECT g.item_version, g.passage_version, coalesce(v.text, ''), i.answers,
+SELECT g.item_version, g.passage_version, i.answer_key, coalesce(v.text, ''), i.answers,
     CASE p.title WHEN '' THEN p.text ELSE p.title || char(10) || p.text END,
-    g.reply, g.state, g.rating, g.rule, g.detail
+    g.reply, g.state, g.rating, g.rule, g.detail, max(g.answer_key = i.answer_key)
 FROM grade g JOIN item_version v ON v.version = g.item_version JOIN item i USING (item)
 JOIN passage_version p ON p.version = g.passage_version
-WHERE g.grader = ? AND g.item_version = ? AND g.reply IS NOT NULL
+WHERE g.grader = :grader AND g.item_version = :version AND g.reply IS NOT NULL
+GROUP BY g.passage_version HAVING NOT :stale OR max(g.answer_key = i.answer_key) = 0
+"""
+_REKEYED = """
+SELECT v.version FROM item_version v JOIN item i USING (item) WHERE i.item IN (
+    SELECT item FROM item_edit GROUP BY item HAVING min(answers) <> max(answers))
+AND EXISTS (SELECT 1 FROM grade g WHERE g.grader = :grader AND g.item_version = v.version
+    AND g.answer_key NOT IN (0, i.answer_key) AND g.reply IS NOT NULL AND NOT EXISTS (
+        SELECT 1 FROM grade h WHERE h.grader = :grader AND h.item_version = v.version
+        AND h.passage_version = g.passage_version AND h.answer_key = i.answer_key))
 """
 
 
-def kept_replies(connection: sqlite3.Connection, grader: int) -> Iterator[KeptReply]:
-    """All replies of a grader that were kept, item by item; grades may be rewritten meanwhile."""
+def kept_replies(
+    connection: sqlite3.Connection, grader: int, *, stale: bool = False
+) -> Iterator[KeptReply]:
+    """All replies of a grader that were kept, item by item; grades may be rewritten meanwhile.
+
+    Of a cell the one with today's answer key, or any. `stale` gives only those of cells of which no
+    grade was made from today's answer key.
+    """
     items = connection.execute(
-        "SELECT DISTINCT item_version FROM grade WHERE grader = ? ORDER BY 1", (grader,)
+        _REKEYED
+        if stale
+        else "SELECT DISTINCT item_version FROM grade WHERE grader = :grader ORDER BY 1",
+        {"grader": grader},
     )
     for (item_version,) in items.fetchall():
-        for row in connection.execute(_KEPT, (grader, item_version)).fetchall():
-            version, passage_version, item, keys, passage, reply, state, rating, rule, detail = row
-            yield KeptReply(
-                version,
-                passage_version,
-                item,
-                tuple(from_json(keys)),
-                passage,
-                reply,
-                State(state),
-                rating,
-                rule,
-                from_json(detail),
+        names = {"grader": grader, "version": item_version, "stale": stale}
+        for row in connection.execute(_KEPT, names).fetchall():
+            one = KeptReply._make(row[:-1])
+            yield one._replace(
+                keys=tuple(from_json(row[4])), state=State(row[7]), detail=from_json(row[-2])
             )
 
 
@@ -190,7 +264,7 @@ def put_readings(connection: sqlite3.Connection, rows: Iterable[GradeRow]) -> No
     A cell that has a reply of its own, or a rating without one, stays: see `count_other_replies`.
     """
     connection.executemany(
-        "INSERT INTO grade VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+        "INSERT INTO grade VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
         "state = excluded.state, rating = excluded.rating, reply = excluded.reply, "
         "rule = excluded.rule, confidence = excluded.confidence, detail = excluded.detail "
         "WHERE reply IS excluded.reply OR (reply IS NULL AND state <> 0)",
@@ -204,11 +278,12 @@ def count_other_replies(connection: sqlite3.Connection, source: int, target: int
     Counted are cells of `target` for which `source` kept a reply.
     """
     row = connection.execute(
-        "SELECT count(*) FROM grade theirs JOIN grade mine ON mine.grader = :target "
+        "SELECT count(*) FROM (SELECT DISTINCT theirs.item_version, theirs.passage_version "
+        "FROM grade theirs JOIN grade mine ON mine.grader = :target "
         "AND mine.item_version = theirs.item_version "
         "AND mine.passage_version = theirs.passage_version "
         "WHERE theirs.grader = :source AND theirs.reply IS NOT NULL "
-        "AND mine.reply IS NOT theirs.reply AND (mine.reply IS NOT NULL OR mine.state = 0)",
+        "AND mine.reply IS NOT theirs.reply AND (mine.reply IS NOT NULL OR mine.state = 0))",
         {"source": source, "target": target},
     ).fetchone()
     return int(row[0])
@@ -219,8 +294,10 @@ def failure_reasons(
 ) -> list[tuple[str, int]]:
     """The most frequent reasons why cells of a grader have no grade, with their numbers."""
     rows = connection.execute(
-        "SELECT coalesce(json_extract(detail, '$.reason'), rule), state, count(*) AS n FROM grade "
-        "WHERE grader = ? AND state <> 0 GROUP BY 1, 2 ORDER BY n DESC LIMIT ?",
+        "SELECT coalesce(json_extract(g.detail, '$.reason'), g.rule), g.state, count(*) AS n "
+        "FROM grade g JOIN item_version v ON v.version = g.item_version JOIN item i USING (item) "
+        f"WHERE g.grader = ? AND g.state <> 0 AND {IN_FORCE} "
+        "GROUP BY 1, 2 ORDER BY n DESC LIMIT ?",
         (grader, most),
     )
     return [(f"{State(state).name.lower()}: {why}", count) for why, state, count in rows]
@@ -248,10 +325,10 @@ def put_sheets(
     )
 
 
-_RULES = """
+_RULES = f"""
 SELECT g.state, g.rule, g.rating, count(*), min(g.item_version << 31 | g.passage_version)
 FROM item i JOIN bank b USING (bank)
-JOIN grade g ON g.grader = :grader AND g.item_version = i.version
+JOIN grade g ON g.grader = :grader AND g.item_version = i.version AND {IN_FORCE}
 JOIN passage p ON p.version = g.passage_version
 WHERE i.active AND (:bank IS NULL OR b.name = :bank) GROUP BY 1, 2, 3
 """
@@ -279,7 +356,9 @@ def _reply(
     connection: sqlite3.Connection, grader: int, item_version: int, passage_version: int
 ) -> str | None:
     row = connection.execute(
-        "SELECT reply FROM grade WHERE grader = ? AND item_version = ? AND passage_version = ?",
+        "SELECT g.reply FROM grade g JOIN item_version v ON v.version = g.item_version "
+        "JOIN item i USING (item) WHERE g.grader = ? AND g.item_version = ? "
+        f"AND g.passage_version = ? AND {IN_FORCE}",
         (grader, item_version, passage_version),
     ).fetchone()
     return None if row is None or row[0] is None else str(row[0])

@@ -127,10 +127,11 @@ THINGS = (
         f"(SELECT model FROM grader WHERE grader = {{row}}.grader) || ' ' || {_CELL}",
         "json_object('rating', {row}.rating, 'state', {row}.state, 'reply', {row}.reply, "
         "'reading', {row}.rule, 'other fields', json_array({row}.confidence, {row}.detail))",
-        key="json_array({row}.grader, {row}.item_version, {row}.passage_version)",
+        key="json_array({row}.grader, {row}.item_version, {row}.passage_version, {row}.answer_key)",
         joined="JOIN grade r ON r.grader = json_extract(t.key, '$[0]') "
         "AND r.item_version = json_extract(t.key, '$[1]') "
-        "AND r.passage_version = json_extract(t.key, '$[2]')",
+        "AND r.passage_version = json_extract(t.key, '$[2]') "
+        "AND r.answer_key = json_extract(t.key, '$[3]')",
         shown="rating",
         is_there=lambda says: says["state"] == State.GRADED,
     ),

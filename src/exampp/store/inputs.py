@@ -282,7 +282,8 @@ def counts(connection: sqlite3.Connection) -> Mapping[str, int]:
         "rankings": "(SELECT DISTINCT query, system FROM ranking)",
         "judgments": "judgment",
         "items": "item WHERE active AND kind <> 'query'",
-        "grades": "grade WHERE state = 0",
+        "grades": "(SELECT DISTINCT grader, item_version, passage_version FROM grade "
+        "WHERE state = 0)",
     }
     found = {
         name: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]

@@ -15,6 +15,10 @@ What the tables hold:
 
 A passage or an item keeps one row per text it ever had, and a grade belongs to two such texts: a
 changed text makes exactly its cells due, and a restored one finds its grades again.
+A verified grade belongs to an answer key, too: `grade.answer_key` is 0 where no key played a part,
+and otherwise that of the known answers that it was made from (1: there were none). `grader.rules`
+says how a grader's replies are read where known answers play a part ('{}': nobody noted it), and
+is NULL for all others.
 An item is known by its query, bank, kind and id: a question and a nugget of one text are two.
 In ranking, judgment and item, facet 0 stands for the query as a whole.
 `extra` columns hold JSON: what a file said beyond what the columns hold.
@@ -272,5 +276,43 @@ MIGRATIONS: tuple[str, ...] = (
     """
     ALTER TABLE run ADD COLUMN requests INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE run ADD COLUMN cost REAL;
+    """,
+    """
+    CREATE TABLE answer_key (
+        answer_key INTEGER PRIMARY KEY,
+        answers TEXT NOT NULL UNIQUE
+    ) STRICT;
+    INSERT INTO answer_key (answer_key, answers) VALUES (1, '[]');
+    INSERT OR IGNORE INTO answer_key (answers) SELECT answers FROM item ORDER BY item;
+    ALTER TABLE item ADD COLUMN answer_key INTEGER NOT NULL DEFAULT 1;
+    UPDATE item SET answer_key = (SELECT k.answer_key FROM answer_key k
+        WHERE k.answers = item.answers) WHERE answers <> '[]';
+    CREATE INDEX item_with_key ON item (bank, kind) WHERE active AND answers <> '[]';
+    ALTER TABLE grader ADD COLUMN rules TEXT;
+    UPDATE grader SET rules = '{}' WHERE json_extract(settings, '$.answers_of') IS NOT NULL
+        OR coalesce(json_extract(settings, '$.prompt_hash'), json_extract(settings, '$.read'))
+        IS NOT NULL AND EXISTS (SELECT 1 FROM grade g WHERE g.grader = grader.grader
+            AND json_extract(g.detail, '$.answer') IS NOT NULL);
+    CREATE TABLE grade_by_key (
+        grader INTEGER NOT NULL REFERENCES grader,
+        item_version INTEGER NOT NULL REFERENCES item_version,
+        passage_version INTEGER NOT NULL REFERENCES passage_version,
+        answer_key INTEGER NOT NULL DEFAULT 0,
+        state INTEGER NOT NULL,
+        rating INTEGER,
+        reply TEXT,
+        rule TEXT NOT NULL DEFAULT '',
+        confidence REAL,
+        detail TEXT,
+        PRIMARY KEY (grader, item_version, passage_version, answer_key),
+        CHECK ((rating IS NULL) = (state <> 0))
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO grade_by_key SELECT g.grader, g.item_version, g.passage_version,
+        CASE WHEN r.rules IS NULL THEN 0 ELSE i.answer_key END,
+        g.state, g.rating, g.reply, g.rule, g.confidence, g.detail
+        FROM grade g JOIN grader r ON r.grader = g.grader
+        JOIN item_version v ON v.version = g.item_version JOIN item i USING (item);
+    DROP TABLE grade;
+    ALTER TABLE grade_by_key RENAME TO grade;
     """,
 )

@@ -24,11 +24,15 @@ from exampp.records import (
 )
 from exampp.store.bank import Edit, graded_versions
 from exampp.store.grades import (
+    IN_FORCE,
+    NO_KEY,
+    answer_keys,
     grade_row,
     graders,
     put_grader,
     put_grades,
     put_sheets,
+    reading_rules,
     unshown_scales,
 )
 from exampp.store.inputs import (
@@ -122,14 +126,20 @@ def _put_sheets(
     keys = {key: put_grader(connection, identity) for key, identity in identities.items()}
     named = dict.fromkeys((s.grader.kind, grade.item_id) for _, s in sheets for grade in s.grades)
     items = graded_versions(connection, query, pool.query_id, named, edit)
+    # what a file says of a grader that verifies here counts as made from today's answer keys
+    today = answer_keys(connection, items.values())
+    made_from = {
+        grader: {} if reading_rules(connection, grader) is None else today
+        for grader in keys.values()
+    }
     put_grades(
         connection,
         (
-            grade_row(
-                keys[sheet.grader.key], items[sheet.grader.kind, grade.item_id], version, grade
-            )
+            grade_row(grader, item, version, grade, made_from[grader].get(item, NO_KEY))
             for (_, version), sheet in sheets
+            for grader in (keys[sheet.grader.key],)
             for grade in sheet.grades
+            for item in (items[sheet.grader.kind, grade.item_id],)
         ),
     )
     put_sheets(
@@ -233,7 +243,7 @@ def _read_sheets(connection: sqlite3.Connection, query: int) -> defaultdict[int,
     for passage, grader, version, *grade in connection.execute(
         "SELECT p.passage, g.grader, g.item_version, i.item_id, g.state, g.rating, g.reply, g.rule,"
         " g.confidence, g.detail FROM item i JOIN item_version v ON v.version = i.version "
-        "JOIN grade g ON g.item_version = v.version "
+        f"JOIN grade g ON g.item_version = v.version AND {IN_FORCE} "
         "JOIN passage p ON p.version = g.passage_version "
         "WHERE i.query = ? ORDER BY g.grader, g.item_version",
         (query,),

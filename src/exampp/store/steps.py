@@ -13,7 +13,8 @@ _STATE = {
     "pool": "count(*), sum(passage)",
     "ranking": "count(*), sum(rank), total(score), sum(passage), sum(system)",
     "judgment": "count(*), sum(relevance), sum(passage)",
-    "item": "count(*), sum(version), sum(active), total(weight), sum(length(answers))",
+    "item": "count(*), sum(version), sum(active), total(weight), sum(length(answers)), "
+    "sum(item * answer_key)",
 }
 _GRADES = {
     "grade": "count(*), sum(state), sum(rating), sum(rating * passage_version)",

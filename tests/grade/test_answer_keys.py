@@ -1,0 +1,235 @@
+"""A change of an answer key makes exactly the verified grades due; nobody pays twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import exams
+import pytest
+
+import exampp
+from exampp.llm.scripted import ScriptedGrader
+from exampp.records.gradebook import MISSING
+from exampp.report.table import Table
+
+KEYED = (
+    "query_id\tquestion\tanswer\n"
+    "q1\tWhat does air scatter?\tblue light\n"
+    "q1\tWhy are sunsets red?\tlong way\n"
+)
+SCATTER, SUNSET = "What does air scatter?", "Why are sunsets red?"
+PASSAGES = 3
+"""Of the query, in the pool."""
+UNKNOWN = [MISSING] * PASSAGES
+
+
+def extracted(ask: exampp.Ask) -> str:
+    return "the blue part of it" if "scatters" in ask.passage else "unanswerable"
+
+
+def judged(ask: exampp.Ask) -> str:
+    return (
+        "yes" if 'answer is "the blue part of it"' in ask.user and "blue" in ask.passage else "no"
+    )
+
+
+@pytest.fixture
+def collection(tmp_path: Path) -> exampp.Collection:
+    """Two keyed questions, extracted, verified by a model, and rated by another."""
+    made = exams.make(tmp_path)
+    (tmp_path / "keyed.tsv").write_text(KEYED)
+    made.import_files(tmp_path / "keyed.tsv", bank="keyed")
+    made.grade(ScriptedGrader(extracted), prompt="question-answering", bank="keyed", model="m")
+    made.grade(
+        ScriptedGrader(judged),
+        prompt="answer-verification",
+        answers_of="m",
+        bank="keyed",
+        model="judge",
+    )
+    made.grade(ScriptedGrader("5"), bank="keyed", model="rater")
+    return made
+
+
+def rows_of(table: Table) -> list[dict[str, Any]]:
+    names = [column.name for column in table.columns]
+    return [dict(zip(names, row, strict=True)) for row in table.rows]
+
+
+def item(collection: exampp.Collection, text: str) -> str:
+    rows = rows_of(collection.bank_show(bank="keyed"))
+    return str(next(row["item"] for row in rows if row["text"] == text))
+
+
+def column(collection: exampp.Collection, grader: str, text: str) -> list[int]:
+    """What a grader says of the passages p1, p2, p4 about a question (MISSING: nothing)."""
+    query = collection.gradebook(grader=grader, bank="keyed").queries[0]
+    place = query.item_ids.index(item(collection, text))
+    return [int(one) for one in query.ratings[: query.pool_size, place]]
+
+
+def due(collection: exampp.Collection) -> dict[str, int]:
+    return {
+        str(row["grader"]): int(row["due"])
+        for row in rows_of(collection.status())
+        if row["bank"] == "keyed"
+    }
+
+
+def verify(collection: exampp.Collection) -> ScriptedGrader:
+    judge = ScriptedGrader(judged)
+    collection.grade(
+        judge, prompt="answer-verification", answers_of="m", bank="keyed", model="judge"
+    )
+    return judge
+
+
+def test_a_change_of_a_key_verifies_again_and_asks_only_for_verdicts(
+    collection: exampp.Collection,
+) -> None:
+    names = list(due(collection))
+    assert list(due(collection).values()) == [0, 0, 0]
+    assert column(collection, "m", SCATTER) == [0, 0, 0]
+    collection.bank_edit("key", item(collection, SCATTER), "white light", bank="keyed")
+    # by words at once, without a model; the verdicts of the model about the other key are gone
+    assert column(collection, "m", SCATTER) == [0, 0, 0]
+    collection.bank_edit("key", item(collection, SCATTER), "the blue part of it", bank="keyed")
+    assert column(collection, "m", SCATTER) == [1, 0, 0]
+    assert column(collection, "judge", SCATTER) == UNKNOWN
+    assert column(collection, "judge", SUNSET) == [0, 0, 0]
+    assert column(collection, "rater", SCATTER) == [5, 5, 5]
+    assert due(collection) == dict(zip(names, [0, PASSAGES, 0], strict=True))
+    judge = verify(collection)
+    # two passages have the same answer
+    assert len(judge.calls) == 2
+    assert column(collection, "judge", SCATTER) == [1, 0, 0]
+
+
+def test_an_undone_edit_of_a_key_finds_its_grades_again(collection: exampp.Collection) -> None:
+    before = {name: column(collection, name, SCATTER) for name in ("m", "judge", "rater")}
+    collection.bank_edit("key", item(collection, SCATTER), "the blue part of it", bank="keyed")
+    verify(collection)
+    number = rows_of(collection.bank_log(bank="keyed"))[-1]["edit"]
+    collection.bank_undo(int(number), bank="keyed")
+    assert {name: column(collection, name, SCATTER) for name in before} == before
+    assert sum(due(collection).values()) == 0
+    assert verify(collection).calls == []
+
+
+def test_items_without_a_key_are_named_and_never_counted(collection: exampp.Collection) -> None:
+    collection.bank_edit("key", item(collection, SCATTER), bank="keyed")
+    name = item(collection, SCATTER)
+    assert column(collection, "m", SCATTER) == UNKNOWN
+    assert column(collection, "judge", SCATTER) == UNKNOWN
+    assert sum(due(collection).values()) == 0
+    assert verify(collection).calls == []
+    run = collection.grading(
+        ScriptedGrader(judged), prompt="answer-verification", answers_of="m", bank="keyed"
+    )
+    assert "1 item has no answer key" in run.notes[0]
+    notes = [note for note in collection.status().notes if "no answer key" in note]
+    assert len(notes) == 2
+    assert all(name in note for note in notes)
+    board = collection.evaluate(["Cover@20"], grader="m", bank="keyed", min_rating=1)
+    assert any("1 item has no answer key" in note for note in board.notes)
+    rated = collection.evaluate(["Cover@20"], grader="rater", bank="keyed", min_rating=4)
+    assert not any("answer key" in note for note in rated.notes)
+
+
+def test_where_no_item_has_a_key_an_answer_counts(collection: exampp.Collection) -> None:
+    asked = len(collection.gradebook(grader="m", bank="keyed").queries)
+    assert asked
+    for text in (SCATTER, SUNSET):
+        collection.bank_edit("key", item(collection, text), bank="keyed")
+    # the replies that are known say whether there is an answer
+    assert column(collection, "m", SCATTER) == [1, 0, 0]
+    assert column(collection, "m", SUNSET) == [1, 0, 0]
+    assert sum(due(collection).values()) == 0
+
+
+@pytest.mark.parametrize("way", ["apply", "revert", "import"])
+def test_every_way_of_editing_keys_verifies_again(
+    collection: exampp.Collection, tmp_path: Path, way: str
+) -> None:
+    last = collection.bank_version(bank="keyed").number
+    if way == "apply":
+        file = tmp_path / "bank.csv"
+        collection.bank_export(file, bank="keyed")
+        file.write_text(file.read_text().replace("blue light", "the blue part of it"))
+        collection.bank_apply(file, bank="keyed")
+    elif way == "revert":
+        collection.bank_edit("key", item(collection, SCATTER), "the blue part of it", bank="keyed")
+        changed = collection.bank_version(bank="keyed").number
+        collection.bank_revert(last, bank="keyed")
+        assert column(collection, "m", SCATTER) == [0, 0, 0]
+        collection.bank_revert(changed, bank="keyed")
+    else:
+        (tmp_path / "keyed.tsv").write_text(KEYED.replace("blue light", "the blue part of it"))
+        collection.import_files(tmp_path / "keyed.tsv", bank="keyed")
+    assert column(collection, "m", SCATTER) == [1, 0, 0]
+
+
+def test_verified_grades_of_an_older_collection_are_kept(
+    collection: exampp.Collection, tmp_path: Path
+) -> None:
+    names = ("m", "judge", "rater")
+    before = {name: column(collection, name, SCATTER) for name in names}
+    collection.close()
+    exams.older(tmp_path / "my.exam", 4)
+    with exampp.Collection(tmp_path / "my.exam") as opened:
+        assert {name: column(opened, name, SCATTER) for name in names} == before
+        assert sum(due(opened).values()) == 0
+        opened.bank_edit("key", item(opened, SCATTER), "the blue part of it", bank="keyed")
+        assert column(opened, "m", SCATTER) == [1, 0, 0]
+        assert sum(due(opened).values()) == PASSAGES
+        # and a run of the same grader pays for nothing
+        again = ScriptedGrader(extracted)
+        opened.grade(again, prompt="question-answering", bank="keyed", model="m")
+        assert again.calls == []
+
+
+OWN = """
+name = "mine"
+title = "Mine"
+grades = "question"
+reading = "extraction"
+verdict = true
+slots = ["question", "context"]
+cut = "context"
+field = "found"
+user = "Answer {question} from {context} as JSON."
+"""
+
+
+def test_a_prompt_of_ones_own_is_verified_again_by_its_own_rules(
+    collection: exampp.Collection, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.toml").write_text(OWN)
+    reply = '{"found": "the blue part of it", "why": "it says so"}'
+    collection.grade(
+        ScriptedGrader(reply), prompt=str(tmp_path / "mine.toml"), bank="keyed", model="own"
+    )
+    assert column(collection, "own", SCATTER) == [0, 0, 0]
+    (tmp_path / "mine.toml").unlink()
+    collection.bank_edit("key", item(collection, SCATTER), "the blue part of it", bank="keyed")
+    assert column(collection, "own", SCATTER) == [1, 1, 1]
+
+
+def test_other_rules_of_the_same_prompt_read_its_replies_again(
+    collection: exampp.Collection, tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        OWN.replace("{context} as JSON", "{context}, correct: {correct_answer}").replace(
+            '"context"]', '"context", "correct_answer"]'
+        )
+    )
+    first = ScriptedGrader("yes")
+    collection.grade(first, prompt=str(file), bank="keyed", model="own")
+    assert column(collection, "own", SCATTER) == [0, 0, 0]
+    file.write_text(file.read_text().replace('"extraction"', '"yes-no"'))
+    second = ScriptedGrader("yes")
+    collection.grade(second, prompt=str(file), bank="keyed", model="own")
+    assert second.calls == []
+    assert column(collection, "own", SCATTER) == [1, 1, 1]

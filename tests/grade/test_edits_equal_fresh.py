@@ -1,0 +1,120 @@
+"""Whatever sequence of edits led to a bank, its evaluation is that of a fresh grading with it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import exams
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import exampp
+from exampp.llm.scripted import ScriptedGrader
+from exampp.report.table import Table
+
+BANK = "keyed"
+ITEMS = ("q1.a", "q1.b", "q2.a")
+TEXTS = ("What does air do?", "Why red?", "What points?", "Which light?")
+KEYS = ("Air", "scatters", "blue", "At", "sunset", "Compasses", "point", "north")
+FIRST = (
+    "query_id\tid\tquestion\tanswer\n"
+    "q1\tq1.a\tWhat does air scatter?\tblue\n"
+    "q1\tq1.b\tWhy are sunsets red?\tsunset\n"
+    "q2\tq2.a\tWhat makes a magnet?\tAligned\n"
+)
+
+items = st.sampled_from(ITEMS)
+edits: st.SearchStrategy[tuple[str, str, list[str]]] = st.one_of(
+    st.tuples(st.just("key"), items, st.lists(st.sampled_from(KEYS), max_size=2, unique=True)),
+    st.tuples(st.just("reword"), items, st.sampled_from(TEXTS).map(lambda text: [text])),
+    st.tuples(st.just("weight"), items, st.sampled_from("012").map(lambda weight: [weight])),
+    st.tuples(st.sampled_from(("retire", "restore")), items, st.just([])),
+    st.tuples(st.sampled_from(("undo", "grade")), items, st.just([])),
+)
+
+
+def number(*texts: str) -> int:
+    return sum(map(ord, "".join(texts)))
+
+
+def extracted(ask: exampp.Ask) -> str:
+    """One of the first words of the passage, or nothing."""
+    words = ["unanswerable", *ask.passage.rstrip(".").split()[:3]]
+    return words[number(ask.item, ask.passage) % len(words)]
+
+
+GRADERS: Sequence[tuple[str, Any, dict[str, Any]]] = (
+    ("m", extracted, {"prompt": "question-answering"}),
+    (
+        "judge",
+        lambda ask: ("yes", "no")[number(ask.user) % 2],
+        {"prompt": "answer-verification", "answers_of": "m"},
+    ),
+    ("rater", lambda ask: str(number(ask.item, ask.passage) % 6), {}),
+)
+
+
+def grade(collection: exampp.Collection) -> None:
+    for model, script, options in GRADERS:
+        collection.grade(ScriptedGrader(script, name=model), bank=BANK, model=model, **options)
+
+
+def said(collection: exampp.Collection, models: set[str]) -> dict[str, Any]:
+    """What every grader makes of the bank: its cells by ids, and the scores of the systems."""
+    found: dict[str, Any] = {}
+    for model in models:
+        book = collection.gradebook(grader=model, bank=BANK)
+        for query in book.queries:
+            for place, item in enumerate(query.item_ids):
+                column = dict(zip(query.passage_ids, query.ratings[:, place].tolist(), strict=True))
+                found[f"{model} {item}"] = (float(query.weights[place]), column)
+        board = collection.evaluate(["Cover@20", "nDCG@20"], grader=model, bank=BANK, min_rating=1)
+        found[model] = [(row.system, row.measure, row.mean) for row in board.rows]
+        found[f"{model} notes"] = [note for note in board.notes if "answer key" in note]
+    return found
+
+
+def last_edit(table: Table) -> int:
+    return int(str(table.rows[-1][[column.name for column in table.columns].index("edit")]))
+
+
+def edit(collection: exampp.Collection, operation: str, item: str, values: list[str]) -> None:
+    if operation == "grade":
+        grade(collection)
+        return
+    try:
+        if operation == "undo":
+            collection.bank_undo(last_edit(collection.bank_log(item=item, bank=BANK)), bank=BANK)
+        else:
+            collection.bank_edit(operation, item, *values, bank=BANK)
+    except exampp.InputError:
+        # it is so already, or the item is retired
+        return
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(edits, min_size=1, max_size=7))
+def test_edits_lead_where_a_fresh_grading_leads(steps: list[tuple[str, str, list[str]]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder)
+        (path / "first.tsv").write_text(FIRST)
+        with exams.make(path) as edited, exams.make(path, "fresh.exam") as fresh:
+            edited.import_files(path / "first.tsv", bank=BANK)
+            grade(edited)
+            for step in steps:
+                edit(edited, *step)
+            try:
+                edited.bank_export(path / "final.jsonl", bank=BANK)
+            except exampp.InputError:
+                return  # nothing is left in the bank
+            fresh.import_files(path / "final.jsonl", bank=BANK)
+            grade(edited)
+            grade(fresh)
+            # where nothing can be asked, the fresh one does not know the grader
+            models = {one.model for one in fresh.graders}
+            assert said(edited, models) == said(fresh, models)
+            # and nothing is left to be asked
+            assert {row[2] for row in edited.status().rows if row[1] == BANK} == {0}
