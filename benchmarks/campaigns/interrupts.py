@@ -186,25 +186,29 @@ def stored(path: Path) -> set[tuple[str, str]]:
 
 def from_thread(action: Callable[[], object], after: float) -> None:
     ended = threading.Event()
-    main = threading.get_ident()
+    main = ctypes.c_ulong(threading.get_ident())
+    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
 
     def interrupt() -> None:
         wait = after
         while not ended.wait(wait):
-            kind = ctypes.py_object(KeyboardInterrupt)
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(main), kind)
+            raise_in(main, ctypes.py_object(KeyboardInterrupt))
             # Python gives it to a thread that is about to be started, which is waited for then
             wait = 10.0
 
     thread = threading.Thread(target=interrupt)
     thread.start()
     try:
-        action()
-    finally:
-        with contextlib.suppress(KeyboardInterrupt):
+        try:
+            action()
+        finally:
             ended.set()
-            thread.join()
-            time.sleep(0)
+    finally:
+        while thread.is_alive():
+            with contextlib.suppress(KeyboardInterrupt):
+                ended.set()
+                thread.join()
+        raise_in(main, None)
 
 
 def by_signal(action: Callable[[], object], after: float) -> None:

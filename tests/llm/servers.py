@@ -9,6 +9,7 @@ whatever the order they come in, and the attempts at every request are counted.
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import math
 import random
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email.utils import formatdate
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,7 @@ Body = dict[str, Any]
 
 @dataclass(frozen=True)
 class Answer:
-    """What a server does with a request: `content` is JSON, or text as it is.
+    """What a server does with a request: `content` is JSON, or text or bytes as they are.
 
     `hang` leaves it without an answer, `cut` closes the connection after so many bytes.
     """
@@ -101,14 +103,56 @@ FAULTS: dict[str, Callable[[], Answer]] = {
 }
 
 
-def random_faults(seed: int, rate: float, doomed: frozenset[str] = frozenset()) -> Plan:
+@cache
+def _bomb() -> bytes:
+    return gzip.compress(b" " * (5 * 2**23))
+
+
+def _packed(data: bytes, how: str = "gzip") -> Answer:
+    headers = {"content-encoding": how, "content-type": JSON}
+    return Answer(gzip.compress(data), headers=headers)
+
+
+def _said(seen: Seen) -> Body:
+    """The right reply to a request."""
+    content: Body = rating(seen).content
+    return content
+
+
+HOSTILE: dict[str, Callable[[Seen], Answer]] = {
+    "half of a pair": lambda _: Answer(completion("nothing \ud800 to see")),
+    "NUL": lambda _: Answer(completion("no\0thing\0")),
+    "unfinished thought": lambda _: Answer(completion("<think>Rating: 5? It names")),
+    "a megabyte of spaces": lambda _: Answer(completion(" " * 2**20)),
+    "null": lambda _: Answer(completion(None)),
+    "content is a number": lambda _: Answer(completion(5)),  # type: ignore[arg-type]
+    "web page with status 200": lambda _: Answer("<html>Try later</html>"),
+    "redirect to itself": lambda seen: Answer("", 307, {"location": seen.path}),
+    "gzip bomb": lambda _: Answer(_bomb(), headers={"content-encoding": "gzip"}),
+    "no gzip": lambda _: Answer("{}", headers={"content-encoding": "gzip"}),
+    "packed in another way": lambda seen: _packed(json.dumps(_said(seen)).encode(), "br"),
+    "gzip": lambda seen: _packed(json.dumps(_said(seen)).encode()),
+    "wrong type": lambda seen: Answer(json.dumps(_said(seen)), headers={"content-type": "a/b"}),
+    "huge usage": lambda seen: Answer(
+        {**_said(seen), "usage": {"prompt_tokens": 10**30, "completion_tokens": -1}}
+    ),
+}
+"""Replies that no server should send; the last four hold the right rating, the others none."""
+
+
+def random_faults(
+    seed: int, rate: float, doomed: frozenset[str] = frozenset(), *, hostile: bool = False
+) -> Plan:
     """Break each attempt with the given probability; of `doomed` texts, every one."""
+    kinds: dict[str, Callable[[Seen], Answer]] = dict(HOSTILE) if hostile else {}
+    for name, fault in FAULTS.items():
+        kinds[name] = lambda _, fault=fault: fault()  # type: ignore[misc]
 
     def plan(seen: Seen) -> Answer | None:
         chance = random.Random(f"{seed}/{seen.text}/{seen.attempt}")
         if seen.text not in doomed and chance.random() >= rate:
             return None
-        return FAULTS[chance.choice(sorted(FAULTS))]()
+        return kinds[chance.choice(sorted(kinds))](seen)
 
     return plan
 
@@ -207,8 +251,9 @@ class FaultServer:
 
     @staticmethod
     def _write(writer: asyncio.StreamWriter, answer: Answer) -> bool:
-        plain = isinstance(answer.content, str)
-        data = (answer.content if plain else json.dumps(answer.content)).encode()
+        plain = isinstance(answer.content, str | bytes)
+        text = answer.content if plain else json.dumps(answer.content)
+        data = text if isinstance(text, bytes) else text.encode()
         headers = {"content-type": "text/html" if plain else JSON, "content-length": len(data)}
         lines = [f"{name}: {value}" for name, value in {**headers, **answer.headers}.items()]
         head = "\r\n".join([f"HTTP/1.1 {answer.status} Reason", *lines])

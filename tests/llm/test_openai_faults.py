@@ -7,10 +7,10 @@ import threading
 
 import pytest
 from contract import Counted, answers, make_ask, make_asks
-from servers import Answer, FaultServer, Plan, Seen, completion, error, random_faults
+from servers import HOSTILE, Answer, FaultServer, Plan, Seen, completion, error, random_faults
 
 from exampp.errors import ExamError, InputError, Unfinished
-from exampp.llm.base import Ask, Reply
+from exampp.llm.base import Ask, Reply, checked
 from exampp.llm.openai import OpenAICompatibleGrader, Policy
 
 QUICK = Policy(max_concurrency=16, max_retries=3, timeout=0.3, backoff=0.01)
@@ -236,3 +236,30 @@ def test_first_reply_does_not_wait_for_the_end_of_the_asks() -> None:
         next(stream)
         assert source.pulled <= 2 * QUICK.max_concurrency
         assert sum(1 for _ in stream) == 199
+
+
+@pytest.mark.parametrize("name", sorted(HOSTILE))
+def test_a_hostile_reply_is_a_reply_or_a_fault_and_ends_no_run(name: str) -> None:
+    asks = list(make_asks(2))
+    odd = asks[1].user
+    with FaultServer(plan=lambda seen: HOSTILE[name](seen) if seen.text == odd else None) as server:
+        replies = answers(grader_at(server), asks)
+    right = {ask.key: str(sum(ask.user.encode()) % 6) for ask in asks}
+    for ask in asks:
+        reply = checked(replies[ask.key])
+        if ask.user != odd or name in ("gzip", "wrong type", "huge usage"):
+            assert (reply.text, reply.fault) == (right[ask.key], "")
+            assert reply.usage.read < 100
+        else:
+            assert reply.fault or not any(digit in reply.text[:10] for digit in "012345")
+            assert len(reply.text) <= 2**20
+
+
+def test_a_reply_that_swells_is_not_unpacked() -> None:
+    ask = make_ask(0, "what", "that")
+    with FaultServer(plan=lambda seen: HOSTILE["gzip bomb"](seen)) as server:
+        reply = answers(grader_at(server, Policy(max_retries=0)), [ask])[0]
+        assert reply.fault == "the reply is longer than 32 MiB"
+    with FaultServer(plan=lambda seen: HOSTILE["packed in another way"](seen)) as server:
+        reply = answers(grader_at(server), [ask])[0]
+        assert reply.fault.startswith("the reply is packed as 'br', which nobody asked for")

@@ -155,11 +155,16 @@ def _opener(url: str, key: str, check: Follow) -> Open:
             mend="Install it: pip install 'exampp[openai]'",
         ) from None
 
+    from exampp.llm.openai.body import bounded
+
     def open_client(timeout: float, connections: int) -> AsyncOpenAI:
         limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections)
         limit = httpx2.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS), pool=None)
         http_client = openai.DefaultAsyncHttpxClient(
-            limits=limits, timeout=limit, event_hooks={"response": [check]}
+            limits=limits,
+            timeout=limit,
+            headers={"accept-encoding": "gzip"},
+            event_hooks={"response": [check, bounded]},
         )
         return openai.AsyncOpenAI(
             api_key=key, base_url=url, max_retries=0, timeout=limit, http_client=http_client

@@ -82,6 +82,8 @@ def of_transport(error: Exception) -> Trouble:
     if isinstance(error.__cause__, ExamError):
         return Trouble(Then.STOP, str(error.__cause__), error=error.__cause__)
     cause = type(error.__cause__ or error).__name__
+    if cause == "Oversized":
+        return Trouble(Then.AGAIN, str(error.__cause__), lost=True)
     unreachable = cause == "ConnectError"
     reason = "no connection" if unreachable else f"the connection broke ({cause})"
     return Trouble(Then.AGAIN, reason, lost=not unreachable, unreachable=unreachable)
