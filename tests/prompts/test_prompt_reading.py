@@ -69,6 +69,7 @@ RATED = [
             *["Unanswerable.", '"No."', "NO", "No answers", "unanswered", "not enough info"],
             *["a.", "(iii)", "[b]", "A", "d", "A)", "iv", "Answer: No", "Unanswerable: it is not."],
             *["The passage does not mention it.", "It is not possible to tell."],
+            *["The answer is not in the passage.", "The key fact is not mentioned."],
             *["I cannot answer the question based on the context.", "No, the text is on whales."],
             *["I'm sorry, but the passage doesn't say when.", "The question cannot be answered."],
         ]

@@ -46,6 +46,9 @@ _AT_LENGTH = re.compile(
   | (?:the\ )?(?:provided\ |given\ |available\ )?(?:{_SOURCE})\ [^.!?\n]{{0,20}}?
         \b(?:does|do|did)(?:\ not|n['\u2019]t)\ (?:\w+\ )?
         (?:say|mention|contain|provide|specify|state|address|answer|include|give|discuss|cover)\b
+  | (?:the\ )?(?:answer|key\ fact|nugget)\ (?:is\ not|isn['\u2019]t|can\ ?not\ be)
+        \ (?:\w+\ ){{0,2}}?
+        (?:in|mentioned|given|found|provided|stated|contained|included|present|determined)\b
   | (?:the\ |this\ )?question\ (?:can\ ?not|can['\u2019]t|could\ not|is\ not)\ (?:be\ )?answer
   | (?:i\ |we\ |one\ )?(?:can\ ?not|can['\u2019]t)\ (?:be\ )?(?:answer|determine|tell)\w*\b
   | i\ (?:can\ ?not|can['\u2019]t|could\ not|am\ unable\ to)

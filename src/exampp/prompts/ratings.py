@@ -35,7 +35,7 @@ _ENDS = re.compile(rf"[NX]{_ASIDE}[hot\-][NX]{_ASIDE}")
 _LEVELS = re.compile(r"q[NX]i(?:[^.?\nNX]{0,12}[NX]i)*+")
 _LISTED = re.compile(r'(?:(?<=\n)|\A)N(?=[.)][("]?[a-zA-Z])')
 _COUNT = re.compile(
-    rf"{_NUMBER}(?=h[^NXPE]|[weSu](?![a-zA-Z]{{0,2}}[:|])|[%mv])"
+    rf"{_NUMBER}(?=h[^NXPE]|[Fx]*[weSu](?![a-zA-Z]{{0,2}}[:|])|[%mv])"
     rf"|(?:(?<=%)|(?<=[we]h)|(?<=[^O]e)|(?<=\Ae)|(?<=Z[.:%])|(?<=[^O]e[.:%])|(?<=\Ae[.:%])){_NUMBER}"
 )
 _COUNTS = re.compile(r"(?<![hojt])(?:[NXPE][hojt])++(?=Q)")
@@ -43,19 +43,19 @@ _ALTERNATIVES = re.compile(rf"{_NUMBER}(?:(?:,?[hojt]a?|-){_NUMBER})++")
 
 # Fields.
 _FIELD = re.compile(
-    r"(?P<name>[RAF])(?P<about>(?:\(?[cC]\)?|[pviOaeT]){0,6})"
+    r"(?P<name>[RAF])(?P<about>(?:\(?[cC]\)?|[pviOaeT]){0,6})(?<!a)"
     r"(?P<mark>[:|][:|\-\n(]*+|\n[\n\-(|]*+|-\(?|)"
     r"(?:[OaAe]{0,2}(?P<value>[NXPEQcC]))?"
 )
 _OTHER_FIELD = re.compile(rf"(?<=[wefQ][:|]){_NUMBER}")
 _NEXT_LABEL = re.compile(r"[OaF]{0,4}[RA][:|]")
-_QUALIFIERS = re.compile(r"[OaFsh]{0,5}\Z")
+_QUALIFIERS = re.compile(r"[OaFxsh]{0,5}\Z")
 _FOREIGN = {"": re.compile(r"[a-zA-Z]\Z"), "qualified": re.compile(r"[pvqS]\Z")}
 _STARTS = re.compile(r"(?:\A|[\n.?;,:|)(])\Z")
 _DOUBTED = re.compile(r"[nzyrkjZ][a-zA-Z]*\Z")
 _REACH = 12
-_RATING_NAME = re.compile(r"[OaFh]*R")
-_ANSWER_NAME = re.compile(r"[OaFh]*A+R?")
+_RATING_NAME = re.compile(r"[OaFxh]*R")
+_ANSWER_NAME = re.compile(r"[OaFxh]*A+R?")
 _LONGEST_NAME = 100
 
 # Statements: each ends in the number that it gives.
@@ -138,7 +138,13 @@ def name_of(name: str, field: str = "") -> str:
     kinds = tokenise(words, field).kinds
     if not _RATING_NAME.fullmatch(kinds) and not _ANSWER_NAME.fullmatch(kinds):
         return "other"
-    return "final" if "F" in kinds else "rating" if _RATING_NAME.fullmatch(kinds) else "answer"
+    return (
+        "final"
+        if set("Fx") & set(kinds)
+        else "rating"
+        if _RATING_NAME.fullmatch(kinds)
+        else "answer"
+    )
 
 
 def _scaled(tokens: Tokens, lowest: int, highest: int) -> Tokens:
@@ -227,7 +233,7 @@ def _called(name: str, own: str, before: str, doubted: bool) -> str:
         return "answer"
     if not doubted and _FOREIGN["qualified" if own else ""].search(before):
         return "other"
-    return "final" if "F" in own + name else "rating" if name == "R" else "answer"
+    return "final" if set("Fx") & set(own + name) else "rating" if name == "R" else "answer"
 
 
 class _Reply:
@@ -244,12 +250,15 @@ class _Reply:
         self.doubts = Doubts(self.kinds)
 
     def fields(self) -> list[Said]:
-        """What each field says that is called a rating."""
-        return [
-            Said(self._value(one), one.name == "final")
-            for one in self.named
-            if one.name in ("rating", "final")
-        ]
+        """What each field says that is called a rating, and what is stated behind them."""
+        ratings = [one for one in self.named if one.name in ("rating", "final")]
+        if not ratings:
+            return []
+        said = [Said(self._value(one), one.name == "final") for one in ratings]
+        final = any(one.final for one in said)
+        behind = (at for at in self._places(_NAMED + _SENTENCES) if at > ratings[-1].at)
+        stated = [found for found in map(self._number, behind) if found.rating is not None]
+        return said + [Said(found, final) for found in stated]
 
     def _value(self, field: _Field) -> Found:
         if field.at < 0:

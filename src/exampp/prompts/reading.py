@@ -79,7 +79,9 @@ section 4.2.2; so do the papers' models). `unparsed`: nothing is known.
 
 _REFUSED = Outcome(State.REFUSED, rule="refused")
 _NO_VALUE = Found(None, "json")
-_ANSWER_LABEL = re.compile(r"(?i)^\W*(?:final |my )?answer\s?[:=]\s*")
+_ANSWER_LABEL = re.compile(
+    r"(?i)^\W*(?:(?:the|my) )?(?:final )?answer(?:\W{0,3}[:=]\W{0,3}| is:? (?!not\b))\s*"
+)
 
 
 def _unparsed(rule: str) -> Outcome:
@@ -208,7 +210,7 @@ def answer_text(reply: str, field: str = "") -> str:
 
 
 def _read_extraction(reply: Reply) -> Outcome:
-    answer = answer_text(reply.text, reply.field)
+    answer = _ANSWER_LABEL.sub("", answer_text(reply.text, reply.field))
     if is_refusal(answer):
         return _REFUSED
     if reply.keys:

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import re
 
-_NAMES = "think|thinking|thought|thoughts|reasoning|reflection|analysis|scratchpad"
+_NAMES = "think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad|monologue|cot"
 _MARK = re.compile(
-    rf"(?i)[<\[\u25c1]\s?(?P<close>/?)\s?(?P<name>{_NAMES})\s?[>\]\u25b7]"
+    r"(?i)(?:(?P<tag><)|[\[\u25c1])\|?\s?(?P<close>/\s?|end_(?:of_)?)?(?:(?:start|begin)_(?:of_)?)?"
+    rf"(?P<name>(?:[^\W_]{{1,20}}[_:-]){{0,3}}(?:{_NAMES})(?:[_:-][^\W_]{{1,20}}){{0,3}})"
+    r"\s?(?(tag)(?:[^\w<>\n][^<>\n]{0,80})?|)\|?[>\]\u25b7]"
     r"|<\|channel\|>(?P<channel>\w++)[^<]{0,40}+<\|message\|>"
     r"|<\|(?P<end>end|return|call)\|>(?:<\|start\|>assistant)?"
 )
+
+_OTHER_MARKS = {  # Gemma, MedGemma
+    "<|channel>thought": "<think>",
+    "<channel|>": "</think>",
+    "<unused94>": "<think>",
+    "<unused95>": "</think>",
+}
 
 
 def without_thoughts(reply: str) -> str | None:
@@ -21,6 +30,8 @@ def without_thoughts(reply: str) -> str | None:
     """
     kept: list[str] = []
     inside, start, channels = "", 0, False
+    for other, mark_of_thought in _OTHER_MARKS.items():
+        reply = reply.replace(other, mark_of_thought)
     for mark in _MARK.finditer(reply):
         name = (mark["name"] or "").lower()
         if mark["channel"]:

@@ -48,7 +48,7 @@ _TOKEN = re.compile(
     r"""(?x)
     (?P<space>\s++)
   | <(?P<close>/?+)(?P<tag>[A-Za-z][\w-]{0,40}+)[^<>\n]{0,80}+>
-  | (?P<boxed>\\boxed\b)
+  | (?P<boxed>\$?\\boxed\b)
   | \\(?P<command>[A-Za-z]++)
   | (?P<arrow>[-=]>)
   | (?P<number>(?:(?<![\w)\]])[-\u2212])?(?:\.(?=[0-9]))?[0-9][^\W_]*+(?:[.,:](?=[0-9])[^\W_]++)*+)
@@ -60,7 +60,8 @@ _TOKEN = re.compile(
     """
 )
 _MARKUP = re.compile(
-    r"(?m)[*`\u200b-\u200f\ufeff]++|^[ \t]{0,9}#{1,6}(?![#0-9])|\x1b\[[0-?]{0,20}[ -/]{0,5}[@-~]"
+    r"(?m)<\|[^|<>\n]{1,40}\|>|[*`\u200b-\u200f\ufeff]++"
+    r"|^[ \t]{0,9}#{1,6}(?![#0-9])|\x1b\[[0-?]{0,20}[ -/]{0,5}[@-~]"
 )
 _QUOTED_LINE = re.compile(r"(?m)^[ \t]*+>.*+$")
 _CONTRACTIONS = {"'s": "i", "'d": "f", "'ll": "f", "'ve": "f", "'re": "i", "'m": "i"}
@@ -83,7 +84,7 @@ Token = tuple[str, int | None]
 _BREAK: Token = ("\n", None)
 _FIXED: Mapping[str, list[Token]] = MappingProxyType(
     {
-        "boxed": [("R", None), (":", None)],
+        "boxed": [_BREAK, ("R", None), (":", None)],
         "command": [],
         "arrow": [(":", None)],
         "range": [("h", None)],

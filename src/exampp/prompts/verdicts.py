@@ -13,16 +13,20 @@ _WORDS |= {"relevant": "A", "rating": "A", "score": "A", "grade": "A"}
 _VALUES = {"Y": 1, "G": 1, "W": 0, "B": 0}
 _V = "(?P<v>[YWGB])"
 _END = r'(?=\Z|[.,;:)(\n|"b\-])'
-_FIELD = re.compile(rf"(?P<final>F?)[RA](?:[|:][:|\-\n(]*+|i:?|\n[\n(]*+)a?{_V}")
+_FIELD = re.compile(rf"(?P<final>F?)(?:[RA]|(?<=F))(?:[|:][:|\-\n(]*+|i:?|\n[\n(]*+|-)a?{_V}")
 _VERDICTS = tuple(
     re.compile(pattern)
     for pattern in (
-        rf"\A[^a-zA-Z?]*+{_V}(?:{_END}|(?=[TOI]))",
+        rf"\A[^a-zA-Z?]*+{_V}(?:(?!\.[NXQ]){_END}|(?=[TOI]))",
         rf'(?:[.\n]|\A)[("]*+{_V}[^a-zA-Z?]*+\Z',
         rf"s[TiOA]{{0,4}}:?{_V}{_END}",
         rf"I[a-z]{{0,6}}V[a-zO]{{0,4}}{_V}{_END}",
     )
 )
+_OTHERWISE = {
+    value: re.compile(rf"[:(,\-]++[{''.join(k for k, v in _VALUES.items() if v != value)}]{_END}")
+    for value in (0, 1)
+}
 _NOTHING = Said(Found(None, "no verdict"))
 _MENTION = re.compile(r"[YW](?=\Z|[.,;:)\n?\-])")
 
@@ -64,4 +68,7 @@ class _Reply:
     def _said(self, at: int) -> Found:
         if self._doubts.reach(at):
             return Found(None, "hedged")
-        return Found(_VALUES[self._kinds[at]], "rated")
+        value = _VALUES[self._kinds[at]]
+        if _OTHERWISE[value].match(self._kinds, at + 1):
+            return Found(None, "several")
+        return Found(value, "rated")
