@@ -260,6 +260,9 @@ RATINGS: Grammar = {
         "On a scale of 0-«top», I'd say «r»",
         "On a scale from 0 to «top», I'd rate it «r».",
         "This deserves a «r».",
+        "This passage deserves a «r».",
+        "It clearly deserves a «r».",
+        "The answer is complete and gets a «r».",
         "It is «clausal», so «r».",
         "«r» stars",
         "Here is my rating: «r»",
@@ -406,6 +409,10 @@ RATINGS: Grammar = {
         "- 5: in full\n- 4: mostly\n- 3: partly\n- 2: hardly\n- 1: a word\n- 0: not at all",
         "The passage says the rating is «r».",
         "Critics gave the film a «r».",
+        "The film gets «r» stars from critics.",
+        "This hotel deserves «r» stars.",
+        "It is a «r» star hotel.",
+        "I'd give «r» examples: the war and the peace.",
         "The hotel has a rating of «r» according to guests.",
         "Please give a rating from 0 to «top».",
         "Should I rate this «r»?",
@@ -696,13 +703,9 @@ def formed(drawn: Drawn, family: str) -> tuple[str, str, Allowed]:
     """A form of a family, the reply that it makes, and what may be read from that."""
     rating, lenient = frozenset({drawn.rating}), frozenset({drawn.rating, None})
     if family in ("real", "soup"):
-        reply = (
-            edited(drawn.chance.choice(drawn.real), drawn.chance)
-            if family == "real"
-            else soup(drawn.chance)
-        )
-        rated = drawn.kind.reading in ("self-rating", "rating")
-        said = numbers(reply) if rated else set()
+        real = edited(drawn.chance.choice(drawn.real), drawn.chance) if family == "real" else ""
+        reply = real or soup(drawn.chance)
+        said = numbers(reply) if drawn.kind.reading in ("self-rating", "rating") else set()
         return "", reply, frozenset(said or {0, 1}) | UNREAD
     form = drawn.one("plain" if family in ("edited", "published") else family)
     reply = drawn.say(form)
@@ -744,7 +747,7 @@ def dressed(reply: str, allowed: Allowed, drawn: Drawn) -> tuple[str, str, Allow
         length = LONGEST_RUN if way == "endless" else chance.choice(LENGTHS)
         piece = reply + "\n" if way == "again" else chance.choice(RUNS)
         run = piece * (length // len(piece))
-        ends = (run, reply + run) if way == "again" else (f"{run}\n{reply}", f"{reply}\n{run}")
+        ends = (run, run + reply) if way == "again" else (f"{run}\n{reply}", f"{reply}\n{run}")
         return f"{way} {piece[:9]!a}", chance.choice(ends), loose
     match way:
         case "thought":

@@ -35,7 +35,7 @@ _ENDS = re.compile(rf"[NX]{_ASIDE}[hot\-][NX]{_ASIDE}")
 _LEVELS = re.compile(r"q[NX]i(?:[^.?\nNX]{0,12}[NX]i)*+")
 _LISTED = re.compile(r'(?:(?<=\n)|\A)N(?=[.)][("]?[a-zA-Z])')
 _COUNT = re.compile(
-    rf"{_NUMBER}(?=h[^NXPE]|[Fx]*[weSu](?![a-zA-Z]{{0,2}}[:|])|[%mv])"
+    rf"{_NUMBER}(?=h[^NXPE]|[Fx]*[weSu](?![a-zA-Z]{{0,2}}[:|])|gw|[%mv])"
     rf"|(?:(?<=%)|(?<=[we]h)|(?<=[^O]e)|(?<=\Ae)|(?<=Z[.:%])|(?<=[^O]e[.:%])|(?<=\Ae[.:%])){_NUMBER}"
 )
 _COUNTS = re.compile(r"(?<![hojt])(?:[NXPE][hojt])++(?=Q)")
@@ -72,7 +72,7 @@ _NAMED = _forms(
 )
 _SENTENCES = _forms(
     rf"I{_F}{{0,6}}[VR](?:{_F}{{0,12}}[aOTeAivVRF])?(?:(?<=V)p)?:?a?{_N}",  # I rate it 4
-    rf"[TOeA]{_F}{{0,6}}D(?:{_F}{{0,4}}[aOivRA])?{_N}",  # it deserves a 4
+    rf"(?:[TeA]{_F}{{0,6}}|Of{{0,3}})D(?:{_F}{{0,4}}[aOivRA])?{_N}",  # it deserves a 4
     rf"[TOeA]{{1,3}}i{{1,3}}V[aTivRO]{{0,4}}{_N}",  # this passage is rated 4
     rf"(?:[TOeA]i{{1,3}}f?|[TO]VT):?aw?{_N}",  # it is a solid 4, that makes it a 4
     rf"Ti{{1,3}}:{_N}",  # it is: 4
@@ -86,7 +86,8 @@ _ALONE = _forms(
     rf"(?:(?<=[\n.,:(\-])|\A)a?(?P<n>P|{_NUMBER}(?=g))",  # 4/5, 4 stars
     rf"V:a?{_N}",  # rated: 4
 )
-_AFTER_SENTENCE = re.compile(r'\Z|[,:\-](?![NXPEQ])|[.;)(\n|"bcNglsptOTIRA]|[a-zA-Z]{1,3}[:|]')
+_AFTER_VALUE = re.compile(r'\Z|[,:\-](?![NXPEQ])|[.;)(\n|"bcNglsptOTIRA]|[a-zA-Z]{1,3}[:|]')
+_AFTER_SENTENCE = re.compile(rf"(?!w)(?:{_AFTER_VALUE.pattern})")
 _AFTER_ALONE = re.compile(
     r'\Z|[,:\-](?![NXPEQ])|[.;)(\n|"bcNglTI]|g|O[eA]|p[aO]?c|[a-zA-Z]{1,3}[:|]'
 )
@@ -138,13 +139,9 @@ def name_of(name: str, field: str = "") -> str:
     kinds = tokenise(words, field).kinds
     if not _RATING_NAME.fullmatch(kinds) and not _ANSWER_NAME.fullmatch(kinds):
         return "other"
-    return (
-        "final"
-        if set("Fx") & set(kinds)
-        else "rating"
-        if _RATING_NAME.fullmatch(kinds)
-        else "answer"
-    )
+    if set("Fx") & set(kinds):
+        return "final"
+    return "rating" if _RATING_NAME.fullmatch(kinds) else "answer"
 
 
 def _scaled(tokens: Tokens, lowest: int, highest: int) -> Tokens:
@@ -282,7 +279,7 @@ class _Reply:
             return Found(None, "several")
         if self.doubts.reach(at):
             return Found(None, "hedged")
-        if kind not in "NP" or not _AFTER_SENTENCE.match(self.kinds, at + 1):
+        if kind not in "NP" or not _AFTER_VALUE.match(self.kinds, at + 1):
             return Found(None, "no verdict")
         return Found(self.tokens.values[at], "rated")
 

@@ -184,7 +184,7 @@ def _unrated(reply: Reply, rule: str) -> Outcome:
         return _unparsed("error")
     if says_nothing(text) and not looks_like_json(reply.text):
         return _unparsed("empty")
-    return _unparsed("no verdict" if rule == "no number" and holds_number(text) else rule)
+    return _unparsed("no verdict" if rule == "no number" and holds_number(reply.text) else rule)
 
 
 def _read_self_rating(reply: Reply) -> Outcome:
