@@ -208,7 +208,9 @@ def from_thread(action: Callable[[], object], after: float) -> None:
             with contextlib.suppress(KeyboardInterrupt):
                 ended.set()
                 thread.join()
-        raise_in(main, None)
+        with contextlib.suppress(KeyboardInterrupt):
+            for _ in range(1000):  # one that was on its way comes here
+                pass
 
 
 def by_signal(action: Callable[[], object], after: float) -> None:
