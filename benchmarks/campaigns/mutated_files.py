@@ -34,7 +34,8 @@ from exampp.prompts import generation
 from exampp.prompts import load as load_prompt
 
 SECONDS = 5.0
-MEBIBYTES = 1500
+MEBIBYTES = 1400
+"""What reading may take beyond what the process has taken at its most before."""
 Read = Callable[[exampp.Collection, Path], object]
 
 
@@ -351,6 +352,7 @@ class Campaign:
         self.before = self._digest()
         self.names = {one.name for one in folder.iterdir()}
         self.outcomes: Counter[str] = Counter()
+        self.most = _peak() + MEBIBYTES * 1024
 
     def _digest(self) -> str:
         from exampp.store.connection import connect
@@ -392,7 +394,7 @@ class Campaign:
             )
         if (took := time.perf_counter() - started) > SECONDS:
             found.append(f"took {took:.1f} s")
-        if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > MEBIBYTES * 1024:
+        if _peak() > self.most:
             found.append("took too much memory")
         for left in self.folder.glob("case-*"):
             left.unlink()
@@ -403,6 +405,11 @@ class Campaign:
         if left_over := {one for one in left_over if not one.startswith("my.exam-")}:
             found.append(f"left behind: {sorted(left_over)[:3]}")
         return [Finding(seed, name, what[:300]) for what in found]
+
+
+def _peak() -> int:
+    """The most memory that this process has ever held, in KiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def run(seed: int, count: int) -> tuple[list[Finding], Mapping[str, int]]:

@@ -140,14 +140,16 @@ def test_a_killed_run_goes_on_with_the_rest(path: Path) -> None:
         with pytest.raises(KeyboardInterrupt):
             collection.bank_generate("openai", on_reply=die, **options(server, concurrency=1))
     with FaultServer(answering(good)) as server, exampp.Collection(path) as collection:
-        assert len(texts(collection)) == 5
+        # the reply that was on its way when the run was killed may have come in
+        kept = len(texts(collection))
+        assert kept in (5, 6)
         table, _ = collection.bank_generate("openai", **options(server))
         asked = {str(row[0]) for row in table.rows}
-        assert len(server.requests) == len(TOPICS) - 5
+        assert len(server.requests) == len(TOPICS) - kept
         assert not asked & set(seen)
         assert len(texts(collection)) == len(TOPICS)
         assert collection.bank_generate("openai", **options(server))[0].rows == ()
-        assert len(server.requests) == len(TOPICS) - 5
+        assert len(server.requests) == len(TOPICS) - kept
 
 
 def test_a_server_that_fails_over_and_over_stops_the_run(tmp_path: Path) -> None:

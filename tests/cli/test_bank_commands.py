@@ -146,7 +146,7 @@ def test_real_banks_side_by_side_come_out_as_they_went_in(
     exam = tmp_path / "car.exam"
     for name in ("questions", "nuggets"):
         source = shared_data / "car-y3" / f"{name}.jsonl.gz"
-        assert exampp_command("import", exam, source, "--bank", name).code == 0
+        assert exampp_command("import", exam, source, "--bank-name", name).code == 0
     listed = exampp_command("bank", "list", exam, "--format", "csv").out.splitlines()[1:]
     assert listed == ["questions,question,132,8551,0,0", "nuggets,nugget,132,3180,0,0"]
     for name in ("questions", "nuggets"):
