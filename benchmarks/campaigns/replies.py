@@ -501,6 +501,7 @@ VERDICTS: Grammar = {
         "not «r»",
         "Not a clear «r».",
         "«R», but «s».",
+        "«name»: «R», but «s».",
         "Maybe «r».",
         "«name»: «r» or «s»",
         "«name»: maybe",

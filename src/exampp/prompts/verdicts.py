@@ -24,7 +24,7 @@ _VERDICTS = tuple(
     )
 )
 _OTHERWISE = {
-    value: re.compile(rf"[:(,\-]++[{''.join(k for k, v in _VALUES.items() if v != value)}]{_END}")
+    value: re.compile(rf"[:(,\-l]++[{''.join(k for k, v in _VALUES.items() if v != value)}]{_END}")
     for value in (0, 1)
 }
 _NOTHING = Said(Found(None, "no verdict"))
