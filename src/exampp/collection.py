@@ -56,6 +56,7 @@ from exampp.records.dossier import Dossier
 from exampp.records.gradebook import Gradebook, without_decisions
 from exampp.records.grading import RatingScale, check_scale
 from exampp.records.readings import said_without_key
+from exampp.records.wording import quoted
 from exampp.report.table import Table
 from exampp.reviewing import Reviewing
 from exampp.store.bank import MAIN_BANK, QUERY_BANK, Edit, bank_names
@@ -432,8 +433,9 @@ class Collection(Banking, Reviewing, Graded):
                 file=self.path,
                 mend="Import a bank: exampp import",
             )
+        asked = "which bank?" if name is None else f"there is no bank {quoted(name)} with {kind}s."
         raise InputError(
-            f"which bank? This collection has {', '.join(known)} with {kind}s",
+            f"{asked} This collection has {', '.join(known)} with {kind}s",
             file=self.path,
             mend="Name one with --bank",
         )

@@ -218,12 +218,14 @@ def test_options_that_make_no_sense(tmp_path: Path, exampp_command: Commands) ->
     with exams.make(tmp_path) as collection:
         collection.grade("draft")
         path = collection.path
+    (tmp_path / "empty").mkdir()
     for arguments, message in (
         (("evaluate", path, "-m", "nDCGG@10"), "nDCG"),
         (("evaluate", path, "-m", "P@0"), "cutoff of P must be"),
         (("evaluate", path, "--min-rating", "9"), "Choose from 1 to 5"),
         (("evaluate", path, "--grader", "nobody"), "no grader fits; these graded:\n  draft"),
-        (("evaluate", path, "--bank", "other"), "which bank"),
+        (("evaluate", path, "--bank", "other"), "no bank 'other' with questions. This"),
+        (("import", path, tmp_path / "empty"), "Name its files"),
         (("evaluate", tmp_path / "files" / "queries.json"), "neither a collection nor"),
         (("grade", path, "--grader", "other"), "no grader is called 'other'"),
         (("prompts", "show", "question-self-ratin"), "question-self-rating"),

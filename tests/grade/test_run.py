@@ -174,6 +174,26 @@ def test_replies_without_a_grade_in_a_row_stop_the_run(
         assert len(grades(collection)) == len(grader.calls) == 7
 
 
+def test_a_run_goes_on_with_what_nobody_tried_and_tries_again_last(tmp_path: Path) -> None:
+    unread = scripted(dict.fromkeys(exams.QUESTIONS["q1"], "7") | {"What makes a magnet?": "4"})
+    with exams.make(tmp_path) as collection:
+        for kept in (3, 6):  # each time three new cells, not the same three
+            with pytest.raises(exampp.Unfinished, match="3 failures in a row"):
+                run(collection, unread, max_failures=3)
+            assert len(grades(collection)) == kept
+        assert set(asked(unread).values()) == {1}
+        # now the other query, then the six again; that they end as before is no news
+        progress = run(collection, unread, max_failures=3)
+        assert progress.states == {State.GRADED: 2, State.UNPARSED: 6}
+        assert [ask.item for ask in unread.grader.calls[6:8]] == 2 * exams.QUESTIONS["q2"]  # type: ignore[attr-defined]
+        assert sorted(asked(unread).values()) == [1] * 2 + [2] * 6
+        # a server that fails is news
+        down = scripted("4", faults=dict.fromkeys(exams.QUESTIONS["q1"], "down"))
+        for _ in range(2):
+            with pytest.raises(exampp.Unfinished, match="3 failures in a row, the last: down"):
+                run(collection, down, max_failures=3)
+
+
 def test_an_interrupt_keeps_what_was_answered(tmp_path: Path) -> None:
     count = 0
 

@@ -61,7 +61,7 @@ Script = Callable[[Seen], Answer]
 Plan = Callable[[Seen], Answer | None]
 
 
-def completion(text: str | None, finish: str = "stop", **more: Any) -> Body:
+def completion(text: Any, finish: str = "stop", **more: Any) -> Body:
     """A chat completion; `more` goes into its choice."""
     message = {"role": "assistant", "content": text, **more.pop("message", {})}
     usage = {"prompt_tokens": 20, "completion_tokens": 2, "total_tokens": 22}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from typing import Any
 
 import pytest
 from contract import Counted, answers, make_ask, make_asks
@@ -50,6 +51,18 @@ def test_faulty_server_changes_nothing_but_the_asks_that_are_faults() -> None:
             assert replies[ask.key] == expected[ask.key]
 
 
+NO_TEXT = "its content is no text"
+PART = {"type": "text", "text": "Rating: "}
+THOUGHT = {"type": "thinking", "thinking": [{"type": "text", "text": "5?"}]}
+
+
+def test_content_in_parts_is_the_text_of_its_parts() -> None:
+    content: Any = [THOUGHT, PART, {"type": "text", "text": "4"}]
+    with FaultServer(plan=lambda _: Answer(completion(content))) as server:
+        replies = answers(grader_at(server), make_asks(1, items=1))
+    assert replies[0].text == "Rating: 4"
+
+
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
@@ -64,7 +77,10 @@ def test_faulty_server_changes_nothing_but_the_asks_that_are_faults() -> None:
         (Answer([1, 2]), "the reply is malformed: it has no choices"),
         (Answer({"choices": [{"text": "5"}]}), "the reply is malformed: unknown shape"),
         (Answer({"choices": [{"message": "5"}]}), "the reply is malformed: unknown shape"),
-        (Answer(completion([{"x": 1}])), "the reply is malformed: its content is no text"),  # type: ignore[arg-type]
+        (Answer(completion([{"x": 1}])), "the reply is malformed: unknown shape"),
+        (Answer(completion({"text": "5"})), f"the reply is malformed: {NO_TEXT}"),
+        (Answer(completion([PART, None])), "the reply is malformed: unknown shape"),
+        (Answer(completion([THOUGHT])), f"the reply is malformed: {NO_TEXT}"),
         (Answer({"error": {"code": 503, "message": "later"}}), "HTTP 503: later"),
         (Answer({"error": "upstream"}), "HTTP 502: upstream"),
     ],

@@ -65,8 +65,8 @@ def test_key_and_url_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> No
     [
         ("http://me:hunter22@host/v1", "carries a user, a password or a query"),
         ("http://host/v1?key=hunter22", "carries a user, a password or a query"),
-        ("host:8000/v1", "the base URL is none"),
-        ("ftp://host/v1", "the base URL is none"),
+        ("host:8000/v1", "the base URL does not begin with http://"),
+        ("ftp://host/v1", "the base URL does not begin with http://"),
         ("http://host:hunter22/v1", "cannot be read"),
     ],
 )

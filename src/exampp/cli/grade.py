@@ -182,7 +182,8 @@ def _unfinished(run: GradingRun, progress: Progress) -> None:
     left = progress.total - progress.done
     if run.stopped and left:
         why = f" ({run.why_stopped})" if run.why_stopped else ""
-        raise Unfinished(f"stopped with {left} cells due{why}; this continues:\n  {this_command()}")
+        due = left + ungraded(progress)
+        raise Unfinished(f"stopped with {due} cells due{why}; this continues:\n  {this_command()}")
 
 
 def _estimate(run: GradingRun, price_read: float | None, price_written: float | None) -> None:
@@ -201,6 +202,11 @@ def _estimate(run: GradingRun, price_read: float | None, price_written: float | 
         typer.echo(f"\n--- prompt {number} ---\n{text}")
 
 
+def ungraded(progress: Progress) -> int:
+    """Cells that the run asked about in vain."""
+    return sum(count for state, count in progress.states.items() if state)
+
+
 def summary(progress: Progress) -> str:
     """What a run did, in one line, and what it took where tokens are counted."""
     if not progress.total:
@@ -210,8 +216,7 @@ def summary(progress: Progress) -> str:
         text += f", {progress.copied} copied from equal texts"
     if progress.elsewhere:
         text += f", {progress.elsewhere} by another process"
-    failed = sum(count for state, count in progress.states.items() if state)
-    if failed:
+    if failed := ungraded(progress):
         text += f", {failed} without a grade (they stay due; exampp status says why)"
     spent = progress.spent
     if spent.tokens_read or spent.requests:

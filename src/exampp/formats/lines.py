@@ -60,7 +60,8 @@ def existing_file(path: str | Path) -> Path:
     """The path, if it is a file that can be read and holds something; InputError otherwise."""
     path = check_path(path)
     if path.is_dir():
-        raise InputError("is a folder, not a file", file=path)
+        mend = "Name its files; a folder of responses holds SYSTEM/QUERY.txt, .md or .html"
+        raise InputError("is a folder, not a file", file=path, mend=mend)
     if path.exists() and not path.is_file():
         raise InputError("is no regular file", file=path, mend="Save it to a file first")
     try:

@@ -68,6 +68,11 @@ MAX_FAILURES = 20
 Something is wrong with the model, the server or the prompt then, and every further reply costs.
 """
 POLL_SECONDS = 0.5
+_ORDER = {"due": ("new", "failed"), "new": ("new",), "failed": ("failed",)}
+"""What is asked first: cells that were tried in vain come when nothing else is left.
+
+So a run that is started again goes on where the last one stopped, whatever it had met before.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +134,11 @@ class GradingRun:
     A grader may end a run too, because a limit on what it may spend is reached: then `stopped` is
     set and `why_stopped` says why. `notes` are what a user should know before it starts. With
     `take_over` it grades what other runs hold, too: it is known that they are gone. `select` is one
-    of `store.cells.SELECTIONS`. A run that meets `max_failures` replies in a row that give
-    no grade, whatever the reason, raises Unfinished with the last of them; what was committed
-    stays. However `steps` ends, by an interrupt at any bytecode too, what the grader has yielded
-    is kept and the connection is outside of a transaction.
+    of `store.cells.SELECTIONS`; what was tried in vain before the run comes last. A run that meets
+    `max_failures` replies in a row that give no grade, whatever the reason, raises Unfinished with
+    the last of them; what was committed stays. That a cell ends as it did before counts only where
+    the server failed. However `steps` ends, by an interrupt at any bytecode too, what the grader
+    has yielded is kept and the connection is outside of a transaction.
     """
 
     def __init__(
@@ -165,6 +171,7 @@ class GradingRun:
         self._open: Counter[int] = Counter()
         self._rows: dict[int, list[GradeRow]] = {}
         self._copies: list[Due] = []
+        self._tried: set[Cell] = set()
         self._failures = 0
         self._last_failure = ""
         self._asks = 0
@@ -195,7 +202,11 @@ class GradingRun:
     def steps(self) -> Iterator[Progress]:
         """Grade everything that is due; yields the progress after each commit."""
         self._verify_again()
-        progress = Progress(self.count_due().cells)
+        progress = Progress(0)
+        for one in self.due():
+            progress.total += len(one.cells)
+            if one.before is not None:
+                self._tried.update(one.cells)
         yield progress
         if not progress.total:
             return
@@ -220,27 +231,31 @@ class GradingRun:
                 note_rules(self.connection, identity, rules)
 
     def _passes(self, key: int, progress: Progress) -> Iterator[Progress]:
-        queries, select = query_order(self.connection), self.select
         if self.take_over:
             with self.connection, transaction(self.connection):
                 release_others(self.connection, key, self._owner)
         progress.held_by = holders(self.connection, key, self._owner)
         if progress.held_by:
             yield progress
+        for select in _ORDER[self.select]:
+            yield from self._select(key, select, progress)
+        if not self.stopped:
+            progress.elsewhere = max(0, progress.total - progress.done)
+            yield progress
+
+    def _select(self, key: int, select: str, progress: Progress) -> Iterator[Progress]:
+        queries = query_order(self.connection)
         while queries and not self.stopped:
             held: list[int] = []
             for _ in self._pass(key, queries, select, held, progress):
                 yield progress
             if reason := getattr(self.grading.grader, "stopped", ""):
                 self.stopped, self.why_stopped = True, reason
-            # what another process failed at is its business: here only what nobody tried
+            # what another process tries again is its business: waited is for what nobody tried
             if select == "failed":
                 break
             queries = yield from self._wait_for(key, held, progress)
-            select, progress.waits = "new", False
-        if not self.stopped:
-            progress.elsewhere = max(0, progress.total - progress.done)
-            yield progress
+            progress.waits = False
 
     def _billed(self) -> tuple[int, float | None]:
         """Requests that the grader has sent since it was made, and their cost, if it knows."""
@@ -314,6 +329,8 @@ class GradingRun:
             for one in due_of_query(self.connection, query, key, self.exam, select):
                 if self.stopped:
                     return
+                if select == "failed" and self._tried.isdisjoint(one.cells):
+                    continue  # it failed since this run began
                 if one.twin is not None:
                     self._copies.append(one)
                     progress.done += len(one.cells)
@@ -359,7 +376,7 @@ class GradingRun:
         # from here on it need not be settled again, where an interrupt comes
         self._replies.arrived.popleft()
         del self._waiting[ask.key]
-        self._count_failure(reply, reading)
+        self._count_failure(one, reply, reading)
         spent, usage = progress.spent, reply.usage
         progress.asked += 1
         progress.spent = spent._replace(
@@ -371,10 +388,13 @@ class GradingRun:
         )
         self._close(query)
 
-    def _count_failure(self, reply: Reply, reading: Reading) -> None:
-        """A grade ends a row of failures; everything else, whatever the reason, goes on with it."""
-        if reading.outcome.state is State.GRADED:
+    def _count_failure(self, one: Due, reply: Reply, reading: Reading) -> None:
+        """A grade ends a row of failures; all else goes on with it, unless it is as it was."""
+        state = reading.outcome.state
+        if state is State.GRADED:
             self._failures = 0
+            return
+        if state is not State.FAILED and one.before == state:
             return
         self._failures += 1
         self._last_failure = reply.fault or _why(reply.text, reading)

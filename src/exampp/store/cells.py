@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from exampp.records.decisions import effective
@@ -94,7 +94,8 @@ class Due(NamedTuple):
 
     `keys` are the item's known answers, `answer_key` is their key in the store. Cells whose item
     and passage have the same texts are asked once; `twin` is a cell with these texts that has been
-    graded already, so that nothing needs to be asked.
+    graded already, so that nothing needs to be asked. `before` is the state in which an earlier
+    attempt left them, None for cells that nobody tried.
     """
 
     query: str
@@ -104,6 +105,7 @@ class Due(NamedTuple):
     cells: tuple[Cell, ...]
     twin: Cell | None = None
     answer_key: int = NO_KEY
+    before: int | None = None
 
 
 class _Texts(NamedTuple):
@@ -264,16 +266,17 @@ def _due_of_items(
     names = {"query": query, "depth": exam.depth}
     states, graded = _known(connection, query, grader, exam, [text for _, text, *_ in items])
     answer_keys = {answers: key for *_, answers, key in items}
-    waiting: dict[_Texts, list[Cell]] = {}
+    waiting: dict[_Texts, dict[Cell, int | None]] = {}
     texts: dict[bytes, str] = {}
     for passage_version, digest, title, text in connection.execute(_POOL, names):
         for item_version, item_text, answers, _ in items:
             cell = (item_version, passage_version)
-            if not _wanted(states.get((*cell, None), states.get((*cell, answers))), select):
+            state = states.get((*cell, None), states.get((*cell, answers)))
+            if not _wanted(state, select):
                 continue
             if digest not in texts:
                 texts[digest] = f"{title}\n{text}" if title else text
-            waiting.setdefault(_Texts(digest, item_text, answers), []).append(cell)
+            waiting.setdefault(_Texts(digest, item_text, answers), {})[cell] = state
     query_text = _query_text(connection, query)
     for same, cells in waiting.items():
         keys = tuple(from_json(same.answers))
@@ -285,7 +288,14 @@ def _due_of_items(
             tuple(cells),
             graded.get(same),
             answer_keys[same.answers],
+            _before(cells.values()),
         )
+
+
+def _before(states: Iterable[int | None]) -> int | None:
+    """The state of cells that one reply settles: None where one of them was never tried."""
+    found = set(states)
+    return None if None in found else max(state for state in found if state is not None)
 
 
 def _wanted(state: int | None, select: str) -> bool:
@@ -354,13 +364,22 @@ def _answers_due(
             "bank": exam.bank,
         },
     )
-    waiting: dict[tuple[str, str, int, str], list[Cell]] = {}
+    waiting: dict[tuple[str, str, int, str], dict[Cell, int | None]] = {}
     for item, keys, key, item_version, passage_version, reply, state in rows:
         if _wanted(state, select):
-            waiting.setdefault((item, keys, key, reply), []).append((item_version, passage_version))
+            cell = (item_version, passage_version)
+            waiting.setdefault((item, keys, key, reply), {})[cell] = state
     query_text = _query_text(connection, query)
     for (item, keys, key, reply), cells in waiting.items():
-        yield Due(query_text, item, tuple(from_json(keys)), reply, tuple(cells), answer_key=key)
+        yield Due(
+            query_text,
+            item,
+            tuple(from_json(keys)),
+            reply,
+            tuple(cells),
+            answer_key=key,
+            before=_before(cells.values()),
+        )
 
 
 def copy_grade(connection: sqlite3.Connection, grader: int, due: Due) -> None:

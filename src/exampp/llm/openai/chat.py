@@ -19,6 +19,9 @@ PATH = "/chat/completions"
 TOP_LOGPROBS = 20
 """Most servers give no more."""
 
+TEXT_PARTS = ("text", "output_text")
+"""Types of the parts of a message that are what the model says."""
+
 JSON_NAME = "grade"
 _MESSAGE_KEYS = ("model", "messages", "input", "state", "questions", "stream", "n")
 _REPLY_KEYS = ("temperature", "seed", "max_tokens", "logprobs", "top_logprobs", "response_format")
@@ -132,9 +135,7 @@ def read_said(data: Any) -> Said:
         raise Malformed("it has no choices")
     choice = data["choices"][0]
     message = choice["message"]
-    text = message.get("content") or ""
-    if not isinstance(text, str):
-        raise Malformed("its content is no text")
+    text = _text(message.get("content") or "")
     finish = choice.get("finish_reason") or ""
     refusal = message.get("refusal") or (finish if finish == "content_filter" else "")
     logprobs = (choice.get("logprobs") or {}).get("content") or []
@@ -145,6 +146,15 @@ def read_said(data: Any) -> Said:
         usage=read_usage(data),
         first=_first(logprobs[0]) if logprobs else (),
     )
+
+
+def _text(content: Any) -> str:
+    """The text of a message, which may come in parts; those of other types (thoughts) are none."""
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    texts = [part["text"] for part in parts if part["type"] in TEXT_PARTS]
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise Malformed("its content is no text")
+    return "".join(texts)
 
 
 def _first(token: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:

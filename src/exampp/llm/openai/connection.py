@@ -82,7 +82,7 @@ def _server(url: str) -> str:
     except ValueError:
         raise InputError("the base URL cannot be read", mend=mend) from None
     if parts.scheme not in ("http", "https") or not host:
-        raise InputError("the base URL is none", mend=mend)
+        raise InputError("the base URL does not begin with http://HOST or https://HOST", mend=mend)
     if parts.username or parts.password or parts.query or parts.fragment:
         # the transport logs URLs
         raise InputError("the base URL carries a user, a password or a query", mend=mend)
