@@ -125,7 +125,7 @@ HOSTILE: dict[str, Callable[[Seen], Answer]] = {
     "unfinished thought": lambda _: Answer(completion("<think>Rating: 5? It names")),
     "a megabyte of spaces": lambda _: Answer(completion(" " * 2**20)),
     "null": lambda _: Answer(completion(None)),
-    "content is a number": lambda _: Answer(completion(5)),  # type: ignore[arg-type]
+    "content is a number": lambda _: Answer(completion(5)),
     "web page with status 200": lambda _: Answer("<html>Try later</html>"),
     "redirect to itself": lambda seen: Answer("", 307, {"location": seen.path}),
     "gzip bomb": lambda _: Answer(_bomb(), headers={"content-encoding": "gzip"}),

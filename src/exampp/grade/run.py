@@ -32,6 +32,7 @@ from exampp.records.wording import quoted
 from exampp.stopping import GRACE_SECONDS
 from exampp.store.cells import (
     SELECTIONS,
+    Cell,
     Due,
     Exam,
     copy_grade,
