@@ -6,7 +6,7 @@ import sqlite3
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from exampp.bank.changes import Operation, Version
 from exampp.bank.generating import GenerationRun, Settled, generation_tables
@@ -15,6 +15,7 @@ from exampp.bank.verifying import Verification, verify_in_collection
 from exampp.errors import InputError
 from exampp.evaluate.cover import Missing
 from exampp.evaluate.exams import FacetChoice
+from exampp.evaluate.measure import Measure
 from exampp.evaluate.parts import parts_table
 from exampp.grade.graders import Options, make_writer
 from exampp.grade.kept import verify_again
@@ -23,10 +24,14 @@ from exampp.llm.base import Grader
 from exampp.prompts import generation
 from exampp.records.gradebook import Gradebook, QueryGrades
 from exampp.report.table import Table
+from exampp.review.impact import MEASURES
 from exampp.review.preview import Preview, preview
-from exampp.store.bank import MAIN_BANK, Edit
+from exampp.review.trial import Effect, Standing, Trial, effects, standings
+from exampp.store.bank import MAIN_BANK, Edit, Settle
 from exampp.store.bank_history import ItemState
 from exampp.store.grades import StoredGrader
+
+T = TypeVar("T")
 
 
 class Banking:
@@ -37,6 +42,8 @@ class Banking:
     """
 
     _connection: sqlite3.Connection
+    _looking: Settle | None = None
+    """Looks at what an edit leads to, before it is taken back."""
 
     @abstractmethod
     def _edit(self, author: str | None, reason: str) -> Edit:
@@ -107,7 +114,9 @@ class Banking:
         edited since.
         """
         new = ItemState(query_id, item_id, text, kind, facet_id, tuple(answers), weight)
-        return Bank(self._connection, bank, verify_again).add(new, self._edit(author, reason), seen)
+        return Bank(self._connection, bank, self._settle_edit).add(
+            new, self._edit(author, reason), seen
+        )
 
     def bank_edit(
         self,
@@ -129,7 +138,7 @@ class Banking:
         since.
         """
         edit = self._edit(author, reason)
-        return Bank(self._connection, bank, verify_again).edit(
+        return Bank(self._connection, bank, self._settle_edit).edit(
             operation, item, values, edit, query_id, seen, kind
         )
 
@@ -149,7 +158,9 @@ class Banking:
         knew of: EditConflict where one of these items was edited since.
         """
         edit = self._edit(author, reason)
-        return Bank(self._connection, bank, verify_again).save(query_id, edits, edit, seen or {})
+        return Bank(self._connection, bank, self._settle_edit).save(
+            query_id, edits, edit, seen or {}
+        )
 
     def bank_undo(
         self,
@@ -163,7 +174,9 @@ class Banking:
 
         EditConflict where `number` is not the newest edit of its item.
         """
-        return Bank(self._connection, bank, verify_again).undo(number, self._edit(author, reason))
+        return Bank(self._connection, bank, self._settle_edit).undo(
+            number, self._edit(author, reason)
+        )
 
     def bank_apply(
         self,
@@ -180,7 +193,7 @@ class Banking:
 
         InputError where the bank was edited since, unless `force` lets both stand.
         """
-        return Bank(self._connection, bank, verify_again).apply(
+        return Bank(self._connection, bank, self._settle_edit).apply(
             Path(file),
             self._edit(author, reason),
             retire_missing=retire_missing,
@@ -199,7 +212,9 @@ class Banking:
     ) -> Table:
         """Restore a bank as it was after edit `to` or at a date, by further edits; list them."""
         edit = self._edit(author, reason)
-        return Bank(self._connection, bank, verify_again).revert(str(to), edit, dry_run=dry_run)
+        return Bank(self._connection, bank, self._settle_edit).revert(
+            str(to), edit, dry_run=dry_run
+        )
 
     def bank_export(
         self, file: str | Path, *, part: str | None = None, bank: str = MAIN_BANK
@@ -226,6 +241,53 @@ class Banking:
         """
         chosen, name = self._chosen(grader, prompt, kind, bank)
         return preview(self._connection, chosen, name, query, edits)
+
+    def bank_trial(
+        self,
+        edit: Callable[[], Table],
+        *,
+        bank: str = MAIN_BANK,
+        measures: Sequence[Measure | str] = MEASURES,
+        min_rating: int | None = None,
+    ) -> Trial:
+        """Make an edit, see what it does to the leaderboard of every grader, and take it back.
+
+        `edit` calls one of the methods above, as in
+        `exam.bank_trial(lambda: exam.bank_edit("retire", "dbb6"))`. `min_rating` is by default
+        4 or the highest of a shorter scale.
+        """
+        changes, found = self._tried(edit, bank, measures, min_rating)
+        return Trial(changes, found)
+
+    def _tried(
+        self,
+        edit: Callable[[], T],
+        bank: str,
+        measures: Sequence[Measure | str] = MEASURES,
+        min_rating: int | None = None,
+    ) -> tuple[T, tuple[Effect, ...]]:
+        before = standings(self._connection, bank)
+        after: dict[str, Standing] = {}
+
+        def look(connection: sqlite3.Connection) -> None:
+            after.update(standings(connection, bank))
+
+        self._looking = look
+        try:
+            made = edit()
+        finally:
+            self._looking = None
+        return made, tuple(effects(before, after, measures, min_rating))
+
+    def _settle(self, connection: sqlite3.Connection) -> None:
+        verify_again(connection)
+        if self._looking is not None:
+            self._looking(connection)
+
+    def _settle_edit(self, connection: sqlite3.Connection) -> None:
+        self._settle(connection)
+        if self._looking is not None:
+            connection.rollback()
 
     # ---- generating -----------------------------------------------------------------------------
 

@@ -31,7 +31,6 @@ from exampp.grade.graders import (
     read_otherwise,
     unnumbered_of,
 )
-from exampp.grade.kept import verify_again
 from exampp.grade.reparse import Reparsed, reparse
 from exampp.grade.run import MAX_FAILURES, GradingRun, Progress
 from exampp.grade.status import grading_status, readings_table, spent_table, status_table
@@ -58,6 +57,7 @@ from exampp.records.grading import RatingScale, check_scale
 from exampp.records.readings import said_without_key
 from exampp.records.wording import quoted
 from exampp.report.table import Table
+from exampp.review.trial import effect_tables
 from exampp.reviewing import Reviewing
 from exampp.store.bank import MAIN_BANK, QUERY_BANK, Edit, bank_names
 from exampp.store.cells import DEPTH, Exam, items_without_key
@@ -152,7 +152,7 @@ class Collection(Banking, Reviewing, Graded):
             update,
             dry_run,
             None if scale is None else check_scale(scale),
-            settle=verify_again,
+            settle=self._settle,
         )
         roles = {
             "queries": queries,
@@ -165,7 +165,15 @@ class Collection(Banking, Reviewing, Graded):
         check_lists(**roles)
         given = [Given(Path(file), kind) for file in files]
         given += [Given(Path(file), role=role) for role, some in roles.items() for file in some]
-        report = import_files(importer, given, str(corpus) if corpus else None)
+
+        def take() -> ImportReport:
+            return import_files(importer, given, str(corpus) if corpus else None)
+
+        if dry_run:
+            report, found = self._tried(take, bank)
+            report = replace(report, impact=effect_tables(found))
+        else:
+            report = take()
         return report if skipped is None else report.with_skipped(skipped.count, skipped.first)
 
     def export(self, path: str | Path, kind: str = "workbench", *, bank: str | None = None) -> int:

@@ -433,9 +433,11 @@ OPTIONS: Mapping[str, Uses] = {
             f"bank edit banks.exam retire {ITEM}",
             f"bank edit banks.exam weight {ITEM} 2",
             f"bank edit banks.exam key {ITEM} gas",
+            f"bank edit banks.exam key {ITEM} gas --dry-run",
         ),
         {
             **EDIT,
+            "--dry-run": "",
             "--query": "q2",
             "--kind": "nugget",
             "--subtopic": "a",
@@ -484,7 +486,9 @@ OPTIONS: Mapping[str, Uses] = {
         {**EDIT, "--to": "", "--dry-run": ""},
     ),
     "bank undo": Uses(
-        ("bank undo banks.exam 82",), EDIT, {"bank undo banks.exam 83": ("--bank small",)}
+        ("bank undo banks.exam 82", "bank undo banks.exam 82 --dry-run"),
+        {**EDIT, "--dry-run": ""},
+        {"bank undo banks.exam 83": ("--bank small",)},
     ),
     "bank lint": Uses(("bank lint banks.exam",), {**BANK, **FORMAT}),
     "bank split": Uses(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -31,7 +32,9 @@ from exampp.cli.options import (
     Style,
     TableStyle,
 )
-from exampp.cli.output import remark, show, told
+from exampp.cli.output import remark, show, show_several, told
+from exampp.meta.phrases import counted
+from exampp.report.table import Table
 
 app = Commands(help="Own a bank: generate, look, edit, check, seal.", no_args_is_help=True)
 
@@ -41,7 +44,10 @@ NamedBank = Annotated[str, typer.Option("--bank", help="The name of the bank.")]
 QueryId = Annotated[str | None, typer.Option("--query", help="Only this query.")]
 Author = Annotated[str | None, typer.Option(help="Who edits. [default: the user]")]
 Reason = Annotated[str, typer.Option(help="Why; kept with every edit.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change; change nothing.")]
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Show what it would do to labels and scores; change nothing."),
+]
 
 
 KEPT_WITH_EDITS = Counts(
@@ -110,6 +116,7 @@ def show_bank(
         "to find an item, not to add one",
         lambda given: given["operation"] != Operation.add,
     ),
+    KEPT_WITH_EDITS,
 )
 def edit_bank(
     collection: CollectionFile,
@@ -130,6 +137,7 @@ def edit_bank(
     answer: Annotated[
         list[str] | None, typer.Option(help="A known answer of what is added; may be repeated.")
     ] = None,
+    dry_run: DryRun = False,
     bank: NamedBank = "main",
     author: Author = None,
     reason: Reason = "",
@@ -142,19 +150,20 @@ def edit_bank(
     """
     given = values or []
     with exampp.Collection(collection) as opened:
-        if operation is Operation.add:
-            table = opened.bank_add(
-                subject,
-                _only(given),
-                kind=(kind or ItemOf.question).value,
-                facet_id=subtopic,
-                answers=answer or (),
-                bank=bank,
-                author=author,
-                reason=reason,
-            )
-        else:
-            table = opened.bank_edit(
+
+        def edit() -> Table:
+            if operation is Operation.add:
+                return opened.bank_add(
+                    subject,
+                    _only(given),
+                    kind=(kind or ItemOf.question).value,
+                    facet_id=subtopic,
+                    answers=answer or (),
+                    bank=bank,
+                    author=author,
+                    reason=reason,
+                )
+            return opened.bank_edit(
                 operation.value,
                 subject,
                 *given,
@@ -164,7 +173,8 @@ def edit_bank(
                 author=author,
                 reason=reason,
             )
-    show(table, style.value)
+
+        _make(opened, edit, bank, dry_run, style)
 
 
 @app.command("export")
@@ -199,17 +209,18 @@ def apply_bank(
 ) -> None:
     """Make what was changed in an exported file edits of the bank."""
     with exampp.Collection(collection) as opened:
-        table = opened.bank_apply(
-            file,
-            retire_missing=retire_missing,
-            force=force,
-            dry_run=dry_run,
-            bank=bank,
-            author=author,
-            reason=reason,
-        )
-    show(table, style.value)
-    _say_count(len(table.rows), dry_run)
+
+        def edit() -> Table:
+            return opened.bank_apply(
+                file,
+                retire_missing=retire_missing,
+                force=force,
+                bank=bank,
+                author=author,
+                reason=reason,
+            )
+
+        _make(opened, edit, bank, dry_run, style)
 
 
 @app.command("log")
@@ -259,17 +270,21 @@ def revert_bank(
 ) -> None:
     """Restore an earlier state of a bank, by further edits; nothing is deleted."""
     with exampp.Collection(collection) as opened:
-        table = opened.bank_revert(to, dry_run=dry_run, bank=bank, author=author, reason=reason)
-    show(table, style.value)
-    _say_count(len(table.rows), dry_run)
+
+        def edit() -> Table:
+            return opened.bank_revert(to, bank=bank, author=author, reason=reason)
+
+        _make(opened, edit, bank, dry_run, style)
 
 
 @app.command("undo")
+@counting(KEPT_WITH_EDITS)
 def undo_edit(
     collection: CollectionFile,
     number: Annotated[
         int, typer.Argument(metavar="EDIT", help="The edit's number (exampp bank log).")
     ],
+    dry_run: DryRun = False,
     bank: NamedBank = "main",
     author: Author = None,
     reason: Reason = "",
@@ -277,8 +292,11 @@ def undo_edit(
 ) -> None:
     """Take back the newest edit of an item, by a further edit; nothing is deleted."""
     with exampp.Collection(collection) as opened:
-        table = opened.bank_undo(number, bank=bank, author=author, reason=reason)
-    show(table, style.value)
+
+        def edit() -> Table:
+            return opened.bank_undo(number, bank=bank, author=author, reason=reason)
+
+        _make(opened, edit, bank, dry_run, style)
 
 
 @app.command("lint")
@@ -403,8 +421,22 @@ def _only(values: list[str]) -> str:
     return values[0]
 
 
-def _say_count(changes: int, dry_run: bool) -> None:
-    if not changes:
+def _make(
+    opened: exampp.Collection,
+    edit: Callable[[], Table],
+    bank: str,
+    dry_run: bool,
+    style: Style,
+) -> None:
+    """Make an edit and show what it changed; or try it out, and show what it would do too."""
+    if not dry_run:
+        table = edit()
+        show(table, style.value)
+    else:
+        trial = opened.bank_trial(edit, bank=bank)
+        table = trial.changes
+        show_several(trial.tables(), style.value)
+    if not table.rows:
         remark("Nothing changed.")
     elif dry_run:
-        remark(f"{changes} changes; nothing was changed (--dry-run)")
+        remark(f"{counted(len(table.rows), 'change')}; nothing was changed (--dry-run)")

@@ -16,7 +16,7 @@ import exampp
 from exampp.cli.board_options import Scale, rating_scale
 from exampp.cli.command import Counts, Given, counting
 from exampp.cli.options import BankName, CollectionFile, ExportFormat, OnBadLine, UnknownPassages
-from exampp.cli.output import remark, show, told
+from exampp.cli.output import remark, show, show_several, told
 from exampp.cli.run import write_template
 from exampp.errors import InputError
 from exampp.formats.output import tidy, unfinished
@@ -244,6 +244,8 @@ def _say(report: ImportReport) -> None:
     if not report.changes:
         typer.echo("Nothing changed.")
     elif report.dry_run:
+        if report.impact:
+            show_several(report.impact, "text")
         remark("Nothing was imported (--dry-run).")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -36,7 +37,7 @@ from exampp.outside import Replacements, check_path, counting_replaced, fit_name
 from exampp.records import BankEntry, GraderIdentity, Judgment, QueryPool, Ranked
 from exampp.records.differences import Differences, Protected
 from exampp.records.grading import RatingScale
-from exampp.report.table import Table
+from exampp.report.table import Table, render
 from exampp.store.bank import (
     Edit,
     Settle,
@@ -90,6 +91,7 @@ class ImportReport:
     added, changed or removed: 0 where all was known already. Of a `dry_run` all this is what an
     import would do, and nothing was done. `retired` items were in the bank and are not in the file
     that was imported for it now.
+    `impact` tells, of a `dry_run` on a bank that is graded, what it would do to labels and scores.
     `missing` are the passages that the corpus did not have; `findings` what is odd about the runs,
     a table of system, finding, count and which. `replaced` counts the characters that are no text.
     a table of system, finding, count and which. `bad_cells` counts the ratings of graded files that
@@ -110,6 +112,7 @@ class ImportReport:
     replaced: Replacements = field(default_factory=Replacements)
     bad_cells: int = 0
     bad_cells_first: tuple[InputError, ...] = ()
+    impact: Mapping[str, Table] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON-able data."""
@@ -133,6 +136,7 @@ class ImportReport:
             "skipped_first": [str(error) for error in self.skipped_first],
             "bad_cells": self.bad_cells,
             "bad_cells_first": [str(error) for error in self.bad_cells_first],
+            "impact": {name: json.loads(render(t, "json")) for name, t in self.impact.items()},
         }
 
     def with_skipped(self, count: int, first: Sequence[InputError]) -> ImportReport:

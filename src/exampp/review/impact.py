@@ -202,10 +202,28 @@ class Baseline:
         after = self.columns_with(query)
         return Impact(
             query_id=query.query_id,
-            labels=tuple(self._relabelled(before, query)),
+            labels=tuple(
+                self._relabelled(before, query, resolve_facets(self._book_with(query), self.facets))
+            ),
             shifts=tuple(starmap(self._shift, zip(self.columns, self.means, after, strict=True))),
             missing_before=missing_cells(before),
             missing_after=missing_cells(query),
+        )
+
+    def impact_of(self, after: Gradebook) -> Impact:
+        """What it does if all queries become those of another gradebook of the same systems.
+
+        Its `query_id` is blank: every label says of which query it is.
+        """
+        mode = resolve_facets(after, self.facets)
+        columns = _columns(after, self.measures, self.min_rating, self.labelling, mode)
+        pairs = list(zip(self.gradebook.queries, after.queries, strict=True))
+        return Impact(
+            query_id="",
+            labels=tuple(one for old, new in pairs for one in self._relabelled(old, new, mode)),
+            shifts=tuple(starmap(self._shift, zip(self.columns, self.means, columns, strict=True))),
+            missing_before=sum(missing_cells(old) for old, _ in pairs),
+            missing_after=sum(missing_cells(new) for _, new in pairs),
         )
 
     def columns_with(self, query: QueryGrades) -> tuple[Column, ...]:
@@ -235,9 +253,10 @@ class Baseline:
                 return place
         raise InputError(f"there is no query {query_id!r}")
 
-    def _relabelled(self, before: QueryGrades, after: QueryGrades) -> Iterator[Relabelled]:
+    def _relabelled(
+        self, before: QueryGrades, after: QueryGrades, mode: Facets
+    ) -> Iterator[Relabelled]:
         level = self.labelling.level(self.min_rating)
-        mode = resolve_facets(self._book_with(after), self.facets)
         old, new = self._labels(before, self.mode), self._labels(after, mode)
         for key in dict.fromkeys((*old, *new)):
             was, now = old.get(key), new.get(key)

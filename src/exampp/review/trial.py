@@ -1,0 +1,155 @@
+"""What an edit of a bank would do, by making it and taking it back: labels, scores, swaps, cells.
+
+Every grader of the bank is told of, so that nobody has to say which one matters.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from exampp.evaluate.measure import Measure
+from exampp.records import GraderIdentity
+from exampp.records.choosing import label
+from exampp.records.gradebook import Gradebook
+from exampp.report.table import Column, Table, Value
+from exampp.review.impact import MEASURES, Baseline, Impact
+from exampp.store.bank import bank_names
+from exampp.store.cells import count_due, exam_of
+from exampp.store.gradebook import read_gradebook
+from exampp.store.grades import graders
+
+LISTED = 20
+"""Passages that change label, and systems that move, which are listed at most."""
+
+
+class Standing(NamedTuple):
+    """What a grader says of a bank, and how many cells are due for it."""
+
+    book: Gradebook
+    due: int
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What an edit does to the leaderboard of one grader; cells due before and after it."""
+
+    grader: GraderIdentity
+    impact: Impact
+    due_before: int
+    due_after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """An edit that was tried out: what it changes in the bank, and its effects by grader."""
+
+    changes: Table
+    effects: tuple[Effect, ...]
+
+    def tables(self) -> Mapping[str, Table]:
+        """`changes`, and where the bank was graded `effects`, `labels` and `scores`."""
+        return {"changes": self.changes, **effect_tables(self.effects)}
+
+
+def effect_tables(found: Sequence[Effect]) -> Mapping[str, Table]:
+    """`effects`, `labels` and `scores`, where there are graders to speak of."""
+    if not found:
+        return {}
+    scores: list[str | Column] = [
+        "grader",
+        "measure",
+        "system",
+        _four("before"),
+        _four("after"),
+        "rank",
+        "rank then",
+    ]
+    return {
+        "effects": _effects_table(found),
+        "labels": _listed(
+            ["grader", "query", "passage", "before", "after"],
+            list(_label_rows(found)),
+            "Passages whose label changes",
+        ),
+        "scores": _listed(scores, list(_score_rows(found)), "Systems that move"),
+    }
+
+
+def standings(connection: sqlite3.Connection, bank: str) -> dict[str, Standing]:
+    """Where every grader of a bank stands, by its key."""
+    return {
+        one.identity.key: Standing(
+            read_gradebook(connection, one, bank),
+            count_due(connection, one.key, exam_of(connection, one, bank)),
+        )
+        for one in graders(connection)
+        if bank in bank_names(connection, one.identity.kind)
+    }
+
+
+def effects(
+    before: Mapping[str, Standing],
+    after: Mapping[str, Standing],
+    measures: Sequence[Measure | str] = MEASURES,
+    min_rating: int | None = None,
+) -> Iterator[Effect]:
+    """What happened between two looks at a bank, for every grader that graded anything of it.
+
+    Only where queries and systems are the same: others are another evaluation.
+    """
+    for key, then in before.items():
+        now = after.get(key, then)
+        if _evaluated(then.book) != _evaluated(now.book):
+            continue
+        if then.book.is_graded or now.book.is_graded:
+            threshold = None
+            if min_rating is not None:
+                threshold = min(min_rating, then.book.grader.highest)
+            baseline = Baseline.of(then.book, measures, min_rating=threshold)
+            yield Effect(then.book.grader, baseline.impact_of(now.book), then.due, now.due)
+
+
+def _evaluated(book: Gradebook) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return book.systems, tuple(query.query_id for query in book.queries)
+
+
+def _effects_table(found: Iterable[Effect]) -> Table:
+    heads = ["grader", "measure", "labels", "systems", "swaps", "beyond noise"]
+    rows: list[tuple[Value, ...]] = []
+    for one in found:
+        for shift in one.impact.shifts:
+            moving = sum(bool(move.change) for move in shift.moves)
+            beyond = sum(swap.beyond_noise for swap in shift.swaps)
+            counts = (len(one.impact.labels), moving, len(shift.swaps), beyond)
+            due = (one.due_before, one.due_after)
+            rows.append((label(one.grader), str(shift.measure), *counts, *due))
+    caption = "Labels that change, systems that move, pairs that swap, cells due before and after"
+    return Table.of([*heads, "due", "due then"], rows, caption)
+
+
+def _label_rows(found: Iterable[Effect]) -> Iterator[tuple[Value, ...]]:
+    for one in found:
+        for label_ in one.impact.labels:
+            passage = (label_.exam_id, label_.passage_id)
+            yield (label(one.grader), *passage, label_.before, label_.after)
+
+
+def _score_rows(found: Iterable[Effect]) -> Iterator[tuple[Value, ...]]:
+    for one in found:
+        for shift in one.impact.shifts:
+            for move in filter(lambda move: move.change, shift.moves):
+                ranks = (move.rank_before, move.rank_after)
+                name = (label(one.grader), str(shift.measure), move.system)
+                yield (*name, move.before, move.after, *ranks)
+
+
+def _listed(heads: Sequence[str | Column], rows: list[tuple[Value, ...]], what: str) -> Table:
+    more = [f"and {len(rows) - LISTED} more"] if len(rows) > LISTED else []
+    return Table.of(heads, rows[:LISTED], f"{what}: {len(rows)}", notes=more)
+
+
+def _four(name: str) -> Column:
+    return Column(name, 4)
