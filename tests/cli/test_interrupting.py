@@ -59,6 +59,22 @@ def grading(collection: Path, server: FaultServer, *more: str) -> list[str]:
     return ["grade", str(collection), "--grader", "openai", *where, *more]
 
 
+def test_what_could_not_be_read_is_due_when_a_run_stops(
+    graded: Path, exampp_command: Commands
+) -> None:
+    def unread(seen: Seen) -> Answer | None:
+        return Answer(completion("3 or 4")) if "sunsets" in seen.text else None
+
+    with FaultServer(plan=unread) as server:
+        more = ["--max-requests", "6", "--concurrency", "1"]
+        ran = exampp_command(*grading(graded, server, *more))
+    assert ran.code == 1
+    with exampp.Collection(graded) as collection:
+        (row,) = collection.status().rows
+    assert row[4] == 3  # unparsed
+    assert f"stopped with {row[2]} cells due" in ran.err
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_first_signal_ends_a_run_in_its_grace(
     graded: Path, exampp_command: Commands, number: signal.Signals
