@@ -140,6 +140,7 @@ class Graded(Analyzing):
         bank: str | None = None,
         limit: int | None = None,
         width: int | None = None,
+        min_answers: int = 0,
     ) -> Iterator[Table]:
         """A list of `review` part by part, so that never the texts of two queries are held.
 
@@ -149,7 +150,8 @@ class Graded(Analyzing):
         `systems` (in their first `depth` passages), `graders`, `decisions`, or by default the first
         of them that a query has. `item` is an id or the start of some; `answers_of` the grader
         whose replies are the extracted answers. `limit` leaves so many cells of each item (verify),
-        passages of each query (grid) or rows.
+        passages of each query (grid) or rows; `min_answers` leaves, in these two lists of cells,
+        the passages that cover at least so many items.
         With a `width` the tables are for people, who see so many characters of each text.
         """
         from exampp.review.listing import Asking, list_tables, seen_queries
@@ -163,6 +165,7 @@ class Graded(Analyzing):
             by=by,
             depth=depth,
         )
+        criteria = replace(criteria, min_answers=min_answers)
         queries = None if query_id is None else [query_id]
         seen = seen_queries(self, chosen, bank, queries, answers_of)
         return list_tables(name, seen, Asking(chosen, criteria, item, limit, width))

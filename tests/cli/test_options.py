@@ -230,6 +230,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--by": "systems",
             "--depth": "1",
             "--answers-of": "judge",
+            "--min-answers": "3",
             "--limit": {"review my.exam": "1"},
             "--author": "ann",
             "--on-error": {"review my.exam": "skip"},

@@ -17,6 +17,7 @@ from exampp.llm.scripted import ScriptedGrader
 from exampp.records import State, item_id
 from exampp.records.dossier import Dossier
 from exampp.review.evidence import Criteria, evidence
+from exampp.review.listing import joined
 from exampp.review.lists import Sight, from_both_ends, grid, missing, spurious, verify
 
 FIRST, SECOND = exams.QUESTIONS["q1"]
@@ -39,6 +40,21 @@ def collection(tmp_path: Path) -> Iterator[exampp.Collection]:
     with exams.make(tmp_path) as opened:
         opened.grade(ScriptedGrader(SCRIPT, default="0"))
         yield opened
+
+
+def test_passages_with_several_high_answers_alone(collection: exampp.Collection) -> None:
+    # at 3 or higher p1 and p4 cover one item of q1, p2 both; q2 has nothing but 0
+    for least, passages in (
+        (0, {"p1", "p2", "p4"}),
+        (1, {"p1", "p2", "p4"}),
+        (2, {"p2"}),
+        (3, set()),
+    ):
+        sight = Sight(dossier(collection), Criteria(min_rating=3, min_answers=least))
+        assert {cell.passage.passage_id for cell in verify(sight)} == passages
+        assert {row.passage.passage_id for row in grid(sight).rows} == passages
+    table = joined(collection.review_tables("grid", prompt=RATED, min_rating=3, min_answers=2))
+    assert {row[[c.name for c in table.columns].index("passage")] for row in table.rows} == {"p2"}
 
 
 def dossier(collection: exampp.Collection, query_id: str = "q1") -> Dossier:

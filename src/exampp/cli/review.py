@@ -12,7 +12,7 @@ import typer
 
 import exampp
 from exampp.cli.board_options import OF_GRADED_FILES, Scale, rating_scale
-from exampp.cli.command import Counts, counting, moved
+from exampp.cli.command import Counts, Given, counting, moved
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -65,7 +65,7 @@ LEAST_WIDTH = 40
 OPTIONS_OF = {
     **dict.fromkeys(
         (ListName.verify, ListName.grid),
-        ("--item", "--by", "--depth", "--answers-of", "--limit"),
+        ("--item", "--by", "--depth", "--answers-of", "--limit", "--min-answers"),
     ),
     **dict.fromkeys(
         (ListName.missing, ListName.spurious),
@@ -81,9 +81,16 @@ OF_GRADER = ("--grader", "--prompt", "--kind", "--bank")
 
 def _of_lists(option: str) -> Counts:
     lists = [name for name, options in OPTIONS_OF.items() if option in options]
-    return Counts(
-        (option,), f"for {', '.join(lists)}", lambda given: given["name"] in (None, *lists)
-    )
+    only = f"for {', '.join(lists)}"
+    if option == "--min-rating":
+        # it says which answers are counted
+        only += ", and with --min-answers"
+
+    def holds(given: Given) -> bool:
+        counted = option == "--min-rating" and given["min_answers"] > 0
+        return counted or given["name"] in (None, *lists)
+
+    return Counts((option,), only, holds)
 
 
 @counting(
@@ -133,6 +140,10 @@ def review(
     answers_of: Annotated[
         str | None, typer.Option(help="The grader whose replies are the extracted answers.")
     ] = None,
+    min_answers: Annotated[
+        int,
+        typer.Option(min=0, help="Only passages that cover so many items of their query or more."),
+    ] = 0,
     limit: Annotated[
         int | None,
         typer.Option(
@@ -180,6 +191,7 @@ def review(
                 answers_of=answers_of,
                 limit=_limit(name, limit, style),
                 width=_width(style),
+                min_answers=min_answers,
                 **who,
             )
             _show_parts(found, style)
@@ -214,6 +226,7 @@ def _show_parts(parts: Iterator[Table], style: Style) -> None:
         show(joined(parts), style.value)
         return
     separated = style in (Style.tsv, Style.csv)
+    number = -1
     for number, part in enumerate(parts):
         if number and separated:
             _show_rows(part, style)
@@ -221,6 +234,8 @@ def _show_parts(parts: Iterator[Table], style: Style) -> None:
         if number:
             sys.stdout.write("\n")
         show(part, style.value)
+    if number < 0:
+        remark("No cell fits.")
 
 
 def _show_rows(part: Table, style: Style) -> None:

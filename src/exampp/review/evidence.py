@@ -46,7 +46,8 @@ class Criteria:
 
     `min_rating` is the lowest rating that covers an item, `min_relevant` the lowest judgment of a
     relevant passage. `by` is one of `BASES`, or `auto`: for each query the first of them that has
-    something to say. `depth` passages of each ranking count as returned.
+    something to say. `depth` passages of each ranking count as returned. Where cells are looked at,
+    only passages are that cover `min_answers` items.
     """
 
     min_rating: int = 4
@@ -54,6 +55,7 @@ class Criteria:
     by: str = "auto"
     depth: int = DEPTH
     others: Others = field(default=no_others, compare=False, repr=False)
+    min_answers: int = 0
 
     def __post_init__(self) -> None:
         if self.by not in ("auto", *BASES):

@@ -197,8 +197,9 @@ def _verify(seen: Iterable[Seen], asking: Asking) -> Iterator[Table]:
 def _grid(seen: Iterable[Seen], asking: Asking) -> Iterator[Table]:
     """A table per query."""
     for dossier, answers in seen:
+        sight = Sight(dossier, asking.criteria)
         found = grid(
-            Sight(dossier, asking.criteria),
+            sight,
             answers=answers,
             item_id=asking.item_id,
             limit=asking.limit,
@@ -207,7 +208,8 @@ def _grid(seen: Iterable[Seen], asking: Asking) -> Iterator[Table]:
             cells = (cell for row in found.rows for cell in row.cells)
             yield tables.cells_table(cells, dossier.grader.name)
         elif found.rows:
-            yield tables.grid_table(found, dossier.grades.pool_size, asking.width, dossier.grader)
+            pooled = int(sight.looked_at[: dossier.grades.pool_size].sum())
+            yield tables.grid_table(found, pooled, asking.width, dossier.grader)
 
 
 def _missing(seen: Iterable[Seen], asking: Asking) -> Iterator[Table]:

@@ -134,6 +134,7 @@ class Sight:
         self.judged = self.grades.judgments.max(axis=0)
         self.is_graded = self.grades.ratings != MISSING
         self.covers = self.grades.ratings >= criteria.min_rating
+        self.looked_at = self.covers.sum(axis=1) >= criteria.min_answers
         self.min_rating = criteria.min_rating
 
     def item(self, column: int) -> Asked:
@@ -200,7 +201,8 @@ def verify(
 def cell_order(sight: Sight, column: int) -> list[int]:
     """The passages of an item that were tried or decided, in the order of `verify`."""
     ratings = sight.grades.ratings[:, column]
-    order = np.lexsort((sight.evidence.strength, -ratings.astype(np.int64)))
+    found = np.lexsort((sight.evidence.strength, -ratings.astype(np.int64)))
+    order = found[sight.looked_at[found]]
     graded = [int(row) for row in order if ratings[row] != MISSING]
     untold = (int(row) for row in order if ratings[row] == MISSING)
     tried = sight.dossier.automatic
@@ -245,7 +247,9 @@ def grid(
     dossier = sight.dossier
     columns = chosen_items(dossier, item_id)
     items = [sight.item(column) for column in columns]
-    rows = [int(row) for row in sight.by_relevance() if row < dossier.grades.pool_size][:limit]
+    pool = dossier.grades.pool_size
+    order = sight.by_relevance()
+    rows = [int(row) for row in order[sight.looked_at[order]] if row < pool][:limit]
     found = []
     for row in rows:
         passage = sight.passage(row)
