@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from exampp.errors import InputError
+from exampp.errors import InputError, Unfinished
 from exampp.llm.base import Ask, Reply
 from exampp.llm.hf.batching import Batcher, is_out_of_memory
 from exampp.llm.hf.labels import LabelTokens, choose, label_tokens
@@ -101,11 +101,12 @@ def test_a_row_that_does_not_fit_alone_is_a_fault() -> None:
     ]
 
 
-def test_other_errors_come_through() -> None:
+def test_other_errors_end_the_answers_in_a_sentence() -> None:
     model = Echo()
     model.memory = None  # type: ignore[assignment]
-    with pytest.raises(TypeError):
+    with pytest.raises(Unfinished, match="the model failed: '>' not supported") as caught:
         run(model, ["a"])
+    assert isinstance(caught.value.__cause__, TypeError)
     assert not is_out_of_memory(RuntimeError("shapes do not match"))
     assert is_out_of_memory(RuntimeError("CUDA error: out of memory"))
     assert is_out_of_memory(MemoryError())

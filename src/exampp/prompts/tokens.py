@@ -125,7 +125,8 @@ def plain(reply: str) -> str:
 
 
 def holds_number(text: str) -> bool:
-    """Whether a text holds a digit or a number word, of any script."""
+    """Whether a text holds a digit or a number word, of any script; marks are no part of it."""
+    text = _MARKUP.sub("", text)
     if any(c.isnumeric() for c in text):
         return True
     words = (found["word"] for found in _TOKEN.finditer(text) if found["word"])
