@@ -280,8 +280,13 @@ def through(work: Work, folder: Path) -> int:
     return ended(*forked(work, folder))[0]
 
 
-def rows(folder: Path, without: tuple[str, ...] = PASSING) -> dict[str, list[str]]:
-    """The rows of every table without some columns; checks the file on the way."""
+def rows(
+    folder: Path, without: tuple[str, ...] = PASSING, *, old: bool = False
+) -> dict[str, list[str]]:
+    """The rows of every table without some columns; checks the file on the way.
+
+    `old` leaves out the columns that migrations have added, for collections before and after one.
+    """
     path = folder / COLLECTION
     if not path.exists():
         return {}
@@ -290,16 +295,46 @@ def rows(folder: Path, without: tuple[str, ...] = PASSING) -> dict[str, list[str
         if verdict != "ok" or opened.execute("PRAGMA foreign_key_check").fetchall():
             raise Broken(f"integrity: {verdict}")
         names = opened.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-        return {name: sorted(_rows(opened, name, without)) for (name,) in names}
+        return {
+            name: sorted(_rows(opened, name, FIRST if old else columns_of(opened), without))
+            for (name,) in names
+        }
 
 
 class Broken(Exception):
     """A collection is damaged."""
 
 
-def _rows(opened: sqlite3.Connection, table: str, without: tuple[str, ...]) -> Iterator[str]:
-    columns = [row[1] for row in opened.execute(f"PRAGMA table_info({table})")]
-    kept = ", ".join(f'"{column}"' for column in columns if column not in without)
+def columns_of(opened: sqlite3.Connection) -> dict[str, list[str]]:
+    """The columns of every table."""
+    found: dict[str, list[str]] = {}
+    for table, column in opened.execute(
+        "SELECT m.name, c.name FROM sqlite_master m JOIN pragma_table_info(m.name) c "
+        "WHERE m.type = 'table' ORDER BY m.name, c.cid"
+    ):
+        found.setdefault(table, []).append(column)
+    return found
+
+
+def _first() -> dict[str, list[str]]:
+    with contextlib.closing(sqlite3.connect(":memory:")) as opened:
+        opened.executescript(MIGRATIONS[0])
+        return columns_of(opened)
+
+
+FIRST = _first()
+"""The columns of the first version."""
+
+
+def _rows(
+    opened: sqlite3.Connection,
+    table: str,
+    columns: Mapping[str, list[str]],
+    without: tuple[str, ...],
+) -> Iterator[str]:
+    kept = ", ".join(f'"{column}"' for column in columns.get(table, ()) if column not in without)
+    if not kept:
+        return
     for row in opened.execute(f"SELECT {kept} FROM {table}"):
         yield MOMENT.sub("", repr(row))
 
@@ -370,7 +405,7 @@ class Chain:
         beside = self.case.beside if self._chance.random() < 0.5 else None
         wrong: list[str] = []
         try:
-            before = rows(self._folder)
+            before = rows(self._folder, old=True)
             for _ in range(self._chance.randint(1, most)):
                 before = self._kill(before, beside, wrong)
             self._let_through(beside, wrong)
@@ -390,7 +425,7 @@ class Chain:
         for number, other in enumerate(others):
             if status := ended(*other)[0]:
                 wrong.append(f"the {('other writer', 'reader')[number]} ended with {status}")
-        now = rows(self._folder)
+        now = rows(self._folder, old=True)
         wrong += [f"lost rows of {table}" for table in lost(before, now)]
         if len(now.get("grade", ())) - len(before.get("grade", ())) < reported:
             wrong.append("lost cells that were reported as done")
