@@ -208,6 +208,8 @@ def from_thread(action: Callable[[], object], after: float) -> None:
             with contextlib.suppress(KeyboardInterrupt):
                 ended.set()
                 thread.join()
+        # one that is still on its way is called back, and one that is past that comes here
+        raise_in(main, None)
         with contextlib.suppress(KeyboardInterrupt):
             for _ in range(1000):  # one that was on its way comes here
                 pass
