@@ -196,10 +196,10 @@ def from_thread(action: Callable[[], object], after: float) -> None:
             # Python gives it to a thread that is about to be started, which is waited for then
             wait = 10.0
 
-    thread = threading.Thread(target=interrupt)
-    thread.start()
+    thread = threading.Thread(target=interrupt, daemon=True)
     try:
         try:
+            thread.start()
             action()
         finally:
             ended.set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -148,6 +149,13 @@ def test_every_transaction_is_guarded() -> None:
                     found += 1
                     assert items[:number] == [item[12:-1]], f"{file}:{node.lineno}"
     assert found > 15
+
+
+def test_no_statement_that_writes_has_rows_left_to_fetch() -> None:
+    """Interrupted before the last of them, it would keep all others from being committed."""
+    for file in sorted(Path(module.__file__).parents[1].rglob("*.py")):
+        if file.name != "migrations.py":
+            assert not re.search(r"\bRETURNING\b[^:]*\"", file.read_text(encoding="utf-8")), file
 
 
 def test_a_cursor_that_an_exception_keeps_does_not_lock_its_connection(

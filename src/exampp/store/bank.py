@@ -15,7 +15,7 @@ from typing import NamedTuple
 from exampp.outside import check_id, kept
 from exampp.records import BankEntry, Facet, Item, Query, facet_of_item
 from exampp.store.inputs import WHOLE_QUERY, put_facets, put_queries
-from exampp.store.interning import from_json, intern, to_json
+from exampp.store.interning import from_json, insert, intern, to_json
 
 MAIN_BANK = "main"
 QUERY_BANK = ""
@@ -209,11 +209,11 @@ def _adopt(connection: sqlite3.Connection, bank: int, query: int, item: Item) ->
 def _new_item(
     connection: sqlite3.Connection, bank: int, query: int, item_id: str, kind: str
 ) -> int:
-    row = connection.execute(
-        "INSERT INTO item (query, bank, item_id, kind) VALUES (?, ?, ?, ?) RETURNING item",
+    return insert(
+        connection,
+        "INSERT INTO item (query, bank, item_id, kind) VALUES (?, ?, ?, ?)",
         (query, bank, check_id(item_id), kind),
-    ).fetchone()
-    return int(row[0])
+    )
 
 
 def put_version(connection: sqlite3.Connection, item: int, text: str | None) -> int:
@@ -229,10 +229,7 @@ def put_version(connection: sqlite3.Connection, item: int, text: str | None) -> 
     if rows and text is not None:
         connection.execute("UPDATE item_version SET text = ? WHERE version = ?", (text, rows[0][0]))
         return int(rows[0][0])
-    row = connection.execute(
-        "INSERT INTO item_version (item, text) VALUES (?, ?) RETURNING version", (item, text)
-    ).fetchone()
-    return int(row[0])
+    return insert(connection, "INSERT INTO item_version (item, text) VALUES (?, ?)", (item, text))
 
 
 def append_edit(
@@ -263,13 +260,9 @@ def append_edit(
 def answer_key(connection: sqlite3.Connection, answers: str) -> int:
     """The key of known answers (a JSON list), in a row made for it where there was none."""
     found = connection.execute("SELECT answer_key FROM answer_key WHERE answers = ?", (answers,))
-    row = (
-        found.fetchone()
-        or connection.execute(
-            "INSERT INTO answer_key (answers) VALUES (?) RETURNING answer_key", (answers,)
-        ).fetchone()
-    )
-    return int(row[0])
+    if row := found.fetchone():
+        return int(row[0])
+    return insert(connection, "INSERT INTO answer_key (answers) VALUES (?)", (answers,))
 
 
 def graded_versions(

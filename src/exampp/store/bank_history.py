@@ -15,7 +15,7 @@ from exampp.outside import check_id
 from exampp.records import Facet, facet_of_item
 from exampp.store.bank import QUERY_BANK, Edit, append_edit, bank_key, put_version
 from exampp.store.inputs import WHOLE_QUERY, put_facets, query_keys
-from exampp.store.interning import from_json
+from exampp.store.interning import from_json, insert
 
 NEWEST = (1 << 63) - 1
 """Stands for the last edit, whatever its number."""
@@ -198,9 +198,8 @@ def _insert(connection: sqlite3.Connection, bank: str, query: int, state: ItemSt
     facet = WHOLE_QUERY
     if facet_id := state.facet_id or facet_of_item(state.query_id, state.item_id):
         facet = put_facets(connection, query, [Facet(facet_id)])[facet_id]
-    row = connection.execute(
-        "INSERT INTO item (query, bank, facet, item_id, kind) VALUES (?, ?, ?, ?, ?) "
-        "RETURNING item",
+    return insert(
+        connection,
+        "INSERT INTO item (query, bank, facet, item_id, kind) VALUES (?, ?, ?, ?, ?)",
         (query, bank_key(connection, bank), facet, check_id(state.item_id), state.kind),
-    ).fetchone()
-    return int(row[0])
+    )

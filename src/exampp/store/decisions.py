@@ -18,6 +18,7 @@ from exampp.outside import kept
 from exampp.records.decisions import Decided, Decision, deciders, disputed, effective
 from exampp.records.grading import GraderIdentity
 from exampp.store.grades import IN_FORCE, StoredGrader
+from exampp.store.interning import insert
 
 VersionCell = tuple[int, int]
 """(item version, passage version)."""
@@ -32,9 +33,10 @@ def append_decision(
     connection: sqlite3.Connection, cell: VersionCell, verdict: bool, decision: Decision
 ) -> Decision:
     """Append a decision on a cell in the caller's transaction; returns it with its number."""
-    row = connection.execute(
+    number = insert(
+        connection,
         "INSERT INTO decision (item_version, passage_version, rating, author, reason, at, "
-        "verdict, blind, adjudicates) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING decision",
+        "verdict, blind, adjudicates) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             *cell,
             decision.rating,
@@ -45,8 +47,8 @@ def append_decision(
             int(decision.blind),
             int(decision.adjudicates),
         ),
-    ).fetchone()
-    return replace(decision, number=int(row[0]))
+    )
+    return replace(decision, number=number)
 
 
 _COLUMNS = "d.decision, d.author, d.rating, d.reason, d.at, d.blind, d.adjudicates"

@@ -12,7 +12,7 @@ from exampp.outside import fit_text, fit_value
 from exampp.records import Grade, GraderIdentity, State
 from exampp.records.grading import RatingScale
 from exampp.records.readings import WITHOUT_EXAMPLE, RuleCount
-from exampp.store.interning import from_json, to_json
+from exampp.store.interning import from_json, insert, to_json
 
 GradeRow = tuple[int, int, int, int, int, int | None, str | None, str, float | None, str | None]
 """grader, item_version, passage_version, answer_key, state, rating, reply, rule, confidence,
@@ -102,9 +102,10 @@ def _put_identity(connection: sqlite3.Connection, identity: GraderIdentity) -> i
             {"grader": known, "lowest": identity.lowest, "highest": identity.highest},
         )
         return known
-    row = connection.execute(
+    return insert(
+        connection,
         "INSERT INTO grader (key, model, prompt, kind, lowest, highest, settings) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING grader",
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
         (
             identity.key,
             identity.model,
@@ -114,8 +115,7 @@ def _put_identity(connection: sqlite3.Connection, identity: GraderIdentity) -> i
             identity.highest,
             json.dumps(identity.settings, sort_keys=True, ensure_ascii=False),
         ),
-    ).fetchone()
-    return int(row[0])
+    )
 
 
 def set_scale(connection: sqlite3.Connection, grader: int, scale: RatingScale) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -22,6 +22,18 @@ def batches(things: Iterable[T], size: int = BATCH) -> Iterator[list[T]]:
     iterator = iter(things)
     while batch := list(islice(iterator, size)):
         yield batch
+
+
+def insert(connection: sqlite3.Connection, sql: str, parameters: Sequence[Any]) -> int:
+    """Insert one row; returns its key.
+
+    Not by RETURNING: an interrupt before its row is fetched would leave a statement in progress, as
+    long as somebody keeps the traceback, and nothing could be committed meanwhile.
+    """
+    key = connection.execute(sql, parameters).lastrowid
+    if key is None:
+        raise ValueError("the statement inserts nothing")
+    return key
 
 
 def keys(

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from exampp.store.interning import to_json
+from exampp.store.interning import insert, to_json
 
 LEASE_SECONDS = 600.0
 """How long a process may be silent before others take over what it was grading."""
@@ -36,7 +36,7 @@ def claim(connection: sqlite3.Connection, grader: int, query: int, owner: str) -
     claimed = connection.execute(
         "INSERT INTO lease VALUES (:grader, :query, :owner, :until) ON CONFLICT DO UPDATE SET "
         "owner = excluded.owner, until = excluded.until "
-        "WHERE owner = excluded.owner OR until < :now RETURNING 1",
+        "WHERE owner = excluded.owner OR until < :now",
         {
             "grader": grader,
             "query": query,
@@ -45,7 +45,7 @@ def claim(connection: sqlite3.Connection, grader: int, query: int, owner: str) -
             "now": now,
         },
     )
-    return bool(claimed.fetchall())
+    return claimed.rowcount > 0
 
 
 def renew(connection: sqlite3.Connection, grader: int, owner: str) -> None:
@@ -95,11 +95,11 @@ def leases(connection: sqlite3.Connection, grader: int) -> list[Lease]:
 
 def start_run(connection: sqlite3.Connection, grader: int, at: str, detail: Any) -> int:
     """Open the record of a run; `at` is ISO 8601 in UTC."""
-    row = connection.execute(
-        "INSERT INTO run (grader, started, detail) VALUES (?, ?, ?) RETURNING run",
+    return insert(
+        connection,
+        "INSERT INTO run (grader, started, detail) VALUES (?, ?, ?)",
         (grader, at, to_json(detail)),
-    ).fetchone()
-    return int(row[0])
+    )
 
 
 def update_run(connection: sqlite3.Connection, run: int, spent: Spent) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from exampp.store.bank import Edit
+from exampp.store.interning import insert
 
 PARTS = ("public", "sealed")
 
@@ -39,13 +40,14 @@ def put_split(
     edit: Edit,
 ) -> None:
     """Record a split in the caller's transaction; `seal` is (salt, commitment)."""
-    row = connection.execute(
+    split = insert(
+        connection,
         "INSERT INTO split (bank, share, seed, salt, commitment, edit, author, reason, at) "
-        "SELECT bank, ?, ?, ?, ?, ?, ?, ?, ? FROM bank WHERE name = ? RETURNING split",
+        "SELECT bank, ?, ?, ?, ?, ?, ?, ?, ? FROM bank WHERE name = ?",
         (share, seed, *seal, edit_number, *edit, bank),
-    ).fetchone()
+    )
     connection.executemany(
-        "INSERT INTO sealed (split, item) VALUES (?, ?)", [(row[0], item) for item in items]
+        "INSERT INTO sealed (split, item) VALUES (?, ?)", [(split, item) for item in items]
     )
 
 
