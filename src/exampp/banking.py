@@ -17,10 +17,11 @@ from exampp.evaluate.cover import Missing
 from exampp.evaluate.exams import FacetChoice
 from exampp.evaluate.measure import Measure
 from exampp.evaluate.parts import parts_table
-from exampp.grade.graders import Options, make_writer
+from exampp.grade.graders import make_writer
 from exampp.grade.kept import verify_again
 from exampp.graded import evaluate_gradebook
 from exampp.llm.base import Grader
+from exampp.llm.options import Options
 from exampp.prompts import generation
 from exampp.records.gradebook import Gradebook, QueryGrades
 from exampp.report.table import Table
@@ -309,7 +310,7 @@ class Banking:
         """A run that is planned but not started: see its `preview`, iterate over its `steps`.
 
         `grader` is `hf`, `openai`, or a grader of your own; `options` are those of
-        `grade.graders.Options`, such as model. `prompt` is a bundled one (`car-questions`,
+        `llm.options.Options`, such as model. `prompt` is a bundled one (`car-questions`,
         `car-nuggets`, `dl-questions`, `dl-nuggets`) or a TOML file. One request is made per query
         or per subtopic (`per`). `keys` asks for answer keys, `more` for so many other items of
         the query `query_id`, and `grounded` shows so many of the query's best passages.

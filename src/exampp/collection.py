@@ -23,7 +23,6 @@ from exampp.formats.lines import Skipped, refuse
 from exampp.formats.output import keep_inputs
 from exampp.formats.workbench_graders import scale_note
 from exampp.grade.graders import (
-    Options,
     check_answers_of,
     default_prompt,
     join,
@@ -47,6 +46,7 @@ from exampp.inputs.importing import (
 from exampp.inputs.pooling import pool_tables
 from exampp.inputs.segment import PASSAGE_TOKENS
 from exampp.llm.base import Grader
+from exampp.llm.options import Options
 from exampp.outside import check_path
 from exampp.prompts import load
 from exampp.records import GraderIdentity
@@ -222,7 +222,7 @@ class Collection(Banking, Reviewing, Graded):
         """A grading run that is planned but not started: iterate over its `steps`.
 
         `grader` is `draft`, `hf`, `openai`, or a grader of your own; `options` are those of
-        `grade.graders.Options`, such as model, prompt and kind. `answers_of` names the grader
+        `llm.options.Options`, such as model, prompt and kind. `answers_of` names the grader
         whose extracted answers are to be verified. `select="failed"` takes only what was tried in
         vain, `take_over=True` also what another run holds that is known to be gone.
         """

@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import exampp
+from exampp.cli.backend_options import backend_options
 from exampp.cli.command import Counts, Given, counting
 from exampp.cli.interrupting import interruptible, this_command
 from exampp.cli.options import (
     LIMITS,
-    BaseUrl,
     CollectionFile,
-    Concurrency,
-    Device,
-    DType,
     Grace,
-    MaxCost,
-    MaxRequests,
-    Model,
-    PriceRead,
-    PriceWritten,
-    RedirectTo,
-    Retries,
-    Revision,
     Style,
     TableStyle,
-    Timeout,
 )
 from exampp.cli.output import remark, show_several
 from exampp.errors import Unfinished
@@ -59,6 +48,7 @@ def _asks(given: Given) -> bool:
         _asks,
     ),
 )
+@backend_options(writes=True, says={"max_new_tokens": "Tokens of a reply at most. [default: 2048]"})
 def generate_bank(
     collection: CollectionFile,
     grader: Annotated[
@@ -73,7 +63,8 @@ def generate_bank(
             help="car-questions, car-nuggets, dl-questions, dl-nuggets, or a TOML file of yours."
         ),
     ],
-    model: Model = None,
+    *,
+    options: Mapping[str, Any],
     bank: Annotated[str, typer.Option(help="The bank that the items are added to.")] = "main",
     per: Annotated[
         Per | None, typer.Option(help="What a request is about. [default: as the prompt asks]")
@@ -90,21 +81,6 @@ def generate_bank(
         int | None,
         typer.Option(min=1, help="Show so many of the query's best passages with the prompt."),
     ] = None,
-    revision: Revision = None,
-    device: Device = None,
-    dtype: DType = None,
-    max_new_tokens: Annotated[
-        int | None, typer.Option(help="Tokens of a reply at most. [default: 2048]")
-    ] = None,
-    base_url: BaseUrl = None,
-    concurrency: Concurrency = None,
-    retries: Retries = None,
-    timeout: Timeout = None,
-    redirect_to: RedirectTo = None,
-    max_requests: MaxRequests = None,
-    max_cost: MaxCost = None,
-    price_read: PriceRead = None,
-    price_written: PriceWritten = None,
     author: Annotated[str | None, typer.Option(help="Who edits. [default: the user]")] = None,
     reason: Annotated[
         str, typer.Option(help="Why; kept with every edit. [default: model and prompt]")
@@ -120,22 +96,6 @@ def generate_bank(
     Every reply is kept as it comes: the same command continues after an interrupt, and asks again
     only where the last reply failed. Items that say what others of the query say are dropped.
     """
-    options = {
-        "model": model,
-        "revision": revision,
-        "device": device,
-        "dtype": dtype,
-        "max_new_tokens": max_new_tokens,
-        "base_url": base_url,
-        "concurrency": concurrency,
-        "retries": retries,
-        "timeout": timeout,
-        "redirect_to": redirect_to,
-        "max_requests": max_requests,
-        "max_cost": max_cost,
-        "price_read": price_read,
-        "price_written": price_written,
-    }
     with exampp.Collection(collection) as opened:
         run = opened.bank_generation(
             grader,
@@ -151,7 +111,7 @@ def generate_bank(
             **options,
         )
         if dry_run:
-            _preview(run, price_read, price_written)
+            _preview(run, options["price_read"], options["price_written"])
             return
         _show(run, make(run, grace), style)
 

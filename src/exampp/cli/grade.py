@@ -4,37 +4,23 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import exampp
+from exampp.cli.backend_options import backend_options
 from exampp.cli.command import Counts, Given, counting, moved
 from exampp.cli.interrupting import interruptible, this_command
 from exampp.cli.options import (
     LIMITS,
     BankName,
-    BaseUrl,
     CollectionFile,
-    Concurrency,
-    Device,
-    DType,
     Grace,
-    Kind,
-    MaxCost,
-    MaxRequests,
-    Model,
-    PriceRead,
-    PriceWritten,
-    RedirectTo,
-    Retries,
-    Revision,
     Style,
     TableStyle,
-    Timeout,
-    UnnumberedText,
 )
 from exampp.cli.output import remark, show_several
 from exampp.errors import Unfinished
@@ -61,6 +47,7 @@ def _asks(given: Given) -> bool:
         lambda given: None not in (given["price_read"], given["price_written"]),
     ),
 )
+@backend_options(writes=False)
 @moved("exampp reparse COLLECTION --grader NAME", "--reparse", "--compat")
 def grade(
     collection: CollectionFile,
@@ -71,45 +58,12 @@ def grade(
             "draft (offline similarity, for trying things out)."
         ),
     ],
-    model: Model = None,
-    prompt: Annotated[
-        str | None,
-        typer.Option(help="A bundled prompt or a TOML file. [default: question-self-rating]"),
-    ] = None,
-    kind: Annotated[
-        Kind | None, typer.Option(help="What is graded, where the prompt can grade several.")
-    ] = None,
-    unnumbered: UnnumberedText = None,
+    *,
+    options: Mapping[str, Any],
     bank: BankName = None,
     depth: Annotated[
         int, typer.Option(min=1, help="How many passages of each ranking are graded.")
     ] = 20,
-    decode: Annotated[
-        str | None,
-        typer.Option(
-            help="hf: score (one step, label probabilities) or generate (the papers' way); "
-            "openai: text, labels, json, decisions. [default: auto]"
-        ),
-    ] = None,
-    revision: Revision = None,
-    device: Device = None,
-    dtype: DType = None,
-    beams: Annotated[int | None, typer.Option(help="hf: beams of generate.")] = None,
-    limit: Annotated[int | None, typer.Option(help="hf: tokens of a prompt at most.")] = None,
-    batch_tokens: Annotated[int | None, typer.Option(help="hf: tokens in a batch.")] = None,
-    max_new_tokens: Annotated[int | None, typer.Option(help="Tokens of a reply at most.")] = None,
-    base_url: BaseUrl = None,
-    concurrency: Concurrency = None,
-    retries: Retries = None,
-    timeout: Timeout = None,
-    redirect_to: RedirectTo = None,
-    max_requests: MaxRequests = None,
-    max_cost: MaxCost = None,
-    price_read: PriceRead = None,
-    price_written: PriceWritten = None,
-    price_cached: Annotated[
-        float | None, typer.Option(help="openai: price of a million tokens read from the cache.")
-    ] = None,
     answers_of: Annotated[
         str | None,
         typer.Option(help="Verify the answers that this grader extracted (answer-verification)."),
@@ -134,30 +88,6 @@ def grade(
     Stops cleanly at Ctrl-C or SIGTERM, within --grace, and continues where it stopped when called
     again. Several processes may grade one collection and share the work.
     """
-    options = {
-        "model": model,
-        "prompt": prompt,
-        "kind": kind.value if kind else None,
-        "unnumbered": unnumbered.value if unnumbered else None,
-        "decode": decode,
-        "revision": revision,
-        "device": device,
-        "dtype": dtype,
-        "beams": beams,
-        "limit": limit,
-        "batch_tokens": batch_tokens,
-        "max_new_tokens": max_new_tokens,
-        "base_url": base_url,
-        "concurrency": concurrency,
-        "retries": retries,
-        "timeout": timeout,
-        "redirect_to": redirect_to,
-        "max_requests": max_requests,
-        "max_cost": max_cost,
-        "price_read": price_read,
-        "price_written": price_written,
-        "price_cached": price_cached,
-    }
     with exampp.Collection(collection) as opened:
         run = opened.grading(
             grader,
@@ -171,7 +101,7 @@ def grade(
         )
         if dry_run:
             _say_notes(run)
-            _estimate(run, price_read, price_written)
+            _estimate(run, options["price_read"], options["price_written"])
             return
         progress = work(run, grace)
     typer.echo(summary(progress))

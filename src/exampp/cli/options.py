@@ -91,11 +91,6 @@ BankName = Annotated[
 ]
 TableStyle = Annotated[Style, typer.Option("--format", help="How tables are written.")]
 
-# ---- models and servers: what exampp grade and exampp bank generate both take
-
-Model = Annotated[
-    str | None, typer.Option(help="A folder, a model hub name, or the server's name for it.")
-]
 UnnumberedText = Annotated[
     Unnumbered | None,
     typer.Option(
@@ -103,18 +98,6 @@ UnnumberedText = Annotated[
         "[default: what the model's kind says]"
     ),
 ]
-Revision = Annotated[str | None, typer.Option(help="The model's revision.")]
-Device = Annotated[str | None, typer.Option(help="hf: cpu, cuda, cuda:1, mps.")]
-DType = Annotated[str | None, typer.Option(help="hf: float32 or bfloat16.")]
-BaseUrl = Annotated[
-    str | None,
-    typer.Option(
-        help="openai: the server's address. The key comes from OPENAI_API_KEY and is never stored."
-    ),
-]
-Concurrency = Annotated[int | None, typer.Option(help="openai: requests in flight at most.")]
-Retries = Annotated[int | None, typer.Option(help="openai: tries after a failed one.")]
-Timeout = Annotated[float | None, typer.Option(help="openai: seconds to wait.")]
 Grace = Annotated[
     float,
     typer.Option(
@@ -123,18 +106,6 @@ Grace = Annotated[
         metavar="SECONDS",
         help="How long Ctrl-C waits for replies that are in flight.",
     ),
-]
-RedirectTo = Annotated[
-    str | None,
-    typer.Option(
-        metavar="HOST", help="openai: another host that the server may send passages on to."
-    ),
-]
-MaxRequests = Annotated[int | None, typer.Option(help="openai: stop before more.")]
-MaxCost = Annotated[float | None, typer.Option(help="openai: stop before it costs more.")]
-PriceRead = Annotated[float | None, typer.Option(help="openai: price of a million tokens read.")]
-PriceWritten = Annotated[
-    float | None, typer.Option(help="openai: price of a million tokens written.")
 ]
 LIMITS = ("--concurrency", "--retries", "--timeout", "--max-requests", "--max-cost")
 """Options of how a server is asked, and how often."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from exampp.errors import InputError
 from exampp.evaluate.influence import influences
 from exampp.evaluate.measure import as_measures
 from exampp.evaluate.qrels import Labelling
-from exampp.grade.graders import Options
+from exampp.llm.options import declarations
 from exampp.records.toml import read_toml
 
 _INPUT_OPTIONS = {
@@ -25,7 +25,7 @@ _INPUT_OPTIONS = {
     "update": bool,
 }
 _MODEL_OPTIONS = {
-    one.name.replace("_", "-"): object for one in fields(Options) if one.name != "api_key"
+    name.replace("_", "-"): object for name, one in declarations().items() if one.shown
 }
 _GENERATE_OPTIONS = {
     **{n: kind for n, kind in _MODEL_OPTIONS.items() if n not in ("kind", "unnumbered")},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from exampp.errors import InputError
@@ -12,6 +12,7 @@ from exampp.grade.reading import reader, rules_of
 from exampp.grade.run import Grading
 from exampp.llm.base import MARKED, WRITTEN, Grader
 from exampp.llm.draft import THRESHOLDS, DraftGrader
+from exampp.llm.options import Options, declarations, options_of
 from exampp.prompts import Prompt, content_hash, load, names
 from exampp.prompts.reading import UNNUMBERED
 from exampp.records import GraderIdentity
@@ -19,47 +20,6 @@ from exampp.records import GraderIdentity
 DEFAULT_PROMPT = "question-self-rating"
 MARKING_PROMPT = "question-answering"
 """What a model that marks answers in the passage is asked where nobody says otherwise."""
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What a user may say about a grader; None leaves a choice to the backend.
-
-    `model` is a folder, a name on the Hugging Face hub, or what the server calls it. `prompt` is
-    a bundled prompt or a TOML file, `kind` what is graded where a prompt can grade several. Prices
-    are per million tokens; `max_requests` and `max_cost` stop a run before they are exceeded.
-    `unnumbered` is what a text without a number is in reply to a request for a self-rating, one of
-    `prompts.reading.UNNUMBERED`.
-    """
-
-    model: str | None = None
-    prompt: str | None = None
-    kind: str | None = None
-    unnumbered: str | None = None
-    decode: str | None = None
-    revision: str | None = None
-    device: str | None = None
-    dtype: str | None = None
-    beams: int | None = None
-    limit: int | None = None
-    batch_tokens: int | None = None
-    max_new_tokens: int | None = None
-    base_url: str | None = None
-    api_key: str | None = None
-    concurrency: int | None = None
-    retries: int | None = None
-    timeout: float | None = None
-    redirect_to: str | None = None
-    max_requests: int | None = None
-    max_cost: float | None = None
-    price_read: float | None = None
-    price_written: float | None = None
-    price_cached: float | None = None
-
-    def given(self) -> dict[str, Any]:
-        """The options that were given, by name."""
-        named = {one.name: getattr(self, one.name) for one in fields(self)}
-        return {name: value for name, value in named.items() if value is not None}
 
 
 def kind_of(prompt: Prompt, kind: str | None) -> str:
@@ -268,22 +228,16 @@ def _named(options: Options) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A kind of grader: how it is made, its prompt by default, and the options it knows."""
+    """A kind of grader: how it is made, and its prompt by default."""
 
     make: Callable[[Prompt, Options], Grader]
     prompt: str
-    options: frozenset[str]
 
 
-_ANY = {"prompt", "kind"}
-_MODEL = _ANY | {"model", "revision", "decode", "max_new_tokens", "unnumbered"}
-_LOCAL = {"device", "dtype", "beams", "limit", "batch_tokens"}
-_SERVER = {"base_url", "api_key", "concurrency", "retries", "timeout", "redirect_to"}
-_PRICES = {"max_requests", "max_cost", "price_read", "price_written", "price_cached"}
 BACKENDS: Mapping[str, Backend] = {
-    "draft": Backend(_draft, "draft", frozenset({"kind"})),
-    "hf": Backend(_hf, DEFAULT_PROMPT, frozenset(_MODEL | _LOCAL)),
-    "openai": Backend(_openai, DEFAULT_PROMPT, frozenset(_MODEL | _SERVER | _PRICES)),
+    "draft": Backend(_draft, "draft"),
+    "hf": Backend(_hf, DEFAULT_PROMPT),
+    "openai": Backend(_openai, DEFAULT_PROMPT),
 }
 """Graders by name: the offline stand-in, models on this machine, and servers."""
 
@@ -312,13 +266,18 @@ _WRITERS_LISTED = " or ".join(_WRITERS)
 
 
 def _check_options(name: str, options: Options) -> None:
-    backend = BACKENDS[name]
-    strange = [option for option in options.given() if option not in backend.options]
+    known = options_of(name)
+    strange = [option for option in options.given() if option not in known]
     if strange:
+        shown = [o for o, one in declarations().items() if o in known and one.shown]
         raise InputError(
-            f"the grader {name} has no option --{strange[0].replace('_', '-')}",
-            mend=f"It has {', '.join('--' + o.replace('_', '-') for o in sorted(backend.options))}",
+            f"the grader {name} has no option {_dashed(strange[0])}",
+            mend=f"It has {', '.join(map(_dashed, sorted(shown)))}",
         )
+
+
+def _dashed(option: str) -> str:
+    return f"--{option.replace('_', '-')}"
 
 
 def make_grading(name: str, options: Options, settings: Mapping[str, Any] | None = None) -> Grading:

@@ -1,0 +1,69 @@
+"""Options of backends on the command line, as `llm.options` declares them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from enum import Enum, StrEnum
+from functools import wraps
+from typing import Annotated, Any
+
+import typer
+
+from exampp.llm.options import Declared, declarations
+
+OPTIONS = "options"
+"""The parameter of a command in whose place the declared options stand."""
+
+
+def backend_options(
+    *, writes: bool, says: Mapping[str, str] | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command every option that backends declare; it gets them as the mapping `options`.
+
+    With `writes` only those that count where texts are written. `says` are helps that are other
+    ones at this command.
+    """
+    declared = {
+        name: one._replace(help=(says or {}).get(name, one.help))
+        for name, one in declarations().items()
+        if one.shown and (one.writes or not writes)
+    }
+
+    def extend(function: Callable[..., None]) -> Callable[..., None]:
+        @wraps(function)
+        def command(**given: Any) -> None:
+            options = {name: _plain(given.pop(name)) for name in declared}
+            function(**given, options=options)
+
+        own = inspect.signature(function, eval_str=True).parameters
+        shown: dict[str, inspect.Parameter] = {}
+        for name, parameter in own.items():
+            shown |= _parameters(declared) if name == OPTIONS else {name: parameter}
+        vars(command)["__signature__"] = inspect.Signature(list(shown.values()))
+        command.__annotations__ = {name: one.annotation for name, one in shown.items()}
+        return command
+
+    return extend
+
+
+def _parameters(declared: Mapping[str, Declared]) -> dict[str, inspect.Parameter]:
+    return {
+        name: inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_annotation(name, one)
+        )
+        for name, one in declared.items()
+    }
+
+
+def _annotation(name: str, one: Declared) -> Any:
+    enumeration: Any = StrEnum
+    kind = str if one.type is Mapping else one.type
+    if one.choices:
+        kind = enumeration(name, {choice: choice for choice in one.choices})
+    metavar = one.metavar or ("JSON" if one.type is Mapping else None)
+    return Annotated[kind | None, typer.Option(help=one.help, metavar=metavar)]
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, Enum) else value
