@@ -17,7 +17,7 @@ from exampp.evaluate.cover import Missing
 from exampp.evaluate.exams import FacetChoice
 from exampp.evaluate.measure import Measure
 from exampp.evaluate.parts import parts_table
-from exampp.grade.graders import make_writer
+from exampp.grade.graders import called, make_writer
 from exampp.grade.kept import verify_again
 from exampp.graded import evaluate_gradebook
 from exampp.llm.base import Grader
@@ -321,10 +321,10 @@ class Banking:
             raise InputError(f"a grader has no such option ({error})") from None
         loaded = generation.load(prompt)
         if isinstance(grader, str):
-            name = wanted.model or grader
-            grader = make_writer(grader, wanted)
+            named, grader = grader, make_writer(grader, wanted)
+            name = called(grader) or wanted.model or named
         else:
-            name = wanted.model or type(grader).__name__
+            name = wanted.model or called(grader) or type(grader).__name__
         return GenerationRun(
             self._connection,
             bank,

@@ -23,6 +23,7 @@ from exampp.formats.lines import Skipped, refuse
 from exampp.formats.output import keep_inputs
 from exampp.formats.workbench_graders import scale_note
 from exampp.grade.graders import (
+    called,
     check_answers_of,
     default_prompt,
     join,
@@ -64,7 +65,7 @@ from exampp.store.cells import DEPTH, Exam, items_without_key
 from exampp.store.connection import connect, transaction
 from exampp.store.dossier import read_dossiers
 from exampp.store.gradebook import read_gradebook
-from exampp.store.grades import StoredGrader, graders
+from exampp.store.grades import StoredGrader, graders, known_grader
 from exampp.store.inputs import counts, highest_judgment
 from exampp.store.steps import put_step, read_step, state
 
@@ -242,10 +243,13 @@ class Collection(Banking, Reviewing, Graded):
         else:
             prompt = load(wanted.prompt or default_prompt(grader))
             check_answers_of(prompt, answers_of)
-            name = wanted.model or type(grader).__name__
+            name = wanted.model or called(grader) or type(grader).__name__
             grading = join(
                 grader, name, prompt, wanted.kind, unnumbered=wanted.unnumbered, settings=settings
             )
+        if same := known_grader(self._connection, grading.identity):
+            low, high = grading.identity.lowest, grading.identity.highest
+            grading = replace(grading, identity=replace(same.identity, lowest=low, highest=high))
         kind = grading.identity.kind
         by_query = kind != "query" and "query" in grading.prompt.slots
         key = source.key if source else None

@@ -173,6 +173,7 @@ def _stated_identity(ours: Mapping[str, Any]) -> GraderIdentity | None:
 
 def grader_json(grader: GraderIdentity) -> dict[str, Any]:
     """The fields of an entry that say who made it, as far as the format has them."""
+    grader = grader.by_content
     settings = grader.settings
     if "llm_options" in settings:
         head = {"llm": grader.model, "llm_options": settings["llm_options"]}
@@ -190,7 +191,8 @@ def grader_json(grader: GraderIdentity) -> dict[str, Any]:
 
 
 def identity_json(grader: GraderIdentity) -> dict[str, Any]:
-    """A grader's whole identity, as it stands under `llm_options.exampp`."""
+    """A grader's whole identity, as it stands under `llm_options.exampp`; no path is in it."""
+    grader = grader.by_content
     return {
         "model": grader.model,
         "prompt": grader.prompt,

@@ -82,14 +82,16 @@ def read_otherwise(
 
     None where the grader itself is known: then nothing is asked for a second time.
     """
-    if any(one.key == identity.key for one in known):
+    if any(one.by_content.key == identity.by_content.key for one in known):
         return None
-    return next((one for one in known if _same_replies(one) == _same_replies(identity)), None)
+    return next((one for one in known if _replies_of(one) == _replies_of(identity)), None)
 
 
-def _same_replies(identity: GraderIdentity) -> GraderIdentity:
+def _replies_of(identity: GraderIdentity) -> str:
+    """What two graders share whose replies are the same, however they are read."""
+    identity = identity.by_content
     settings = {name: v for name, v in identity.settings.items() if name != "unnumbered"}
-    return replace(identity, settings=settings)
+    return replace(identity, settings=settings).key
 
 
 def _unnumbered(grader: Grader, prompt: Prompt, wanted: str | None) -> dict[str, str]:
@@ -104,6 +106,11 @@ def _unnumbered(grader: Grader, prompt: Prompt, wanted: str | None) -> dict[str,
         )
         raise InputError(f"--unnumbered would change nothing: {why}", mend="Leave it out")
     return {}
+
+
+def called(grader: Grader) -> str:
+    """What a grader calls its model; empty where it leaves that to whoever names it."""
+    return str(getattr(grader, "called", ""))
 
 
 def default_prompt(grader: Grader, usual: str = DEFAULT_PROMPT) -> str:
@@ -293,7 +300,7 @@ def make_grading(name: str, options: Options, settings: Mapping[str, Any] | None
     if options.prompt is None:
         prompt = load(default_prompt(made, backend.prompt))
     thresholds = THRESHOLDS if prompt.reading == "thresholds" else ()
-    model = options.model or name
+    model = called(made) or options.model or name
     return join(
         made,
         model,

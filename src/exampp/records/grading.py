@@ -62,6 +62,9 @@ HIGHEST_LABEL = 100
 MOST_RATINGS = 1000
 """The highest rating of a scale that may be given."""
 
+CONTENT = "content"
+"""The setting that holds the hash of a model's files; its name and its place then say nothing."""
+
 ITEM_KINDS = ("question", "nugget", "query")
 
 
@@ -84,10 +87,28 @@ class GraderIdentity:
 
     @cached_property
     def key(self) -> str:
-        """Content hash of the whole identity."""
+        """Content hash of the whole identity: of the model's content where that is known.
+
+        A folder may then be moved, copied or renamed, and be named in any way.
+        """
+        model = "" if CONTENT in self.settings else self.model
         return content_hash(
-            self.model, self.prompt, self.kind, json.dumps(self.settings, sort_keys=True)
+            model, self.prompt, self.kind, json.dumps(self.settings, sort_keys=True)
         )
+
+    @cached_property
+    def by_content(self) -> GraderIdentity:
+        """The same grader, known by its model's content where its settings hold that.
+
+        Graders of the first version have the folder as it was typed for a model, and its name and
+        hash among their settings. They keep their keys; this is how they are found again, and what
+        is shown of them and exported.
+        """
+        settings = dict(self.settings)
+        if settings.get("name") != "hf" or not {"model", "sha256"} <= settings.keys():
+            return self
+        model, content = settings.pop("model"), settings.pop("sha256")
+        return replace(self, model=model, settings={**settings, CONTENT: content})
 
     @property
     def name(self) -> str:
@@ -98,7 +119,8 @@ class GraderIdentity:
         """
         repetition, read = self.settings.get("repetition", 1), self.settings.get("read")
         rules = self.settings.get("rules")
-        name = self.model if self.model == self.prompt else f"{self.model}:{self.prompt}"
+        model = self.by_content.model
+        name = model if model == self.prompt else f"{model}:{self.prompt}"
         return (
             name
             + (f"#{repetition}" if repetition != 1 else "")

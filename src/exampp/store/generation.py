@@ -59,11 +59,16 @@ def subjects(connection: sqlite3.Connection, *, by_subtopic: bool) -> list[Subje
 
 
 def made_for(connection: sqlite3.Connection, bank: str, asked: Asked) -> set[tuple[int, int]]:
-    """The (query, facet) keys for which this model already made items by this prompt."""
+    """The (query, facet) keys for which this model already made items by this prompt.
+
+    A local model is the same where its content is, whatever its folder is called.
+    """
+    content = "coalesce(json_extract({0}, '$.content'), json_extract({0}, '$.sha256'), {1})"
     rows = connection.execute(
-        "SELECT g.query, g.facet FROM generation g JOIN bank b USING (bank) WHERE b.name = ? "
-        "AND g.model = ? AND g.prompt_hash = ? AND g.state = ?",
-        (bank, asked.model, asked.prompt_hash, MADE),
+        "SELECT g.query, g.facet FROM generation g JOIN bank b USING (bank) WHERE b.name = :bank "
+        f"AND {content.format('g.settings', 'g.model')} = {content.format(':settings', ':model')} "
+        "AND g.prompt_hash = :prompt_hash AND g.state = :made",
+        {**asked._asdict(), "bank": bank, "made": MADE},
     )
     return set(rows.fetchall())
 

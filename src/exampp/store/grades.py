@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from exampp.errors import InputError
 from exampp.outside import fit_text, fit_value
 from exampp.records import Grade, GraderIdentity, State
-from exampp.records.grading import RatingScale
+from exampp.records.grading import CONTENT, RatingScale
 from exampp.records.readings import WITHOUT_EXAMPLE, RuleCount
 from exampp.store.interning import from_json, insert, to_json
 
@@ -45,9 +45,29 @@ class StoredGrader(NamedTuple):
 
 def find_grader(connection: sqlite3.Connection, identity: GraderIdentity) -> int | None:
     """The key of a grader; None where it has not graded yet."""
-    found = connection.execute("SELECT grader FROM grader WHERE key = ?", (identity.key,))
-    row = found.fetchone()
-    return None if row is None else int(row[0])
+    found = known_grader(connection, identity)
+    return None if found is None else found.key
+
+
+def known_grader(connection: sqlite3.Connection, identity: GraderIdentity) -> StoredGrader | None:
+    """The grader of the collection that has this identity; None where it has not graded yet.
+
+    A local model that graded under the first version's identity, whose key held the folder as it
+    was typed, is the same grader; of several such the one with most grades.
+    """
+    exact = next(iter(_stored(connection, "key = ?", identity.key)), None)
+    content = identity.by_content.settings.get(CONTENT)
+    if exact is not None or content is None:
+        return exact
+    same = [
+        one
+        for one in _stored(connection, "json_extract(settings, '$.sha256') = ?", content)
+        if one.identity.by_content.key == identity.by_content.key
+    ]
+    if len(same) > 1:
+        count = "SELECT count(*) FROM grade WHERE grader = ? AND state = 0"
+        same.sort(key=lambda one: -connection.execute(count, (one.key,)).fetchone()[0])
+    return next(iter(same), None)
 
 
 def put_grader(
@@ -152,8 +172,14 @@ def unshown_scales(connection: sqlite3.Connection) -> set[int]:
 
 def graders(connection: sqlite3.Connection) -> list[StoredGrader]:
     """All graders, in order of first appearance."""
+    return _stored(connection, "true")
+
+
+def _stored(connection: sqlite3.Connection, where: str, *values: str) -> list[StoredGrader]:
     rows = connection.execute(
-        "SELECT grader, model, prompt, kind, lowest, highest, settings FROM grader ORDER BY grader"
+        "SELECT grader, model, prompt, kind, lowest, highest, settings FROM grader "
+        f"WHERE {where} ORDER BY grader",
+        values,
     )
     return [
         StoredGrader(key, GraderIdentity(model, prompt, kind, low, high, from_json(settings)))

@@ -25,9 +25,9 @@ class LocalGrader:
     again alone. Probabilities differ by about 1e-6 from batch to batch. In bfloat16, and between
     the hypotheses of a beam search, near ties may fall either way. `provenance` is what is worth
     knowing of a run but makes no other grader: device, size of batches, version of transformers.
-    `note` is for the user, empty if there is nothing to say. `unnumbered` is what a text without
-    a number is, of a model that is asked to rate: one of `prompts.reading.UNNUMBERED`, None where
-    every reply is a label.
+    `called` is what its model is called; `note` is for the user, empty if there is nothing to say.
+    `unnumbered` is what a text without a number is, of a model that is asked to rate: one of
+    `prompts.reading.UNNUMBERED`, None where every reply is a label.
     """
 
     def __init__(
@@ -38,10 +38,12 @@ class LocalGrader:
         *,
         budget: int,
         look_ahead: int,
+        called: str = "",
         note: str = "",
         unnumbered: str | None = "answer",
     ) -> None:
         self.model = model
+        self.called = called
         self.note = note
         self.unnumbered = unnumbered
         self.provenance = dict(provenance)

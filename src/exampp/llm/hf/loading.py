@@ -8,7 +8,7 @@ from typing import Any
 from exampp.errors import InputError
 from exampp.llm.hf.fetching import TASKS, Fetched, fetch, guarded
 from exampp.llm.hf.grader import LocalGrader, LocalModel
-from exampp.llm.hf.identity import model_identity
+from exampp.llm.hf.identity import model_identity, model_name
 from exampp.llm.hf.labels import LabelTokens, label_tokens
 from exampp.llm.hf.texts import TODAY, ChatTexts, ContinuedTexts, PlainTexts, known_limit
 
@@ -91,6 +91,7 @@ def load(
         local,
         settings,
         provenance,
+        called=model_name(model),
         note=note,
         unnumbered=_UNNUMBERED.get((fetched.task, own["decode"]), "answer"),
         budget=budget,
