@@ -244,13 +244,16 @@ class Analyzing(ABC):
         Items are those that the first `k` passages of one system cover and those of the other do
         not: as many as the measure reads, or 20 where it has no cutoff. Takes the options of
         `gradebook`. InputError for a system that is not known, and for a `k` that is not the cutoff
-        of the measure.
+        of the measure; where there are no queries, items, grades or rankings.
         """
+        from exampp.evaluate.lacking import lacking
         from exampp.evaluate.leaderboard import evaluate
         from exampp.evaluate.measure import parse_measure
         from exampp.meta.compare import compare
 
         book = self.gradebook(**grades)
+        if missing := lacking(book):
+            raise InputError(missing.cause, mend=missing.mend)
         asked = parse_measure(measure)
         if None not in (k, asked.cutoff) and k != asked.cutoff:
             raise InputError(

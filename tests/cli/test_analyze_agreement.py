@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 import exampp
 from exampp.cli.analyze_agreement import agreement
-from exampp.errors import InputError
+from exampp.errors import InputError, Undefined
 from exampp.report.table import STYLES
 
 app = typer.Typer()
@@ -70,11 +70,15 @@ def test_options_choose_what_is_shown(graded: Path) -> None:
     assert set(re.findall(r"GRADED|MERGE|LENIENT|STRICT", out)) == {"LENIENT"}
     assert "2nd best rating" in out
     assert "3rd best rating" in out
-    assert "only one grader" in good(graded, "--against", "graders")
+    alone = run(graded, "--against", "graders")
+    assert "only one grader" in alone.stdout
+    assert isinstance(alone.exception, Undefined)
 
 
 def test_people_stand_beside_the_grader(graded: Path) -> None:
-    assert "nobody has decided" in good(graded, "--against", "people")
+    nobody = run(graded, "--against", "people")
+    assert "nobody has decided" in nobody.stdout
+    assert isinstance(nobody.exception, Undefined)
     with exampp.Collection(graded) as collection:
         (dossier,) = collection.dossiers(query_ids=["q1"])
         for passage, rating in (("p1", 5), ("p2", 0)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +207,24 @@ def test_equal_systems(exam: tuple[Path, Path], exampp_command: Commands) -> Non
     assert ran.code == 0, ran.err
     assert "because the two systems differ by the same amount on every query" in ran.out
     assert "new covers 0 items that copy does not" in ran.out
+
+
+@pytest.mark.parametrize("style", ["text", "json", "csv"])
+def test_where_nothing_has_a_value_the_command_fails(
+    exam: tuple[Path, Path], exampp_command: Commands, style: str
+) -> None:
+    """No rating of the file can be read: tables with their notes, then a sentence and 1."""
+    graded, bank = exam
+    graded.write_text(re.sub(r'"self_rating": \d', '"self_rating": "?"', graded.read_text()))
+    for command in ("evaluate", "analyze agreement"):
+        ran = exampp_command(*command.split(), graded, "--format", style)
+        assert ran.code == 1, (command, ran.err)
+        assert ran.out
+        assert "nothing could be computed" in ran.err
+    ran = exampp_command("compare", graded, "old", "new", "--bank", bank, "--format", style)
+    assert (ran.code, ran.out) == (2, "")
+    assert "No cell has a grade" in ran.err
+    assert "exampp grade" in ran.err
 
 
 @pytest.mark.parametrize(

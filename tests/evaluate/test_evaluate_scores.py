@@ -79,10 +79,11 @@ def simple() -> Gradebook:
         # (2^g - 1) / 32: 5 -> 31/32, 3 -> 7/32, 4 -> 15/32.
         ("ERR", 3, [(31 / 32 / 2 + 1 / 32 * 7 / 32 / 4 + 15 / 32) / 2, 0, 0]),
         ("ERR@3", 3, [(31 / 32 / 2 + 15 / 32) / 2, 0, 0]),
-        ("NumRet", 3, [2.5, 0.5, 0]),
-        ("NumRelRet", 4, [1, 0, 0]),
-        ("NumRet(rel=3)", 4, [1.5, 0, 0]),
-        ("NumRel", 4, [2, 1, 0]),
+        ("NumRet", 3, [5, 1, 0]),
+        ("NumRelRet", 4, [2, 0, 0]),
+        ("NumRet(rel=3)", 4, [3, 0, 0]),
+        ("NumRel", 4, [4, 2, 0]),
+        ("NumQ", 4, [2, 1, 0]),
     ],
 )
 def test_measures_by_hand(measure: str, threshold: int, values: list[float]) -> None:
@@ -304,6 +305,28 @@ def test_against_pytrec_eval_called_naively(
             for column, query_id in enumerate(result.query_ids):
                 value = theirs.get(query_id, {}).get(name, 0.0)
                 assert ours.values.values[row, column] == value, (str(ours.measure), query_id)
+
+
+# The first call imports ir_measures.
+@settings(deadline=None)
+@given(runs(), st.integers(1, 5))
+def test_counts_are_those_of_ir_measures(
+    drawn: tuple[Gradebook, dict[str, dict[str, list[tuple[str, float]]]]], tau: int
+) -> None:
+    """Sums over queries; NumRel has no level there, so that it is asked for labels above it."""
+    import ir_measures
+
+    graded, found = drawn
+    book = with_runs(graded, found).gradebook
+    rows = [ir_measures.Qrel(q, p, int(label >= tau)) for q, p, label in qrels(graded)]
+    asked = (ir_measures.NumQ, ir_measures.NumRet, ir_measures.NumRel, ir_measures.NumRet(rel=1))
+    evaluator = ir_measures.evaluator(asked, rows)
+    ours = scored(book, "NumQ", "NumRet", "NumRel", "NumRelRet", thresholds=(tau,)).scores
+    for row, system in enumerate(book.systems):
+        run = [ir_measures.ScoredDoc(q, *one) for q, of in found[system].items() for one in of]
+        # of a run without a line ir_measures says nothing
+        theirs = evaluator.calc_aggregate(run) if run else dict.fromkeys(asked, 0.0)
+        assert [means(one)[row] for one in ours] == [theirs[one] for one in asked]
 
 
 def _by_ir_measures(book: Gradebook, measure: str, tau: int) -> np.ndarray[tuple[int, int]]:

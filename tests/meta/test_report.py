@@ -210,7 +210,7 @@ def test_a_sound_exam_has_no_warnings() -> None:
         (exam(grader=GraderIdentity("draft", "draft", "question")), Source(""), {}, "DRAFT GRADES"),
         (exam(FEW_QUERIES - 1), Source(""), {}, "Only 24 queries count"),
         (exam(1), Source(""), {}, "Only 1 query counts"),
-        (exam(0), Source(""), {}, "No query counts"),
+        (exam(0), Source(""), {}, "There are no queries"),
         (
             exam(grader=GraderIdentity("org/model-7b", "p", "question")),
             Source("", makers=("a person", "org/model-7b with dl-questions")),

@@ -29,7 +29,7 @@ from exampp.cli.options import (
     Style,
     TableStyle,
 )
-from exampp.cli.output import show_several
+from exampp.cli.output import end_where_undefined, show_several
 
 
 class AgainstWhat(StrEnum):
@@ -120,6 +120,8 @@ def agreement(
     Confusion tables as the papers print them, Cohen's kappa, weighted kappa, Krippendorff's alpha
     and Gwet's AC1, with 95 % intervals over queries.
     """
+    from exampp.analyze.estimate import undefined
+
     with exampp.open_grades(collection, on_error.value, rating_scale(scale)) as opened:
         found = opened.agreement(
             graders=grader or (),
@@ -137,3 +139,5 @@ def agreement(
         show_several(found.for_machines(), style.value, digits)
     else:
         show_several(found.for_reading(mutual_counts=bool(layout)), style.value, digits)
+    estimates = found.estimates() or [undefined("; ".join(found.notes))]
+    end_where_undefined([one.value for one in estimates], [one.reason for one in estimates])

@@ -33,7 +33,7 @@ from exampp.cli.options import (
     Style,
     TableStyle,
 )
-from exampp.cli.output import show_several
+from exampp.cli.output import end_where_undefined, show_several
 
 _QUERIES = 5
 """How many queries are explained to people unless they say otherwise."""
@@ -119,6 +119,10 @@ def compare(
         "items": tables.by_item(shown, texts, width),
     }
     show_several(several, style.value, digits)
+    end_where_undefined(
+        [*(mean.mean for mean in found.means), found.pair.difference.value],
+        [found.pair.difference.reason],
+    )
 
 
 def _width(style: Style) -> int:

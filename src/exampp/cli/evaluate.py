@@ -44,7 +44,7 @@ from exampp.cli.options import (
     Style,
     TableStyle,
 )
-from exampp.cli.output import remark, show, show_several
+from exampp.cli.output import end_where_undefined, remark, show, show_several
 
 if TYPE_CHECKING:
     from exampp.records.gradebook import Gradebook
@@ -95,6 +95,7 @@ def evaluate(
     COLLECTION may be a file of graded passages; --bank then names a bank file.
     """
     from exampp.evaluate import tables
+    from exampp.evaluate.lacking import lacking
     from exampp.formats import leaderboards
     from exampp.formats.output import keep_inputs
     from exampp.graded import DEFAULT_MEASURES, evaluate_gradebook
@@ -136,6 +137,11 @@ def evaluate(
         show(shown["leaderboard"], style.value, digits)
     else:
         show_several(shown, style.value, digits)
+    absent = lacking(book)
+    end_where_undefined(
+        [row.mean for row in (*board.rows, *board.overall)],
+        [absent.cause if absent else "no query counts"],
+    )
 
 
 def _write_qrels(

@@ -13,6 +13,9 @@ class Lacking(NamedTuple):
     cause: str
     mend: str
 
+    def __str__(self) -> str:
+        return f"{self.cause}. {self.mend}."
+
 
 NO_QUERIES = Lacking(
     "There are no queries, and so no value is defined", "Import queries and a bank: exampp import"

@@ -21,7 +21,7 @@ class MeasureKind:
     follows the @: "cutoff" (a number of passages), "recall" (0 to 1) or "" for nothing, and
     `at_required` whether it must be there. `level`: a rating threshold stands in for its `rel`.
     `subtopics`: it is computed from subtopic judgments; `cover`: it is one of ours. `share`: no
-    query has a value outside of 0 to 1.
+    query has a value outside of 0 to 1. `added`: it is added up over queries, not averaged.
     """
 
     params: Mapping[str, type] = field(default_factory=dict)
@@ -32,6 +32,7 @@ class MeasureKind:
     subtopics: bool = False
     cover: bool = False
     share: bool = True
+    added: bool = False
 
 
 _REL: Mapping[str, type] = {"rel": int}
@@ -87,12 +88,12 @@ KINDS: Mapping[str, MeasureKind] = {
     "NRBP": _whole({**_ALPHA, "beta": float}, subtopics=True),
     "nNRBP": _whole({**_ALPHA, "beta": float}, subtopics=True),
     "StRecall": _cut(_REL, required=True, subtopics=True),
-    "NumQ": MeasureKind(share=False),
+    "NumQ": MeasureKind(share=False, added=True),
     # rel would turn the number of passages returned into that of relevant ones, so that no
     # threshold may set it: that number is NumRelRet.
-    "NumRet": MeasureKind(_REL, share=False),
-    "NumRel": replace(_whole(_REL), share=False),
-    "NumRelRet": replace(_whole(_REL), share=False),
+    "NumRet": MeasureKind(_REL, share=False, added=True),
+    "NumRel": replace(_whole(_REL), share=False, added=True),
+    "NumRelRet": replace(_whole(_REL), share=False, added=True),
     "BPM": _scaled(_SCALE_T, at="cutoff"),
     # Its dcg can be nothing but log2, and is left away.
     "SDCG": _scaled(_SCALE, at="cutoff"),

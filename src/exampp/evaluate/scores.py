@@ -97,7 +97,11 @@ def score(
         Score(
             measure=task.measure,
             min_rating=min_rating,
-            values=masked(table, np.broadcast_to(_counted(sheets, task), table.shape)),
+            values=masked(
+                table,
+                np.broadcast_to(_counted(sheets, task), table.shape),
+                added=task.measure.kind.added,
+            ),
             unjudged=shares[task.measure.cutoff],
             hopeless=_hopeless(sheets, task, labels),
         )

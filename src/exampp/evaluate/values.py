@@ -1,4 +1,4 @@
-"""Values per query, which of them count, and their mean and standard error."""
+"""Values per query, which of them count, and their mean or total with its standard error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 
 
 class Mean(NamedTuple):
-    """A mean over queries: None where no query counts; a single one has no standard error."""
+    """A mean over queries: None where no query counts; a single one has no standard error.
+
+    Of counts, such as NumRel, it is the total (see `Values`).
+    """
 
     mean: float | None
     stderr: float | None
@@ -30,15 +33,32 @@ def error_bar(mean: Mean, *, share: bool) -> tuple[float | None, float | None]:
 class Values:
     """One measure: `values` is systems x queries, `counts` tells which of them have a meaning.
 
-    Where `counts` is False the value is 0 and enters no mean; there is no NaN.
+    Where `counts` is False the value is 0 and enters no mean; there is no NaN. What is `added` up
+    over queries, as trec_eval adds up what it counts, has a total in place of a mean.
     """
 
     values: NDArray[np.float64]
     counts: NDArray[np.bool_]
+    added: bool = False
 
     def means(self) -> tuple[Mean, ...]:
+        """One mean per system, or the total of what is added up, each with its standard error."""
+        if not self.added:
+            return self.averages()
+        return tuple(
+            mean._replace(mean=math.fsum(row.tolist()), stderr=_times(mean.stderr, mean.queries))
+            if mean.queries
+            else mean
+            for row, mean in zip(self.values, self.averages(), strict=True)
+        )
+
+    def averages(self) -> tuple[Mean, ...]:
         """One mean per system; the standard error is the sample's (n - 1) over sqrt(n)."""
         return tuple(mean_of(row[use]) for row, use in zip(self.values, self.counts, strict=True))
+
+
+def _times(stderr: float | None, queries: int) -> float | None:
+    return None if stderr is None else stderr * queries
 
 
 def mean_of(values: NDArray[np.float64]) -> Mean:
@@ -53,9 +73,11 @@ def mean_of(values: NDArray[np.float64]) -> Mean:
     return Mean(mean, float(values.std(ddof=1)) / float(np.sqrt(n)), n)
 
 
-def masked(values: NDArray[np.float64], counts: NDArray[np.bool_]) -> Values:
+def masked(
+    values: NDArray[np.float64], counts: NDArray[np.bool_], *, added: bool = False
+) -> Values:
     """Values with 0 wherever they do not count."""
-    return Values(np.where(counts, values, 0.0), counts)
+    return Values(np.where(counts, values, 0.0), counts, added)
 
 
 def ratio(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+from exampp.analyze.estimate import Estimate
 from exampp.errors import InputError
 from exampp.evaluate.people import said_by_people
 from exampp.meta.agreement import (
@@ -71,6 +72,12 @@ class Findings:
         last = tables.pop() if tables else Table.of(["label", "layout"], [], "Agreement")
         tables.append(replace(last, notes=(*last.notes, *self.notes)))
         return {str(number): table for number, table in enumerate(tables, 1)}
+
+    def estimates(self) -> list[Estimate]:
+        """Every statistic of every comparison; none where nothing could be compared."""
+        found = [one.estimates for one in (*self.judged, *self.mutual, *self.people)]
+        found += [one.estimates for one in self.joint]
+        return [estimate for estimates in found for estimate in estimates.values()]
 
     def for_machines(self) -> dict[str, Table]:
         """All counts, and all statistics, one a row."""

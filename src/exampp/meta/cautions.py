@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from exampp.evaluate.lacking import lacking
 from exampp.evaluate.leaderboard import Column
 from exampp.meta.phrases import counted
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
@@ -78,7 +79,8 @@ def _draft(standing: Standing) -> Iterator[str]:
 def _few_queries(standing: Standing) -> Iterator[str]:
     count = len(standing.column.query_ids)
     if count == 0:
-        yield "No query counts, and so no value is defined."
+        if not lacking(standing.book):
+            yield "No query counts, and so no value is defined."
     elif count < FEW_QUERIES:
         yield (
             f"Only {count} {'query counts' if count == 1 else 'queries count'}: differences "
@@ -162,9 +164,9 @@ def _graded_items(standing: Standing) -> Iterator[str]:
         )
 
 
-def _nothing_graded(standing: Standing) -> Iterator[str]:
-    if standing.book.queries and not standing.book.is_graded:
-        yield "No cell has a grade, and so no measure has a value."
+def _lacking(standing: Standing) -> Iterator[str]:
+    if missing := lacking(standing.book):
+        yield str(missing)
 
 
 def _no_signal(standing: Standing) -> Iterator[str]:
@@ -184,7 +186,7 @@ def _few_systems(standing: Standing) -> Iterator[str]:
 
 CHECKS: Sequence[Callable[[Standing], Iterator[str]]] = (
     _draft,
-    _nothing_graded,
+    _lacking,
     _no_signal,
     _few_queries,
     _own_family,

@@ -145,7 +145,7 @@ def compare(
         )
     )
     changed = list(item_changes(gradebook, first, second, threshold=threshold, k=k, facets=facets))
-    means = column.values.means()
+    means = column.values.averages()
     queries = _queries(column, rows, changed)
     place = {query.query_id: index for index, query in enumerate(queries)}
     return Comparison(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from exampp.evaluate.leaderboard import Leaderboard
 from exampp.evaluate.tables import caption, heading
 from exampp.meta.compare import Change, Comparison, Quote, Said
-from exampp.meta.phrases import counted
+from exampp.meta.phrases import added_up, counted
 from exampp.report.table import Column, Table, Value
 
 _P = Column("p", 5)
@@ -168,6 +168,7 @@ def _notes(found: Comparison) -> Iterator[str]:
         "The interval is that of the paired studentised bootstrap over queries, p that of the "
         f"paired randomisation test ({exact}), two-sided."
     )
+    yield from added_up(found.column.measure)
     uncounted = sum(query.difference is None for query in found.queries)
     if uncounted:
         yield f"Left out, as they do not count for both systems: {counted(uncounted, 'query')}."

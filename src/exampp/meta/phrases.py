@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from exampp.analyze.estimate import Estimate
+from exampp.evaluate.measure import Measure
 from exampp.report.bounded import Bounded
 
 
@@ -31,3 +34,9 @@ def counted(number: int, noun: str) -> str:
 def percent(share: float) -> str:
     """95%, 99.9%: as many digits as it takes."""
     return f"{100 * share:.6g}%"
+
+
+def added_up(measure: Measure) -> Iterator[str]:
+    """That means are shown of what a leaderboard adds up; nothing of other measures."""
+    if measure.kind.added:
+        yield f"{measure}: means over queries, of which a leaderboard shows the sum."

@@ -95,7 +95,7 @@ class Significance:
 
 def significance(column: Column, systems: Sequence[str], settings: Settings) -> Significance:
     """Test all pairs of systems; `systems` name the rows of the column's values."""
-    means = column.values.means()
+    means = column.values.averages()
     order = np.array(_best_first(systems, means), np.intp)
     values, counts = column.values.values[order], column.values.counts[order]
     n = len(order)

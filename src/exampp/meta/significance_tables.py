@@ -12,8 +12,9 @@ from exampp.analyze.letters import MOST_GROUPS
 from exampp.analyze.multiple import benjamini_hochberg, holm
 from exampp.analyze.significance import FEW_QUERIES, Pair
 from exampp.evaluate.leaderboard import Leaderboard
+from exampp.evaluate.measure import parse_measure
 from exampp.evaluate.tables import PROVENANCE, caption, heading, provenance
-from exampp.meta.phrases import counted, percent
+from exampp.meta.phrases import added_up, counted, percent
 from exampp.meta.significance import Correction, Significance
 from exampp.report.table import Column, Table, Value
 
@@ -99,6 +100,7 @@ def notes(found: Significance) -> tuple[str, ...]:
     return (
         *_distinguishable(found, name),
         _method(found),
+        *added_up(parse_measure(found.measure)),
         *_queries(found, name),
         *_hopeless(found, name),
         *_undefined(found, name),

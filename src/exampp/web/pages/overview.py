@@ -8,6 +8,7 @@ from typing import Annotated, NamedTuple
 from fastapi import APIRouter, Form, Response
 from fastapi.responses import HTMLResponse
 
+from exampp.evaluate.lacking import lacking
 from exampp.report.table import Table, Value
 from exampp.web.facts import Facts
 from exampp.web.pages.standings import standings
@@ -84,6 +85,7 @@ def _shown(visit: Visit, template: str, by: int) -> Response:
         state=state,
         board=visit.snapshot.board,
         standings=standings(visit.snapshot.board, by),
+        lacking=lacking(visit.snapshot.gradebook),
         progress=None if facts is None else progress(facts.grading),
         tasks=tasks(visit, facts),
         notes=() if facts is None else facts.grading.notes,
