@@ -11,8 +11,12 @@ from contract import Counted, answers, make_ask, make_asks
 from servers import HOSTILE, Answer, FaultServer, Plan, Seen, completion, error, random_faults
 
 from exampp.errors import ExamError, InputError, Unfinished
+from exampp.grade.reading import reader
 from exampp.llm.base import Ask, Reply, checked
 from exampp.llm.openai import OpenAICompatibleGrader, Policy
+from exampp.prompts import load
+from exampp.records import State
+from exampp.store.cells import Due
 
 QUICK = Policy(max_concurrency=16, max_retries=3, timeout=0.3, backoff=0.01)
 
@@ -60,7 +64,44 @@ def test_content_in_parts_is_the_text_of_its_parts() -> None:
     content: Any = [THOUGHT, PART, {"type": "text", "text": "4"}]
     with FaultServer(plan=lambda _: Answer(completion(content))) as server:
         replies = answers(grader_at(server), make_asks(1, items=1))
-    assert replies[0].text == "Rating: 4"
+    assert (replies[0].text, replies[0].detail) == ("Rating: 4", {"thoughts": "5?"})
+
+
+REASONING: Any = {"type": "reasoning", "text": "5?"}
+SUMMARY: Any = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "5?"}]}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": "4", "reasoning_content": "5?"},
+        {"content": "4", "reasoning": "5?", "reasoning_content": None},
+        {"content": [REASONING, {"type": "output_text", "text": "4"}]},
+        {"content": [SUMMARY, {"type": "text", "text": "4"}]},
+    ],
+)
+@pytest.mark.parametrize("whole", [True, False])
+def test_thoughts_that_the_server_tells_apart_are_no_reply(message: Any, whole: bool) -> None:
+    if not whole:
+        content = message["content"]
+        message = {**message, "content": content[:1] if isinstance(content, list) else None}
+    with FaultServer(lambda _: Answer(completion(None, message=message))) as server:
+        reply = answers(grader_at(server), make_asks(1, items=1))[0]
+        assert len(server.requests) == 1
+    assert (reply.text, reply.fault) == ("4" if whole else "", "")
+    assert reply.detail == {"thoughts": "5?"}
+    due = Due("", "item", (), "passage", ())
+    outcome = reader(load("question-self-rating"))(due, reply).outcome
+    unfinished = (State.UNPARSED, None, "unfinished thought")
+    found = (outcome.state, outcome.rating, outcome.rule)
+    assert found == unfinished if not whole else outcome.rating == 4
+
+
+def test_a_part_that_refuses_is_a_refusal() -> None:
+    content = [{"type": "refusal", "refusal": "I cannot"}]
+    with FaultServer(lambda _: Answer(completion(content))) as server:
+        reply = answers(grader_at(server), make_asks(1, items=1))[0]
+    assert (reply.text, reply.detail) == ("I cannot", {"refusal": True, "reason": "I cannot"})
 
 
 @pytest.mark.parametrize(
@@ -80,7 +121,7 @@ def test_content_in_parts_is_the_text_of_its_parts() -> None:
         (Answer(completion([{"x": 1}])), "the reply is malformed: unknown shape"),
         (Answer(completion({"text": "5"})), f"the reply is malformed: {NO_TEXT}"),
         (Answer(completion([PART, None])), "the reply is malformed: unknown shape"),
-        (Answer(completion([THOUGHT])), f"the reply is malformed: {NO_TEXT}"),
+        (Answer(completion([{"type": "image"}])), f"the reply is malformed: {NO_TEXT}"),
         (Answer({"error": {"code": 503, "message": "later"}}), "HTTP 503: later"),
         (Answer({"error": "upstream"}), "HTTP 502: upstream"),
     ],

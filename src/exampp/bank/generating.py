@@ -18,7 +18,7 @@ from exampp.bank.lint import alike
 from exampp.errors import InputError, Unfinished
 from exampp.llm.base import Ask, Grader, Reply, checked
 from exampp.llm.replies import Replies
-from exampp.prompts.generated import Made, read_items
+from exampp.prompts.generated import UNFINISHED, Made, read_items
 from exampp.prompts.generation import GenerationPrompt, Wish, fill_request, prompt_hash
 from exampp.records import Item, item_id
 from exampp.report.table import Table, Value
@@ -313,6 +313,8 @@ class GenerationRun:
             return Settled(subject, FAILED, reply.fault)
         if reply.detail.get("refusal"):
             return Settled(subject, FAILED, "the model refused")
+        if reply.detail.get("thoughts") and not reply.text.strip():
+            return Settled(subject, FAILED, UNFINISHED)
         found = read_items(reply.text, self.prompt.makes, truncated=reply.truncated)
         if not found.made:
             return Settled(subject, FAILED, found.rule)

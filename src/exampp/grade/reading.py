@@ -75,6 +75,8 @@ def reader(
             detail["cut"] = True
         if detail.get("refusal"):
             return Reading(Outcome(State.REFUSED, rule="refused"), None, detail)
+        if detail.get("thoughts") and not reply.text.strip() and not reply.truncated:
+            return Reading(Outcome(State.UNPARSED, rule="unfinished thought"), None, detail)
         keys = due.keys if prompt.reading == "extraction" else ()
         found = outcome(reply, keys)
         if reply.scores and detail.get("outside", 0.0) > 1.0 - LEAST_MASS:

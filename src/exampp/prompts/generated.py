@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from exampp.outside import fit_text
 from exampp.prompts.expressions import is_refusal
+from exampp.prompts.thoughts import without_thoughts
 
 
 class Made(NamedTuple):
@@ -32,9 +33,9 @@ class Items(NamedTuple):
 
 
 _MOST = 200_000
-"""Characters of a reply that are read at most."""
+"""Characters of a reply, without the thoughts of its model, that are read at most."""
+UNFINISHED = "the reply ends within a thought of the model"
 _MOST_STARTS = 200
-_THOUGHT = re.compile(r"(?s)^.*</think(?:ing)?>")
 _FENCE = re.compile(r"(?s)```[A-Za-z]*\s*(.*?)(?:```|\Z)")
 _ECHO = re.compile(r"(?i)(?:question|nugget|answer)_text_\d+|\.{3}|…")
 _MARK = r"(?:[-*•\u2013]|\(?\d{1,3}[.):]|[QN]\d{1,3}[.:)])"
@@ -60,7 +61,10 @@ _ANSWERS = ("answer", "answers", "answertext", "correctanswer", "goldanswers", "
 
 def read_items(reply: str, kind: str, *, truncated: bool = False) -> Items:
     """The items of a kind that a reply holds; `truncated` tells that the model was stopped."""
-    text = _THOUGHT.sub("", reply[:_MOST]).strip()
+    said = without_thoughts(reply)
+    if said is None:
+        return Items((), UNFINISHED)
+    text = said[:_MOST].strip()
     if not text:
         return Items((), "the reply is empty")
     if is_refusal(text):

@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import re
 
-_NAMES = "think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad|monologue|cot"
+_NAMES = "think|thinking|thoughts?|reason|reasoning|reflection|analysis|scratchpad|monologue|cot"
 _MARK = re.compile(
     r"(?i)(?:(?P<tag><)|[\[\u25c1])\|?\s?(?P<close>/\s?|end_(?:of_)?)?(?:(?:start|begin)_(?:of_)?)?"
     rf"(?P<name>(?:[^\W_]{{1,20}}[_:-]){{0,3}}(?:{_NAMES})(?:[_:-][^\W_]{{1,20}}){{0,3}})"
     r"\s?(?(tag)(?:[^\w<>\n][^<>\n]{0,80})?|)\|?[>\]\u25b7]"
-    r"|<\|channel\|>(?P<channel>\w++)[^<]{0,40}+<\|message\|>"
+    r"|<\|channel\|>(?P<channel>\w++)[^<]{0,40}+(?:<\|constrain\|>[^<]{0,40}+)?<\|message\|>"
     r"|<\|(?P<end>end|return|call)\|>(?:<\|start\|>assistant)?"
 )
 
-_OTHER_MARKS = {  # Gemma, MedGemma
+_OTHER_MARKS = {  # Gemma, MedGemma, Apertus
     "<|channel>thought": "<think>",
     "<channel|>": "</think>",
     "<unused94>": "<think>",
     "<unused95>": "</think>",
+    "<|inner_prefix|>": "<think>",
+    "<|inner_suffix|>": "</think>",
 }
+_WORDED = (
+    # channels whose marks a server left out
+    (re.compile(r"\s*+analysis(?=[^\W_])"), re.compile(r"assistantfinal")),
+    # Granite
+    (
+        re.compile(r"\s*+Here(?: is|'s) my thought process:"),
+        re.compile(r"Here(?: is|'s) my response:"),
+    ),
+)
+"""How replies open and end that say in words where the thought is."""
 
 
 def without_thoughts(reply: str) -> str | None:
@@ -28,6 +40,14 @@ def without_thoughts(reply: str) -> str | None:
     closing mark that nothing opened is a thought too: the opening one was part of the prompt. Of a
     reply in channels the last `final` one counts.
     """
+    for opening, end in _WORDED:
+        if opening.match(reply):
+            parts = end.split(reply)
+            return parts[-1] if len(parts) > 1 else None
+    return _outside_marks(reply)
+
+
+def _outside_marks(reply: str) -> str | None:
     kept: list[str] = []
     inside, start, channels = "", 0, False
     for other, mark_of_thought in _OTHER_MARKS.items():

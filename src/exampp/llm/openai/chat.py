@@ -21,6 +21,10 @@ TOP_LOGPROBS = 20
 
 TEXT_PARTS = ("text", "output_text")
 """Types of the parts of a message that are what the model says."""
+THOUGHT_PARTS = ("thinking", "reasoning", "thought", "reasoning_content")
+"""Types of the parts that are what it thinks, and their keys."""
+THOUGHT_FIELDS = ("reasoning_content", "reasoning")
+"""Fields of a message beside its content: vLLM, SGLang, DeepSeek; Ollama, OpenRouter."""
 
 JSON_NAME = "grade"
 _MESSAGE_KEYS = ("model", "messages", "input", "state", "questions", "stream", "n")
@@ -96,18 +100,20 @@ class Chat:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The parts of a chat completion that count."""
+    """The parts of a completion that count; `thoughts` are what the server told apart."""
 
     text: str
     truncated: bool
     refusal: str
     usage: Usage | None
     first: tuple[tuple[str, float], ...]
+    thoughts: str = ""
 
     @property
     def detail(self) -> dict[str, Any]:
         """What is kept with the reply."""
-        return {"refusal": True, "reason": self.refusal} if self.refusal else {}
+        refused = {"refusal": True, "reason": self.refusal} if self.refusal else {}
+        return refused | ({"thoughts": self.thoughts} if self.thoughts else {})
 
 
 def read_usage(data: Any) -> Usage | None:
@@ -131,30 +137,54 @@ def _is_count(value: object) -> TypeGuard[int]:
 
 def read_said(data: Any) -> Said:
     """The parts of a chat completion; Malformed if it is none."""
-    if not isinstance(data, dict) or not data.get("choices"):
-        raise Malformed("it has no choices")
-    choice = data["choices"][0]
+    choice = first_choice(data)
     message = choice["message"]
-    text = _text(message.get("content") or "")
+    content = _parts(message.get("content") or "")
     finish = choice.get("finish_reason") or ""
-    refusal = message.get("refusal") or (finish if finish == "content_filter" else "")
+    fields = (message.get(name) for name in THOUGHT_FIELDS)
+    thought = next((field for field in fields if isinstance(field, str) and field), "")
+    refused = message.get("refusal") or content.refusal
+    refusal = refused or (finish if finish == "content_filter" else "")
     logprobs = (choice.get("logprobs") or {}).get("content") or []
     return Said(
-        text=text or (refusal if message.get("refusal") else ""),
+        text=content.text or str(refused),
         truncated=finish == "length",
         refusal=str(refusal),
         usage=read_usage(data),
         first=_first(logprobs[0]) if logprobs else (),
+        thoughts=content.thoughts or thought,
     )
 
 
-def _text(content: Any) -> str:
-    """The text of a message, which may come in parts; those of other types (thoughts) are none."""
+def first_choice(data: Any) -> Any:
+    """The one completion in an answer; Malformed if there is none."""
+    if not isinstance(data, dict) or not data.get("choices"):
+        raise Malformed("it has no choices")
+    return data["choices"][0]
+
+
+class _Content(NamedTuple):
+    text: str
+    thoughts: str
+    refusal: str
+
+
+def _parts(content: Any) -> _Content:
+    """What the model says, what it thinks and why it refuses, of a content that may be a list."""
     parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
     texts = [part["text"] for part in parts if part["type"] in TEXT_PARTS]
-    if not texts or not all(isinstance(text, str) for text in texts):
+    thoughts = [_thought(part) for part in parts if part["type"] in THOUGHT_PARTS]
+    refusals = [str(part["refusal"]) for part in parts if part["type"] == "refusal"]
+    if not (texts or thoughts or refusals) or not all(isinstance(text, str) for text in texts):
         raise Malformed("its content is no text")
-    return "".join(texts)
+    return _Content("".join(texts), "".join(thoughts), "".join(refusals))
+
+
+def _thought(part: Mapping[str, Any]) -> str:
+    """The text of a thought, which may be in parts itself."""
+    said = next((part[key] for key in (part["type"], "text", "summary") if part.get(key)), "")
+    inner = said if isinstance(said, list) else [said]
+    return "".join(str(one.get("text", "")) if isinstance(one, dict) else str(one) for one in inner)
 
 
 def _first(token: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
