@@ -16,7 +16,7 @@ READ: list[tuple[str, str, list[str]]] = [
     ('["What is a?", "Why b?"]', "json", AB),
     ('{"questions": [" What is a? ", "Why\\nb?", "Why b?"]}', "json", AB),
     ('{"questions": ["1. What is a?", "2. Why b?"]}', "json", AB),
-    ('{"questions": ["1. What is a?", "Why b?"]}', "json", ["1. What is a?", "Why b?"]),
+    ('{"questions": ["1. What is a?", "Why b?"]}', "json", AB),
     ('{"questions": {"1": "What is a?", "2": "Why b?"}}', "json", AB),
     ('{"question_1": "What is a?", "question_2": "Why b?"}', "json", AB),
     ('{"data": {"questions": ["What is a?", "Why b?"]}}', "json", AB),
@@ -44,6 +44,9 @@ READ: list[tuple[str, str, list[str]]] = [
     ("Here they are:\n- What is a?\n* Why b?", "list", AB),
     ("Q1: What is a?\nQ2: Why b?", "list", AB),
     ("What is a?\nWhy b?", "list", AB),
+    ("**Question 1:** What is a?\n\n**Question 2**: Why b?", "list", AB),
+    ("Question: What is a?", "list", AB[:1]),
+    ("1. “Dune” is by whom?\n2. 1984 is?", "list", ["“Dune” is by whom?", "1984 is?"]),
 ]
 UNREAD = [
     ("", "empty"),
@@ -110,6 +113,7 @@ def test_nuggets() -> None:
     for reply in (
         '{"nuggets": ["Black music"]}',
         "- Black music",
+        "Nugget 1: Black music",
         '{"key_facts": ["Black music"]}',
     ):
         assert read_items(reply, "nugget").made == (Made("Black music"),)

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from exampp.outside import fit_text
+from exampp.prompts.bare import bare, bare_list
 from exampp.prompts.expressions import is_refusal
 from exampp.prompts.thoughts import without_thoughts
 
@@ -38,10 +38,12 @@ UNFINISHED = "the reply ends within a thought of the model"
 _MOST_STARTS = 200
 _FENCE = re.compile(r"(?s)```[A-Za-z]*\s*(.*?)(?:```|\Z)")
 _ECHO = re.compile(r"(?i)(?:question|nugget|answer)_text_\d+|\.{3}|…")
-_MARK = r"(?:[-*•\u2013]|\(?\d{1,3}[.):]|[QN]\d{1,3}[.:)])"
-_MARKED = re.compile(rf"\s*{_MARK}\s+(\S.*)")
-_NUMBERED = re.compile(r"(?i)\s*(?:\*\*)?(?:\(?\d{1,3}[.):]|[QN]\d{1,3}[.:)])(?:\*\*)?\s+(\S.*)")
-_BULLET = re.compile(r"\s*[-*•\u2013]\s+(\S.*)")
+_NUMBERED = re.compile(
+    r"(?i)\s*(?P<bold>\*\*)?(?:\(?\d{1,3}[.):]|[QN]\d{1,3}[.:)]"
+    r"|(?:question|nugget|key ?fact|fact|item)\s*#?\d{0,3}(?P<early>\*\*)?[.:)])"
+    r"(?P<closed>\*\*)?\s+(?P<said>\S.*)"
+)
+_BULLET = re.compile(r"\s*[-*•\u2013]\s+(?P<said>\S.*)")
 _COUNTED = re.compile(r"(?i)(?:question|nugget|keyfact|fact|item|q|n)?(?:text)?\d+")
 _WORD = re.compile(r"\w")
 _CLOSED = re.compile(r"\]\s*\}?\s*`*\s*\n")
@@ -252,7 +254,7 @@ def _listed(text: str, kind: str, truncated: bool) -> list[Made]:
     for pattern in (_NUMBERED, _BULLET):
         if found:
             break
-        marked = [(line, match[1]) for line in lines if (match := pattern.match(line))]
+        marked = [(line, _said(match)) for line in lines if (match := pattern.match(line))]
         found = [said for _, said in marked if not said.rstrip("* ").endswith(":")]
         last = marked[-1][0] if marked else ""
     if not found and kind == "question":
@@ -265,27 +267,23 @@ def _listed(text: str, kind: str, truncated: bool) -> list[Made]:
     return [Made(said) for said in found]
 
 
+def _said(line: re.Match[str]) -> str:
+    """A line of a list without its mark; what is bold from the mark on stays so."""
+    groups = line.groupdict()
+    whole = groups.get("bold") and not groups["early"] and not groups["closed"]
+    return f"**{line['said']}" if whole else line["said"]
+
+
 def _cleaned(found: Iterable[Made]) -> tuple[Made, ...]:
     """The items without marks, without what says nothing, and without repetitions."""
-    made = [Made(_plain(one.text), tuple(map(_plain, one.answers))) for one in found]
+    made = list(found)
+    texts = bare_list([one.text for one in made])
+    made = [
+        Made(text, tuple(map(bare, one.answers))) for text, one in zip(texts, made, strict=True)
+    ]
     made = [one for one in made if _WORD.search(one.text) and not _ECHO.fullmatch(one.text)]
-    if made and all(_MARKED.fullmatch(one.text) for one in made):
-        made = [one._replace(text=_plain(_MARKED.sub(r"\1", one.text))) for one in made]
     once = {one.text: one for one in reversed(made)}
     return tuple(
         Made(text, tuple(a for a in once[text].answers if a and not _ECHO.fullmatch(a)))
         for text in dict.fromkeys(one.text for one in made)
     )
-
-
-def _plain(text: str) -> str:
-    """One line, without emphasis and quotation marks around it, encodable."""
-    text = fit_text(text)[0]
-    text = re.sub(r"[\x00-\x20\x7f\s]+", " ", text).strip()
-    text = text.removeprefix("**").removesuffix("**")
-    for mark in ('"', "`", "“"):
-        closing = {"“": "”"}.get(mark, mark)
-        inner = text[len(mark) : -len(closing)]
-        if len(text) > 2 * len(mark) and text.startswith(mark) and text.endswith(closing):
-            text = inner if mark not in inner else text
-    return text.strip()
