@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -233,3 +234,51 @@ def test_other_rules_of_the_same_prompt_read_its_replies_again(
     collection.grade(second, prompt=str(file), bank="keyed", model="own")
     assert second.calls == []
     assert column(collection, "own", SCATTER) == [1, 1, 1]
+
+
+KEY2 = "QuestionCompleteConcisePromptWithAnswerKey2"
+"""What the Workbench calls question answering whose answers are compared with known ones."""
+
+
+def test_verified_answers_are_exported_as_the_class_of_them_and_read_back_as_such(
+    collection: exampp.Collection, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.jsonl"
+    collection.grade(
+        ScriptedGrader("error: 500"), prompt="question-answering", bank="keyed", model="broken"
+    )
+    collection.export(out)
+    entries = [
+        entry
+        for line in out.read_text().splitlines()
+        for passage in json.loads(line)[1]
+        for entry in passage.get("exam_grades") or ()
+    ]
+    said = {entry["llm"]: entry["prompt_info"] for entry in entries}
+    assert said["m"]["prompt_class"] == said["broken"]["prompt_class"] == KEY2
+    assert (said["m"]["check_answer_key"], said["m"]["check_unanswerable"]) == (True, False)
+    assert said["judge"]["prompt_class"] == KEY2.replace("With", "WithT5Verified")
+    assert said["judge"]["check_answer_key"] is True
+    assert said["rater"]["prompt_class"] == "QuestionSelfRatedUnanswerablePromptWithChoices"
+    again = exampp.Workbench(out)
+    assert {one.key for one in again.graders} >= {one.key for one in collection.graders}
+    # and as another program writes it, without what exampp says of its own graders
+    bare = tmp_path / "bare.jsonl"
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    for line in lines:
+        for passage in line[1]:
+            for entry in passage.get("exam_grades") or ():
+                entry["llm_options"] = {}
+    bare.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (found,) = (one for one in exampp.Workbench(bare).graders if one.model == "m")
+    assert (found.prompt, found.highest) == ("question-answering", 1)
+    assert found.settings["prompt_info"]["check_answer_key"] is True
+
+
+def test_answers_without_keys_are_exported_as_the_class_that_has_none(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        collection.grade(ScriptedGrader(extracted), prompt="question-answering", model="m")
+        collection.export(tmp_path / "out.jsonl")
+    text = (tmp_path / "out.jsonl").read_text()
+    assert '"QuestionCompleteConciseUnanswerablePromptWithChoices"' in text
+    assert KEY2 not in text

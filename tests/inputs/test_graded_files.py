@@ -112,7 +112,7 @@ def test_a_bad_rating_is_one_unparsed_cell(raw: Any, tmp_path: Path) -> None:
     from_file = exampp.Workbench(path).evaluate(["P@1"], min_rating=2)
     assert from_file.rows == from_collection.rows
     assert any(
-        "Ratings of m:thomas that cannot be read count as missing: 1, " in note
+        "Ratings of m:thomas-workbench that cannot be read count as missing: 1, " in note
         for note in from_file.notes
     )
 

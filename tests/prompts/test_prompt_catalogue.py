@@ -18,7 +18,7 @@ from exampp.prompts import (
     load,
     names,
     read,
-    workbench_class,
+    workbench_info,
 )
 from exampp.prompts.declaration import parse, placeholders
 from exampp.records.grading import State
@@ -41,14 +41,19 @@ def test_the_catalogue_is_complete() -> None:
         "draft",
         "faggioli-b",
         "faggioli-b-few",
+        "faggioli-b-few-workbench",
         "helm",
+        "helm-workbench",
         "nugget-extraction",
         "nugget-self-rating",
         "question-answering",
         "question-self-rating",
         "sun",
         "sun-few",
+        "sun-few-workbench",
+        "sun-workbench",
         "thomas",
+        "thomas-workbench",
     )
 
 
@@ -83,11 +88,11 @@ def test_every_label_is_read_as_a_grade_on_the_scale(name: str) -> None:
         ("QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2", "answer-verification"),
         ("NuggetExtractionPrompt", "nugget-extraction"),
         ("FagB", "faggioli-b"),
-        ("FagB_few", "faggioli-b-few"),
-        ("HELM", "helm"),
-        ("Sun", "sun"),
-        ("Sun_few", "sun-few"),
-        ("Thomas", "thomas"),
+        ("FagB_few", "faggioli-b-few-workbench"),
+        ("HELM", "helm-workbench"),
+        ("Sun", "sun-workbench"),
+        ("Sun_few", "sun-few-workbench"),
+        ("Thomas", "thomas-workbench"),
         ("MyOwnPrompt", None),
     ],
 )
@@ -95,15 +100,49 @@ def test_prompt_classes_of_the_workbench(prompt_class: str, name: str | None) ->
     assert by_workbench_class(prompt_class) == name
 
 
+NO_CLASS = {"draft", "faggioli-b-few", "helm", "sun", "sun-few", "thomas"}
+"""Prompts whose wording is none of the Workbench's: the papers' of the same name differ from it."""
+
+
 def test_the_class_that_is_written_leads_back_to_the_prompt() -> None:
     for name in names():
-        written = workbench_class(name)
-        assert written is None if name == "draft" else by_workbench_class(str(written)) == name
-    assert workbench_class("no such prompt") is None
+        written = workbench_info(name).get("prompt_class")
+        assert (written is None) == (name in NO_CLASS)
+        assert written is None or by_workbench_class(written) == name
+    assert workbench_info("no such prompt") == {}
+
+
+def test_no_class_is_named_for_a_text_that_was_not_sent() -> None:
+    prompt = load("question-self-rating")
+    assert workbench_info(prompt.name, sent=content_hash(prompt))["prompt_class"]
+    other = replace(prompt, user=prompt.user.replace("Question:", "Query:"))
+    assert workbench_info(prompt.name, sent=content_hash(other)) == {}
+
+
+def test_answers_that_were_compared_with_known_ones_are_of_a_class_of_their_own() -> None:
+    plain, verified = (workbench_info("question-answering", verified=v) for v in (False, True))
+    assert plain["prompt_class"] == "QuestionCompleteConciseUnanswerablePromptWithChoices"
+    assert (plain["check_unanswerable"], plain["check_answer_key"]) == (True, False)
+    assert verified["prompt_class"] == "QuestionCompleteConcisePromptWithAnswerKey2"
+    assert (verified["check_unanswerable"], verified["check_answer_key"]) == (False, True)
+    # the reference has no class for verified nuggets: the text was that of this one
+    nuggets = workbench_info("nugget-extraction", verified=True)
+    assert nuggets["prompt_class"] == "NuggetExtractionPrompt"
+    assert nuggets["check_answer_key"] is True
+
+
+@pytest.mark.parametrize("name", sorted(NO_CLASS - {"draft"}))
+def test_wordings_of_paper_and_workbench_are_two_graders(name: str) -> None:
+    paper, program = load(name), load(f"{name}-workbench")
+    assert paper.user.split() != program.user.split()
+    assert content_hash(paper) != content_hash(program)
+    same = ("grades", "reading", "lowest", "highest", "labels", "field", "cut")
+    assert all(getattr(paper, key) == getattr(program, key) for key in same)
+    assert program.user.endswith("Answer:\n")
 
 
 def test_verdicts_are_the_prompts_with_only_two_grades() -> None:
-    rated = {"draft", "nugget-self-rating", "question-self-rating", "thomas"}
+    rated = {"draft", "nugget-self-rating", "question-self-rating", "thomas", "thomas-workbench"}
     assert {name for name in names() if not load(name).is_verdict} == rated
 
 
@@ -233,8 +272,8 @@ def test_further_faults(more: str, said: str) -> None:
     ("name", "said"),
     [
         ("thoms", "did you mean 'thomas'?"),
-        ("Thomas", "did you mean 'thomas'?"),
-        ("FagB_few", "did you mean 'faggioli-b-few'?"),
+        ("Thomas", "did you mean 'thomas-workbench'?"),
+        ("FagB_few", "did you mean 'faggioli-b-few-workbench'?"),
         ("qqqq", "give a name (answer-verification, draft"),
         ("no/such/file.toml", "cannot be read: No such file"),
         ("missing.toml", "cannot be read: No such file"),

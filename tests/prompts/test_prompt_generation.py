@@ -21,8 +21,15 @@ def test_every_prompt_is_sent_as_its_golden_file_says(name: str) -> None:
     assert fill_request(load(name), Wish(), QUERY, SUBTOPIC) == ("", golden)
 
 
-def test_there_is_a_golden_file_for_each_of_the_four() -> None:
-    assert names() == ("car-nuggets", "car-questions", "dl-nuggets", "dl-questions")
+def test_there_is_a_golden_file_for_each() -> None:
+    assert names() == (
+        "car-nuggets",
+        "car-questions",
+        "car-questions-list",
+        "dl-nuggets",
+        "dl-questions",
+        "dl-questions-list",
+    )
     assert sorted(path.stem for path in GOLDEN.iterdir()) == list(names())
 
 
@@ -36,6 +43,16 @@ def test_the_prompts_are_table_1_to_the_letter(shared_data: Path) -> None:
             prompt = load(f"{track}-{makes}")
             assert prompt.user == rows[row][column]
             assert prompt.instruction == rows["Instruction"][column]
+
+
+def test_the_prompts_for_a_python_list_are_those_of_flan_t5_exam(shared_data: Path) -> None:
+    paper = next((shared_data.parent / "seeds").glob("004_*")).read_text(encoding="utf-8")
+    printed = [line.removesuffix(" |") for line in paper.replace("\u2019", "'").splitlines()]
+    for name in ("dl-questions-list", "car-questions-list"):
+        prompt = load(name)
+        sent = fill_request(prompt, Wish(), "{query_title}", "{query_subtopic}")[1]
+        assert sent in printed
+        assert sent.endswith("Python list format.")
 
 
 def test_keys_others_and_passages_go_before_the_instruction() -> None:

@@ -353,7 +353,8 @@ def _cell_json(grade: Grade, read: Grade | None) -> dict[str, Any]:
 
 def _json(sheet: Sheet) -> dict[str, Any]:
     """An entry as the format has it, its residue not yet applied."""
-    head = grader_json(sheet.grader)
+    verified = sheet.verified or any("match" in (grade.detail or {}) for grade in sheet.grades)
+    head = grader_json(sheet.grader, verified=verified)
     return head | (_direct_json(sheet) if sheet.grader.kind == "query" else _exam_json(sheet))
 
 

@@ -20,7 +20,7 @@ import msgspec
 from exampp.errors import InputError
 from exampp.formats.lines import decode_part
 from exampp.formats.workbench_json import DirectJson, MarksJson
-from exampp.prompts.catalogue import by_workbench_class, load, names, workbench_class
+from exampp.prompts.catalogue import by_workbench_class, load, names, workbench_info
 from exampp.records import ITEM_KINDS, GraderIdentity
 from exampp.records.grading import HIGHEST_LABEL, RatingScale
 
@@ -171,8 +171,11 @@ def _stated_identity(ours: Mapping[str, Any]) -> GraderIdentity | None:
 # ---- writing ------------------------------------------------------------------------------------
 
 
-def grader_json(grader: GraderIdentity) -> dict[str, Any]:
-    """The fields of an entry that say who made it, as far as the format has them."""
+def grader_json(grader: GraderIdentity, *, verified: bool = False) -> dict[str, Any]:
+    """The fields of an entry that say who made it, as far as the format has them.
+
+    `verified` tells that its replies were compared with known answers.
+    """
     grader = grader.by_content
     settings = grader.settings
     if "llm_options" in settings:
@@ -185,7 +188,7 @@ def grader_json(grader: GraderIdentity) -> dict[str, Any]:
     return {
         "llm": grader.model,
         "llm_options": {},
-        "prompt_info": _prompt_info(grader),
+        "prompt_info": _prompt_info(grader, verified),
         "prompt_type": {"query": "direct_grading"}.get(grader.kind, grader.kind),
     }
 
@@ -203,19 +206,16 @@ def identity_json(grader: GraderIdentity) -> dict[str, Any]:
     }
 
 
-def _prompt_info(grader: GraderIdentity) -> Mapping[str, Any]:
+def _prompt_info(grader: GraderIdentity, verified: bool) -> Mapping[str, Any]:
     """The reference's words for a bundled prompt; for others the same fields, with its own name."""
     info: dict[str, Any] = {
         "prompt_class": grader.prompt,
         "prompt_style": grader.prompt,
         "context_first": False,
         "check_unanswerable": True,
-        "check_answer_key": False,
+        "check_answer_key": verified,
         "is_self_rated": grader.highest > 1,
     }
-    prompt_class = workbench_class(grader.prompt)
-    if prompt_class is not None:
-        declared = load(grader.prompt).workbench
-        info |= {name: declared[name] for name in info if name in declared}
-        info["prompt_class"] = prompt_class
-    return info
+    sent = grader.settings.get("prompt_hash")
+    said = workbench_info(grader.prompt, verified=verified, sent=sent)
+    return info | {name: said[name] for name in info if name in said}

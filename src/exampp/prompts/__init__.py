@@ -1,6 +1,6 @@
 """Prompts as data: list and load them, fill them, read the replies. Sends nothing anywhere."""
 
-from exampp.prompts.catalogue import by_workbench_class, load, names, workbench_class
+from exampp.prompts.catalogue import by_workbench_class, load, names, workbench_info
 from exampp.prompts.declaration import Prompt, content_hash
 from exampp.prompts.reading import answer_text, read
 from exampp.prompts.render import Filled, fill, fit
@@ -19,5 +19,5 @@ __all__ = [
     "names",
     "read",
     "verify",
-    "workbench_class",
+    "workbench_info",
 ]

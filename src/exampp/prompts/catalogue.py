@@ -8,6 +8,7 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from exampp.errors import InputError
 from exampp.outside import check_path
@@ -27,12 +28,14 @@ def _bundled() -> Mapping[str, Prompt]:
 
 @cache
 def _by_class() -> Mapping[str, str]:
-    pairs = (
-        (prompt_class, prompt.name)
-        for prompt in _bundled().values()
-        for prompt_class in prompt.workbench.get("prompt_class", ())
+    return MappingProxyType(
+        {
+            table["prompt_class"]: prompt.name
+            for prompt in _bundled().values()
+            for table in (prompt.workbench, prompt.workbench.get("verified", {}))
+            if "prompt_class" in table
+        }
     )
-    return MappingProxyType(dict(pairs))
 
 
 def names() -> tuple[str, ...]:
@@ -88,13 +91,21 @@ def _from_file(path: Path) -> Prompt:
 def by_workbench_class(prompt_class: str) -> str | None:
     """Name of the bundled prompt that the reference calls `prompt_class`; None if it has none.
 
-    Source: Autograding Workbench, Table 2 and section 3.4 (prompt classes).
+    Source: Autograding Workbench, Table 2 and section 3.4 (prompt classes), and its program.
     """
     return _by_class().get(prompt_class)
 
 
-def workbench_class(name: str) -> str | None:
-    """The reference's name for a bundled prompt, as written to workbench files; None if none."""
+def workbench_info(name: str, *, verified: bool = False, sent: str | None = None) -> dict[str, Any]:
+    """What the reference's `prompt_info` says of a bundled prompt; empty for any other.
+
+    Without `prompt_class` where the reference has no class of this wording. `verified` tells that
+    known answers were compared with the replies, `sent` is the hash of what was sent where it is
+    known: of another text nothing is said.
+    """
     prompt = _bundled().get(name)
-    classes = prompt.workbench.get("prompt_class", ()) if prompt else ()
-    return classes[0] if classes else None
+    if prompt is None or sent not in (None, content_hash(prompt)):
+        return {}
+    info = dict(prompt.workbench)
+    of_verified = info.pop("verified", {"check_answer_key": True})
+    return info | of_verified if verified else info

@@ -36,8 +36,8 @@ class Prompt:
     verification); `lowest` and `highest` bound its ratings, and a verdict is 0 or 1. `labels` are
     the possible replies where they are few and of one token; `field` is the value that counts in
     a JSON reply; `cut` is the slot that is shortened when the prompt is too long. A prompt
-    without `user` text sends nothing to a model. `workbench` holds `prompt_class` (a tuple, the
-    first is the one written) and the other fields of the reference's `prompt_info`.
+    without `user` text sends nothing to a model. `workbench` holds the fields of the reference's
+    `prompt_info`, and under `verified` those that are others where known answers were compared.
     """
 
     name: str
@@ -199,15 +199,15 @@ def _scale(data: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _workbench(table: Mapping[str, Any]) -> dict[str, Any]:
-    names = table.get("prompt_class", [])
-    names = [names] if isinstance(names, str) else names
-    if not _is_strings(names):
-        raise InputError(
-            "'prompt_class' is not a list of texts",
-            field="workbench.prompt_class",
-            mend='write it as prompt_class = ["MyPrompt"]',
-        )
-    return {**table, "prompt_class": tuple(names)} if table else {}
+    for place, part in (("workbench", table), ("workbench.verified", table.get("verified", {}))):
+        named = part.get("prompt_class", "") if isinstance(part, dict) else None
+        if not isinstance(named, str) and not _is_strings(named):
+            raise InputError(
+                "'prompt_class' is not a text",
+                field=f"{place}.prompt_class",
+                mend='write it as prompt_class = "MyPrompt"',
+            )
+    return dict(table)
 
 
 def _check_values(prompt: Prompt) -> None:

@@ -1,4 +1,4 @@
-"""Prompts that ask for the items of a bank: the papers' four, and those of a user's own file.
+"""Prompts that ask for the items of a bank: the papers', and those of a user's own file.
 
 A template may use the slots `{query_text}` and `{query_title}` (both are the query's text),
 `{query_subtopic}` and `{instruction}`. The last says how to reply; where a template does not

@@ -21,12 +21,14 @@ class Sheet:
     grader's kind is "query".
 
     `scale_unshown`: no rating of the grader shows its whole scale, so that a file must state it.
+    `verified`: known answers played a part in the grades.
     """
 
     grader: GraderIdentity
     grades: tuple[Grade, ...]
     residue: Residue = None
     scale_unshown: bool = False
+    verified: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,8 +181,14 @@ def read_pools(connection: sqlite3.Connection) -> Iterator[QueryPool]:
                     tuple(judgments[member.passage]),
                     tuple(rankings[member.passage]),
                     tuple(
-                        Sheet(names[grader], tuple(rows), residue, grader in unshown)
-                        for grader, (rows, residue) in sheets[member.passage].items()
+                        Sheet(
+                            names[grader],
+                            tuple(rows),
+                            residue,
+                            grader in unshown,
+                            verified=verified,
+                        )
+                        for grader, (rows, residue, verified) in sheets[member.passage].items()
                     ),
                     member.residue,
                 )
@@ -231,7 +237,7 @@ class _Filed(NamedTuple):
     residue: Residue
 
 
-_Sheets = dict[int, tuple[list[Grade], Residue]]
+_Sheets = dict[int, tuple[list[Grade], Residue, bool]]
 
 
 def _read_sheets(connection: sqlite3.Connection, query: int) -> defaultdict[int, _Sheets]:
@@ -240,9 +246,11 @@ def _read_sheets(connection: sqlite3.Connection, query: int) -> defaultdict[int,
         "SELECT passage, grader, items, extra FROM sheet WHERE query = ? ORDER BY sheet", (query,)
     ):
         filed[passage][grader] = _Filed({}, from_json(items), from_json(extra))
-    for passage, grader, version, *grade in connection.execute(
-        "SELECT p.passage, g.grader, g.item_version, i.item_id, g.state, g.rating, g.reply, g.rule,"
-        " g.confidence, g.detail FROM item i JOIN item_version v ON v.version = i.version "
+    keyed: set[tuple[int, int]] = set()
+    for passage, grader, version, with_key, *grade in connection.execute(
+        "SELECT p.passage, g.grader, g.item_version, g.answer_key > 1, i.item_id, g.state, "
+        "g.rating, g.reply, g.rule, g.confidence, g.detail "
+        "FROM item i JOIN item_version v ON v.version = i.version "
         f"JOIN grade g ON g.item_version = v.version AND {IN_FORCE} "
         "JOIN passage p ON p.version = g.passage_version "
         "WHERE i.query = ? ORDER BY g.grader, g.item_version",
@@ -250,12 +258,14 @@ def _read_sheets(connection: sqlite3.Connection, query: int) -> defaultdict[int,
     ):
         sheet = filed[passage].setdefault(grader, _Filed({}, None, None))
         sheet.grades[version] = _grade(grade)
+        if with_key:
+            keyed.add((passage, grader))
     sheets: defaultdict[int, _Sheets] = defaultdict(dict)
     for passage, by_grader in filed.items():
         for grader, sheet in by_grader.items():
             order = dict.fromkeys([*(sheet.order or ()), *sheet.grades])
             grades = [sheet.grades[version] for version in order if version in sheet.grades]
-            sheets[passage][grader] = (grades, sheet.residue)
+            sheets[passage][grader] = (grades, sheet.residue, (passage, grader) in keyed)
     return sheets
 
 
