@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from exampp.errors import InputError
 from exampp.records import GraderIdentity, Judgment, content_hash
-from exampp.records.choosing import choose_grader, fitting_graders, label
+from exampp.records.choosing import choose_grader, fitting_graders
 
 if TYPE_CHECKING:
     from exampp.evaluate.exams import FacetChoice
@@ -129,7 +129,7 @@ class Analyzing(ABC):
         book = None
         for one in self.fitting(graders, prompt=prompt, kind=kind):
             book = self.gradebook(grader=one.key, bank=bank, runs=runs, decisions=decisions)
-            yield graded_method(book, measures, min_rating, of + _shortest(one, self.graders))
+            yield graded_method(book, measures, min_rating, of + one.name)
         for name, judgments in (qrels or {}).items():
             if book is not None:
                 yield qrels_method(name, book, judgments, measures, min_rating)
@@ -346,9 +346,3 @@ def by_name(paths: Sequence[str | Path]) -> dict[str, Path]:
     files = list(dict.fromkeys(map(Path, paths)))
     names = [file.name for file in files]
     return {file.name if names.count(file.name) == 1 else str(file): file for file in files}
-
-
-def _shortest(identity: GraderIdentity, among: Sequence[GraderIdentity]) -> str:
-    """The grader's name, or, where others share it, what lists call it."""
-    alone = sum(other.name == identity.name for other in among) == 1
-    return identity.name if alone else label(identity)

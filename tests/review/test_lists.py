@@ -264,7 +264,7 @@ def test_long_texts_are_cut_for_people_only(tmp_path: Path) -> None:
         opened.grade(ScriptedGrader("0"))
         (people, *_) = opened.review_tables("missing", width=50)
         assert people.rows[0][-1] == "Light is " + "x" * 40 + "\N{HORIZONTAL ELLIPSIS}"
-        assert opened.review("missing").rows[0][-2] == text
+        assert opened.review("missing").rows[0][-3] == text
 
 
 # ---- real data -----------------------------------------------------------------------------------
@@ -336,5 +336,6 @@ def test_draft_grades_are_called_so(tmp_path: Path) -> None:
             (people, *_) = opened.review_tables(name, width=40)
             assert "draft grades" in " ".join([people.caption, *people.notes]).lower()
             machines = opened.review(name)
-            assert machines.columns[-1].name == "grader"
-            assert {row[-1] for row in machines.rows} <= {"draft"}
+            assert [column.name for column in machines.columns[-2:]] == ["grader", "grader key"]
+            key = opened.graders[0].key
+            assert {row[-2:] for row in machines.rows} <= {("draft", key)}

@@ -192,6 +192,7 @@ class Leaderboard:
         )
         return polars.DataFrame(list(rows), schema=schema).with_columns(
             grader=polars.lit(self.grader.name),
+            grader_key=polars.lit(self.grader.key),
             bank=polars.lit(self.bank),
             draft=polars.lit(self.grader.is_draft),
             decided_cells=polars.lit(self.oversight.cells),

@@ -24,7 +24,15 @@ TIDY = (
     "ungraded",
     "missing_cells",
 )
-PROVENANCE = ("grader", "bank", "draft", "decided_cells", "deciders", "disputed_cells")
+PROVENANCE = (
+    "grader",
+    "grader_key",
+    "bank",
+    "draft",
+    "decided_cells",
+    "deciders",
+    "disputed_cells",
+)
 """Whose numbers these are: who graded what, and how many cells people decided."""
 
 
@@ -33,6 +41,7 @@ def provenance(board: Leaderboard) -> tuple[Value, ...]:
     people = board.oversight
     return (
         board.grader.name,
+        board.grader.key,
         board.bank,
         board.grader.is_draft,
         people.cells,

@@ -22,6 +22,7 @@ from exampp.records import (
     facet_of,
     facet_of_item,
 )
+from exampp.records.choosing import distinct
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking, Ratings
 from exampp.records.grading import RatingScale
 
@@ -148,7 +149,7 @@ def read_grades(
         queries.append(of_line)
         for key, cell in told:
             bad.setdefault(key, Skipped())(cell.at(path, number))
-    return WorkbenchGrades(tuple(graders.values()), tuple(queries), bad)
+    return WorkbenchGrades(distinct(graders.values()), tuple(queries), bad)
 
 
 def _into(told: list[tuple[str, InputError]]) -> OnCell:

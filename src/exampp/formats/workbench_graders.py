@@ -165,7 +165,8 @@ def _stated_identity(ours: Mapping[str, Any]) -> GraderIdentity | None:
     except msgspec.ValidationError:
         return None
     fits = identity.kind in ITEM_KINDS and identity.lowest < identity.highest
-    return identity if fits else None
+    # as `replace` makes it: no file says what a grader is called
+    return replace(identity) if fits else None
 
 
 # ---- writing ------------------------------------------------------------------------------------

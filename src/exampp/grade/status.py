@@ -17,7 +17,7 @@ from exampp.records.readings import (
     said_without_key,
     warned,
 )
-from exampp.report.table import Column, Table, Value
+from exampp.report.table import GRADER_KEY, Column, Table, Value
 from exampp.store.bank import bank_names
 from exampp.store.cells import DEPTH, count_due, exam_of, items_without_key
 from exampp.store.grades import failure_reasons, graders, rule_counts
@@ -71,23 +71,27 @@ def status_table(entries: Sequence[GraderStatus]) -> Table:
     for one in entries:
         counts = by_state(one.readings)
         cells = [counts.get(state, 0) for state in _STATES]
-        found.append((label(one.grader), one.bank or "queries", one.due, *cells))
+        found.append((label(one.grader), one.bank or "queries", one.due, *cells, one.grader.key))
         notes += [f"{label(one.grader)}: {n} x {reason}" for reason, n in one.reasons]
         notes += [f"{label(one.grader)}: {holder}" for holder in one.held_by]
         notes += [f"{label(one.grader)}: {said}" for said in warned(one.readings, one.grader)]
         if one.without_key:
             notes.append(f"{label(one.grader)}: {said_without_key(one.without_key)}")
-    return Table.of(["grader", "bank", "due", *_STATES], found, notes=list(dict.fromkeys(notes)))
+    return Table.of(
+        ["grader", "bank", "due", *_STATES, GRADER_KEY], found, notes=list(dict.fromkeys(notes))
+    )
 
 
 def readings_table(entries: Sequence[GraderStatus]) -> Table:
     """Per grader, bank and rule of reading: what it takes a reply for, its cells, an example."""
     found: list[tuple[Value, ...]] = [
-        (label(one.grader), one.bank or "queries", *row)
+        (label(one.grader), one.bank or "queries", *row, one.grader.key)
         for one in entries
         for row in rows(one.readings, one.grader)
     ]
-    return Table.of(["grader", "bank", *COLUMNS], found, "Which rules of reading made the grades")
+    return Table.of(
+        ["grader", "bank", *COLUMNS, GRADER_KEY], found, "Which rules of reading made the grades"
+    )
 
 
 def spent_table(connection: sqlite3.Connection) -> Table:
@@ -100,12 +104,13 @@ def spent_table(connection: sqlite3.Connection) -> Table:
             continue
         tokens = (spent.tokens_read, spent.tokens_cached, spent.tokens_written)
         seconds = round(spent.seconds, 1)
-        row = (label(identity), seconds, spent.asked, spent.requests, *tokens, spent.cost)
+        asked = (spent.asked, spent.requests)
+        row = (label(identity), seconds, *asked, *tokens, spent.cost, identity.key)
         found.append(row)
         if unpriced and spent.cost is not None:
             notes.append(f"{label(identity)}: runs without prices, not in the cost: {unpriced}")
     names = ["grader", "seconds", "replies", "requests"]
     names += ["tokens read", "tokens cached", "tokens written", "cost"]
     decimals = {"seconds": 1, "cost": 6}
-    heads = [Column(name, decimals.get(name, 3)) for name in names]
+    heads = [*(Column(name, decimals.get(name, 3)) for name in names), GRADER_KEY]
     return Table.of(heads, found, "What grading took, all runs together", notes)

@@ -104,11 +104,15 @@ def judgment_scale(judged: NDArray[np.generic], min_relevant: int) -> Scale:
 
 @dataclass(frozen=True, slots=True)
 class Rater:
-    """Who rated, the labels of all units (MISSING where there is none), and their scale."""
+    """Who rated, the labels of all units (MISSING where there is none), and their scale.
+
+    `key` is that of a grader; people have none.
+    """
 
     name: str
     labels: Labels
     scale: Scale
+    key: str | None = None
 
     @property
     def all_labels(self) -> str:

@@ -27,7 +27,7 @@ def with_people(
     """
     scale = _scale(grader, min_rating)
     said = [MISSING if one.automatic is None else one.automatic for one in cells]
-    machine = Rater(grader.name, np.array(said, np.int32), scale)
+    machine = Rater(grader.name, np.array(said, np.int32), scale, grader.key)
     people = [
         Rater(name, _ratings(cells, author, counts), scale)
         for author in _authors(cells)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from exampp.errors import InputError
 from exampp.evaluate.qrels import Labelling, graded_passages, label_passages
 from exampp.meta.agreement import Comparison, Rater, compare, judgment_scale, rating_scale
-from exampp.records.choosing import label
+from exampp.records.choosing import distinct
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.topics import default_min_relevant
 
@@ -41,12 +41,11 @@ class Panel:
     def raters(self, at_least: int, min_rating: int | None = None) -> tuple[Rater, ...]:
         """The graders as raters, by the m-th best rating."""
         found = []
-        for book, labels in zip(self.books, self.labels[at_least], strict=True):
-            grader = book.grader
+        graders = distinct(book.grader for book in self.books)
+        for grader, labels in zip(graders, self.labels[at_least], strict=True):
             strict = grader.default_min_rating if min_rating is None else min_rating
             scale = rating_scale(grader.lowest, grader.highest, strict)
-            alike = sum(one.grader.name == grader.name for one in self.books) > 1
-            found.append(Rater(label(grader) if alike else grader.name, labels, scale))
+            found.append(Rater(grader.name, labels, scale, grader.key))
         return tuple(found)
 
     def judge(self, min_relevant: int | None = None) -> Rater:

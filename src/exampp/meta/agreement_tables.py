@@ -22,6 +22,8 @@ NAMES = {
 TIDY = (
     "rater",
     "against",
+    "rater_key",
+    "against_key",
     "at_least",
     "min_relevant",
     "layout",
@@ -33,7 +35,10 @@ TIDY = (
     "queries",
     "reason",
 )
-COUNTS = ("rater", "against", "at_least", "min_relevant", "layout", "label", "other", "count")
+COUNTS = (
+    *("rater", "against", "rater_key", "against_key", "at_least", "min_relevant", "layout"),
+    *("label", "other", "count"),
+)
 INTERVALS = (
     "Intervals hold 95% and take the queries, not the passages, as the sample (jackknife and "
     "symmetric bootstrap-t)."
@@ -161,7 +166,11 @@ def tidy(found: Sequence[Block], joint: Sequence[Joint], notes: Sequence[str] = 
         (_key(one), (one.comparison.units, one.comparison.queries), one.estimates) for one in found
     ]
     keyed += [
-        ([one.name, None, one.at_least, None, one.layout], (one.units, one.queries), one.estimates)
+        (
+            [one.name, None, None, None, one.at_least, None, one.layout],
+            (one.units, one.queries),
+            one.estimates,
+        )
         for one in joint
     ]
     keyed += [
@@ -213,7 +222,8 @@ def by_pair(found: Iterable[Block]) -> Iterator[list[Block]]:
 
 def _key(block: Block) -> list[Value]:
     comparison = block.comparison
-    names = [comparison.rater.name, comparison.other.name]
+    both = (comparison.rater, comparison.other)
+    names = [*(one.name for one in both), *(one.key for one in both)]
     return [*names, comparison.at_least, block.min_relevant, block.layout]
 
 

@@ -90,20 +90,20 @@ def _few_queries(standing: Standing) -> Iterator[str]:
 
 
 def _own_family(standing: Standing) -> Iterator[str]:
-    grader = standing.book.grader
-    families = set(families_of(grader.model))
+    model = standing.book.grader.by_content.model
+    families = set(families_of(model))
     akin = sorted(s for s in standing.book.systems if families & set(families_of(s)))
     if akin:
         shared = ", ".join(sorted(families))
         yield (
-            f"By their names, the grader {grader.model} and {counted(len(akin), 'system')} belong "
+            f"By their names, the grader {model} and {counted(len(akin), 'system')} belong "
             f"to one family of models ({shared}): {_listed(akin)}. Models tend to favour texts of "
             "their own kind."
         )
 
 
 def _own_bank(standing: Standing) -> Iterator[str]:
-    model = standing.book.grader.model
+    model = standing.book.grader.by_content.model
     short = model.rpartition("/")[2].casefold()
     same = [maker for maker in standing.makers if short and short in maker.casefold()]
     if same:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from exampp.evaluate.leaderboard import Leaderboard
-from exampp.evaluate.tables import caption, heading
+from exampp.evaluate.tables import PROVENANCE, caption, heading, provenance
 from exampp.meta.compare import Change, Comparison, Quote, Said
 from exampp.meta.phrases import added_up, counted
 from exampp.report.table import Column, Table, Value
@@ -46,6 +46,8 @@ def total(found: Comparison, board: Leaderboard) -> Table:
         "worse",
         "equal",
     ]
+    columns += [Column(name, for_machines=True) for name in PROVENANCE]
+    row += provenance(board)
     title = f"{found.second} compared with {found.first}, {caption(board)}"
     return Table.of(columns, [row], title, [*board.notes, *_notes(found)])
 

@@ -60,12 +60,13 @@ class Found:
 class MethodComparison:
     """What `compare_methods` found: official by official, then in the order of the methods.
 
-    `samples` is 0 where no intervals were asked for; `notes` go with an official leaderboard, or
-    with "" for all of them.
+    `keys` are those of the graders among the methods; `samples` is 0 where no intervals were asked
+    for; `notes` go with an official leaderboard, or with "" for all of them.
     """
 
     found: tuple[Found, ...]
     methods: tuple[str, ...]
+    keys: Mapping[str, str | None]
     officials: tuple[str, ...]
     statistics: tuple[RankStatistic, ...]
     level: float
@@ -126,8 +127,9 @@ def compare_methods(
             for scoring in method.scorings:
                 found += bootstrap.compare(method.name, scoring, official, ranks)
         notes[official] = tuple(_official_notes(methods, ranks))
+    keys = {method.name: method.key for method in methods}
     return MethodComparison(
-        tuple(found), tuple(names), tuple(officials), wanted, level, samples, notes
+        tuple(found), tuple(names), keys, tuple(officials), wanted, level, samples, notes
     )
 
 

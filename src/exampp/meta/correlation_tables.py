@@ -93,6 +93,7 @@ def tidy(comparison: MethodComparison) -> Table:
     rows = [
         [
             one.method,
+            comparison.keys.get(one.method),
             one.official,
             one.measure,
             one.min_rating,
@@ -106,7 +107,8 @@ def tidy(comparison: MethodComparison) -> Table:
         ]
         for one in comparison.found
     ]
-    columns = ["method", "official", "measure", "min_rating", "statistic", "value", "low", "high"]
+    columns = ["method", "grader_key", "official", "measure", "min_rating", "statistic"]
+    columns += ["value", "low", "high"]
     notes = [
         note for official in ("", *comparison.officials) for note in comparison.notes[official]
     ]

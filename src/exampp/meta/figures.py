@@ -22,6 +22,8 @@ from exampp.report.plots import curves, distributions, heatmap, methods, scatter
 from exampp.report.plots import leaderboard as dots
 from exampp.report.plots.figure import Figure
 from exampp.report.plots.leaderboard import Spread
+from exampp.report.table import Column as Field
+from exampp.report.table import Table, Value
 
 DEPTH = 20
 
@@ -95,8 +97,15 @@ def scatter_figure(
 
 def grades_figure(books: Sequence[Gradebook]) -> Figure:
     """How the ratings of each gradebook are spread."""
+    keys: dict[Value, Value] = {book.grader.name: book.grader.key for book in books}
     drawn = distributions.grades({book.grader.name: _ratings(book) for book in books})
-    return replace(drawn, draft=any(book.grader.is_draft for book in books))
+    data = drawn.data
+    keyed = Table.of(
+        (*data.columns, Field("grader_key")),
+        [(*row, keys[row[0]]) for row in data.rows],
+        data.caption,
+    )
+    return replace(drawn, data=keyed, draft=any(book.grader.is_draft for book in books))
 
 
 def _ratings(book: Gradebook) -> dict[int, int]:

@@ -43,11 +43,15 @@ class Scoring:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A way to score systems, and what to know when reading its scores."""
+    """A way to score systems, and what to know when reading its scores.
+
+    `key` is that of the grader whose grades it takes, None of any other way.
+    """
 
     name: str
     scorings: tuple[Scoring, ...]
     notes: tuple[str, ...] = ()
+    key: str | None = None
 
 
 def graded_method(
@@ -111,7 +115,7 @@ def qrels_method(
         queries=tuple(_judged(query, labels[query.query_id]) for query in known),
         systems=book.systems,
     )
-    found = graded_method(judged, of_qrels, min_ratings)
+    found = replace(graded_method(judged, of_qrels, min_ratings), key=None)
     without = len(book.queries) - len(known)
     note = f"without judgments, left out: {counted(without, 'query')}"
     return replace(found, notes=(note, *found.notes)) if without else found
@@ -125,7 +129,7 @@ def listed_method(name: str, ranks: Mapping[str, float]) -> Method:
 
 def board_method(board: Leaderboard, name: str) -> Method:
     """The columns of a leaderboard as a method, with its notes."""
-    return Method(name, tuple(_scorings(board)), board.notes)
+    return Method(name, tuple(_scorings(board)), board.notes, board.grader.key)
 
 
 def _scorings(board: Leaderboard) -> Iterable[Scoring]:

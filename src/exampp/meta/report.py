@@ -131,7 +131,7 @@ def _evaluated(found: Findings) -> Section:
             "Items per query",
             " to ".join(map(str, sorted({min(items, default=0), max(items, default=0)}))),
         ),
-        ("Grader", grader.model),
+        ("Grader", grader.by_content.model),
         ("Prompt", f"{grader.prompt}, graded against each {grader.kind}"),
         ("Scale", f"{grader.lowest} to {grader.highest}"),
         *(

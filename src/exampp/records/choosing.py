@@ -1,16 +1,53 @@
-"""Chooses one grader among several, and never silently."""
+"""What graders are called among several, and the choice of one, which is never silent."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from exampp.errors import AmbiguousGrader, InputError
 from exampp.records.grading import GraderIdentity
 
+SHORT_KEY = 8
+"""Characters of a key that people are shown."""
+
+
+def distinct(graders: Iterable[GraderIdentity]) -> tuple[GraderIdentity, ...]:
+    """The same graders, no two of them under one name.
+
+    A name is `model:prompt`, or what it is where they come from; where others have it too, how the
+    grader decodes follows, and the start of its key where even that is shared.
+    """
+    found = list(graders)
+    names = {one.key: one.name for one in found}
+    for more in (_decoding, _short_key):
+        taken = Counter(names.values())
+        names = {
+            one.key: f"{names[one.key]}{more(one)}" if taken[names[one.key]] > 1 else names[one.key]
+            for one in found
+        }
+    return tuple(_shown(one, names[one.key]) for one in found)
+
+
+def _decoding(grader: GraderIdentity) -> str:
+    decode = grader.settings.get("decode")
+    return f":{decode}" if decode else ""
+
+
+def _short_key(grader: GraderIdentity) -> str:
+    return f":{grader.key[:SHORT_KEY]}"
+
+
+def _shown(grader: GraderIdentity, name: str) -> GraderIdentity:
+    named = replace(grader)
+    object.__setattr__(named, "shown", name)
+    return named
+
 
 def label(grader: GraderIdentity) -> str:
     """A grader as lists show it: its name, what it grades, the start of its key."""
-    return f"{grader.name} ({grader.kind}, {grader.key[:8]})"
+    return f"{grader.name} ({grader.kind}, {grader.key[:SHORT_KEY]})"
 
 
 def choose_grader(
@@ -22,9 +59,9 @@ def choose_grader(
 ) -> GraderIdentity:
     """The one grader that fits.
 
-    `grader` is a model, a name `model:prompt`, or the start of a key; `prompt` a prompt's name or
-    its class in workbench files; `kind` question, nugget or query. Raises InputError where none
-    fits and AmbiguousGrader where several do.
+    `grader` is a model, a name as shown or short (`model:prompt`), or the start of a key; `prompt`
+    a prompt's name or its class in workbench files; `kind` question, nugget or query. Raises
+    InputError where none fits and AmbiguousGrader where several do.
     """
     fitting = fitting_graders(graders, grader=grader, prompt=prompt, kind=kind)
     if len(fitting) == 1:
@@ -66,9 +103,8 @@ def fitting_graders(
 
 
 def _is_called(identity: GraderIdentity, wanted: str) -> bool:
-    return wanted in (identity.model, identity.name) or (
-        len(wanted) >= 4 and identity.key.startswith(wanted)
-    )
+    names = (identity.model, identity.by_content.model, identity.short_name, identity.name)
+    return wanted in names or (len(wanted) >= 4 and identity.key.startswith(wanted))
 
 
 def _prompts(identity: GraderIdentity) -> set[str]:

@@ -75,7 +75,8 @@ class GraderIdentity:
     `kind` says what is graded (question, nugget, or the query itself for direct relevance
     prompts); `lowest` and `highest` bound its ratings (a verdict is 0..1). `settings` holds the
     rest, JSON-able: revision, hash of the prompt, decoding. Two graders with equal identity are
-    the same grader and share their grades.
+    the same grader and share their grades. `shown` is its name among others, from
+    `records.choosing.distinct`; what is made from it by `replace` is another grader, without it.
     """
 
     model: str
@@ -84,6 +85,7 @@ class GraderIdentity:
     lowest: int = 0
     highest: int = 5
     settings: Mapping[str, Any] = field(default_factory=dict)
+    shown: str = field(default="", init=False, repr=False, compare=False)
 
     @cached_property
     def key(self) -> str:
@@ -112,7 +114,12 @@ class GraderIdentity:
 
     @property
     def name(self) -> str:
-        """The short name people choose it by: `model:prompt`.
+        """The name people know it and choose it by: no other grader of its source has it."""
+        return self.shown or self.short_name
+
+    @property
+    def short_name(self) -> str:
+        """The shortest name: `model:prompt`. Others may have it.
 
         `#2` is a second take of the same grader in one file, `@rubric` the mode in which kept
         replies were read again, and a second `@` names the prompt by whose rules.

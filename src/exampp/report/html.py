@@ -7,6 +7,7 @@ from html import escape
 from exampp.report.table import (
     Table,
     column_groups,
+    for_people,
     is_numeric,
     row_groups,
     shown_cells,
@@ -22,6 +23,7 @@ def table_html(table: Table) -> str:
     their mark; what a mark means is in the cell's title and in the notes. The first column names
     the row, unless it holds numbers.
     """
+    table = for_people(table)
     label = f' role="group" aria-label="{escape(table.caption)}"' if table.caption else ""
     parts = [
         '<figure class="table">',

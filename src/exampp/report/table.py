@@ -32,12 +32,14 @@ _NUMBER = re.compile(r"(-?[\d,]+(\.\d+)?(\.\.-?\d+(\.\d+)?)?%?( ?\[.*\])?)?")
 class Column:
     """A column: its heading, and how many decimals people see of its floats.
 
-    Neighbours of the same `group` stand under one heading of that name.
+    Neighbours of the same `group` stand under one heading of that name. One that is `for_machines`
+    is in tsv, csv and json alone.
     """
 
     name: str
     decimals: int = 3
     group: str = ""
+    for_machines: bool = False
 
     @property
     def heading(self) -> str:
@@ -48,6 +50,10 @@ class Column:
     def head(self) -> str:
         """The name as people see it, below the group's."""
         return readable(self.name)
+
+
+GRADER_KEY = Column("grader key", for_machines=True)
+"""The whole key of the grader that a row names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +127,20 @@ class Table:
             for name, mark in MARKS.items()
             if name in used
         }
+
+
+def for_people(table: Table) -> Table:
+    """The table without the columns that only machines read."""
+    kept = [index for index, column in enumerate(table.columns) if not column.for_machines]
+    if len(kept) == len(table.columns):
+        return table
+    place = {index: now for now, index in enumerate(kept)}
+    return replace(
+        table,
+        columns=tuple(table.columns[index] for index in kept),
+        rows=tuple(tuple(row[index] for index in kept) for row in table.rows),
+        marks={(row, place[at]): mark for (row, at), mark in table.marks.items() if at in place},
+    )
 
 
 def render(table: Table, style: str, digits: int | None = None) -> str:
@@ -240,7 +260,7 @@ def _width(text: str) -> int:
 
 
 def _text(table: Table) -> str:
-    shown, titles = _titled(table)
+    shown, titles = _titled(for_people(table))
     right = is_numeric(shown)
     columns = [_text_column(shown, index) for index in range(len(shown.columns))]
     groups = column_groups(shown)
@@ -324,6 +344,7 @@ def _markdown(table: Table) -> str:
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cells) + " |"
 
+    table = for_people(table)
     rule = ["---:" if right else "---" for right in is_numeric(table)]
     parts = [f"**{markdown_escape(table.caption)}**\n"] if table.caption else []
     heads = [markdown_escape(readable(column.heading)) for column in table.columns]
@@ -371,6 +392,7 @@ def _latex(table: Table) -> str:
     def line(cells: Sequence[str]) -> str:
         return " & ".join(cells) + r" \\"
 
+    table = for_people(table)
     layout = "".join("r" if right else "l" for right in is_numeric(table))
     packages = "booktabs" + ",xcolor" * ("weak" in table.marks.values())
     dressed = _dressed(table, "latex", latex_escape)

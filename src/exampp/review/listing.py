@@ -185,7 +185,7 @@ def _verify(seen: Iterable[Seen], asking: Asking) -> Iterator[Table]:
         sight = Sight(dossier, asking.criteria)
         if asking.width is None:
             cells = verify(sight, answers=answers, item_id=asking.item_id, limit=asking.limit)
-            yield tables.cells_table(cells, dossier.grader.name)
+            yield tables.cells_table(cells, dossier.grader)
             continue
         for column in chosen_items(dossier, asking.item_id):
             rows = cell_order(sight, column)
@@ -206,7 +206,7 @@ def _grid(seen: Iterable[Seen], asking: Asking) -> Iterator[Table]:
         )
         if asking.width is None:
             cells = (cell for row in found.rows for cell in row.cells)
-            yield tables.cells_table(cells, dossier.grader.name)
+            yield tables.cells_table(cells, dossier.grader)
         elif found.rows:
             pooled = int(sight.looked_at[: dossier.grades.pool_size].sum())
             yield tables.grid_table(found, pooled, asking.width, dossier.grader)
@@ -227,7 +227,7 @@ def _missing(seen: Iterable[Seen], asking: Asking) -> Iterator[Table]:
     notes += _notes(asking, bases, len(entries))
     shown = entries[: asking.limit]
     if asking.width is None:
-        yield tables.missing_table(shown, notes, asking.grader.name)
+        yield tables.missing_table(shown, notes, asking.grader)
     else:
         yield tables.short_missing(shown, asking.width, notes)
 
@@ -250,7 +250,7 @@ def _spurious(seen: Iterable[Seen], asking: Asking) -> Iterator[Table]:
     notes += _notes(asking, bases, len(entries))
     shown = entries[: asking.limit]
     if asking.width is None:
-        yield tables.spurious_table(shown, notes, asking.grader.name)
+        yield tables.spurious_table(shown, notes, asking.grader)
     else:
         yield tables.short_spurious(shown, asking.width, notes)
 

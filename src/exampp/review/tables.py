@@ -36,13 +36,16 @@ def named(identifier: str, text: str) -> str:
 
 # ---- for machines --------------------------------------------------------------------------------
 
+_GRADER = ("grader", "grader key")
+"""Whose grades they are."""
 
-def cells_table(cells: Iterable[CellRecord], grader: str) -> Table:
-    """A row per cell, with everything that is known of it; `grader` names whose grades they are."""
+
+def cells_table(cells: Iterable[CellRecord], grader: GraderIdentity) -> Table:
+    """A row per cell, with everything that is known of it; `grader` made the grades."""
     heads = ["query", "item", "item text", "passage", "rating", "automatic", "state", "reply"]
     heads += ["answer", "confidence", "relevance", "judgment", "systems", "rank"]
-    heads += ["decided by", "reason", "passage text", "grader"]
-    return Table.of(heads, [(*_cell_row(cell), grader) for cell in cells])
+    heads += ["decided by", "reason", "passage text", *_GRADER]
+    return Table.of(heads, [(*_cell_row(cell), grader.name, grader.key) for cell in cells])
 
 
 def _cell_row(cell: CellRecord) -> Row:
@@ -73,11 +76,13 @@ def state_name(state: State | None) -> str:
     return "due" if state is None else state.name.lower()
 
 
-def missing_table(entries: Iterable[MissingEntry], notes: Sequence[str], grader: str) -> Table:
+def missing_table(
+    entries: Iterable[MissingEntry], notes: Sequence[str], grader: GraderIdentity
+) -> Table:
     """A row per relevant passage that covers no item."""
     heads = ["query", "query text", "passage", "relevance", "judgment", "systems", "rank"]
     heads += ["best rating", "closest item", "closest item text", "passage text"]
-    heads += ["grader"]
+    heads += _GRADER
     rows: list[Row] = [
         (
             entry.query_id,
@@ -91,18 +96,21 @@ def missing_table(entries: Iterable[MissingEntry], notes: Sequence[str], grader:
             entry.item.item_id,
             entry.item.text,
             whole(entry.passage),
-            grader,
+            grader.name,
+            grader.key,
         )
         for entry in entries
     ]
     return Table.of(heads, rows, notes=notes)
 
 
-def spurious_table(entries: Iterable[SpuriousEntry], notes: Sequence[str], grader: str) -> Table:
+def spurious_table(
+    entries: Iterable[SpuriousEntry], notes: Sequence[str], grader: GraderIdentity
+) -> Table:
     """A row per item that passages cover which are not relevant."""
     heads = ["query", "query text", "item", "item text", "count", "not relevant", "share"]
     heads += ["relevant covering", "relevant", "overturned", "by", "examples"]
-    heads += ["grader"]
+    heads += _GRADER
     rows: list[Row] = [
         (
             entry.item.query_id,
@@ -117,7 +125,8 @@ def spurious_table(entries: Iterable[SpuriousEntry], notes: Sequence[str], grade
             entry.overturned,
             entry.by,
             " ".join(passage.passage_id for passage in entry.examples),
-            grader,
+            grader.name,
+            grader.key,
         )
         for entry in entries
     ]

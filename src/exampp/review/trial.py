@@ -14,7 +14,7 @@ from exampp.evaluate.measure import Measure
 from exampp.records import GraderIdentity
 from exampp.records.choosing import label
 from exampp.records.gradebook import Gradebook
-from exampp.report.table import Column, Table, Value
+from exampp.report.table import GRADER_KEY, Column, Table, Value
 from exampp.review.impact import MEASURES, Baseline, Impact
 from exampp.store.bank import bank_names
 from exampp.store.cells import count_due, exam_of
@@ -66,11 +66,12 @@ def effect_tables(found: Sequence[Effect]) -> Mapping[str, Table]:
         _four("after"),
         "rank",
         "rank then",
+        GRADER_KEY,
     ]
     return {
         "effects": _effects_table(found),
         "labels": _listed(
-            ["grader", "query", "passage", "before", "after"],
+            ["grader", "query", "passage", "before", "after", GRADER_KEY],
             list(_label_rows(found)),
             "Passages whose label changes",
         ),
@@ -117,7 +118,8 @@ def _evaluated(book: Gradebook) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _effects_table(found: Iterable[Effect]) -> Table:
-    heads = ["grader", "measure", "labels", "systems", "swaps", "beyond noise"]
+    heads: list[str | Column] = ["grader", "measure", "labels", "systems", "swaps"]
+    heads += ["beyond noise", "due", "due then", GRADER_KEY]
     rows: list[tuple[Value, ...]] = []
     for one in found:
         for shift in one.impact.shifts:
@@ -125,16 +127,16 @@ def _effects_table(found: Iterable[Effect]) -> Table:
             beyond = sum(swap.beyond_noise for swap in shift.swaps)
             counts = (len(one.impact.labels), moving, len(shift.swaps), beyond)
             due = (one.due_before, one.due_after)
-            rows.append((label(one.grader), str(shift.measure), *counts, *due))
+            rows.append((label(one.grader), str(shift.measure), *counts, *due, one.grader.key))
     caption = "Labels that change, systems that move, pairs that swap, cells due before and after"
-    return Table.of([*heads, "due", "due then"], rows, caption)
+    return Table.of(heads, rows, caption)
 
 
 def _label_rows(found: Iterable[Effect]) -> Iterator[tuple[Value, ...]]:
     for one in found:
         for label_ in one.impact.labels:
             passage = (label_.exam_id, label_.passage_id)
-            yield (label(one.grader), *passage, label_.before, label_.after)
+            yield (label(one.grader), *passage, label_.before, label_.after, one.grader.key)
 
 
 def _score_rows(found: Iterable[Effect]) -> Iterator[tuple[Value, ...]]:
@@ -143,7 +145,7 @@ def _score_rows(found: Iterable[Effect]) -> Iterator[tuple[Value, ...]]:
             for move in filter(lambda move: move.change, shift.moves):
                 ranks = (move.rank_before, move.rank_after)
                 name = (label(one.grader), str(shift.measure), move.system)
-                yield (*name, move.before, move.after, *ranks)
+                yield (*name, move.before, move.after, *ranks, one.grader.key)
 
 
 def _listed(heads: Sequence[str | Column], rows: list[tuple[Value, ...]], what: str) -> Table:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from exampp.errors import InputError
 from exampp.outside import fit_text, fit_value
 from exampp.records import Grade, GraderIdentity, State
+from exampp.records.choosing import distinct
 from exampp.records.grading import CONTENT, RatingScale
 from exampp.records.readings import WITHOUT_EXAMPLE, RuleCount
 from exampp.store.interning import from_json, insert, to_json
@@ -171,8 +172,10 @@ def unshown_scales(connection: sqlite3.Connection) -> set[int]:
 
 
 def graders(connection: sqlite3.Connection) -> list[StoredGrader]:
-    """All graders, in order of first appearance."""
-    return _stored(connection, "true")
+    """All graders, in order of first appearance, each under a name of its own."""
+    found = _stored(connection, "true")
+    named = distinct(one.identity for one in found)
+    return [StoredGrader(one.key, who) for one, who in zip(found, named, strict=True)]
 
 
 def _stored(connection: sqlite3.Connection, where: str, *values: str) -> list[StoredGrader]:
