@@ -303,6 +303,7 @@ class Banking:
         query_id: str | None = None,
         more: int = 0,
         grounded: int = 0,
+        keep_near: bool = False,
         author: str | None = None,
         reason: str = "",
         **options: Any,
@@ -313,7 +314,8 @@ class Banking:
         `llm.options.Options`, such as model. `prompt` is a bundled one (`car-questions`,
         `car-nuggets`, `dl-questions`, `dl-nuggets`) or a TOML file. One request is made per query
         or per subtopic (`per`). `keys` asks for answer keys, `more` for so many other items of
-        the query `query_id`, and `grounded` shows so many of the query's best passages.
+        the query `query_id`, and `grounded` shows so many of the query's best passages. An item
+        that asks the same as another one of its query is dropped unless `keep_near`.
         """
         try:
             wanted = Options(**options)
@@ -335,6 +337,7 @@ class Banking:
             per=per,
             query_id=query_id,
             wish=generation.Wish(keys, more, grounded),
+            keep_near=keep_near,
         )
 
     def bank_generate(
@@ -347,7 +350,8 @@ class Banking:
         """Let a model make items where it made none yet; continues where an earlier call stopped.
 
         Takes the options of `bank_generation`. Returns what became of each request, and the items
-        that were dropped because others say the same.
+        that were dropped or marked because others ask the same, or nearly so; `bank_near` tells
+        them afterwards.
         """
         run = self.bank_generation(grader, **options)
         settled = []
@@ -356,6 +360,10 @@ class Banking:
             if on_reply:
                 on_reply(one)
         return generation_tables(run, settled)
+
+    def bank_near(self, query_id: str | None = None, *, bank: str = MAIN_BANK) -> Table:
+        """The items that models made for a bank although it has the same, or nearly the same."""
+        return Bank(self._connection, bank).near(query_id)
 
     # ---- sealing --------------------------------------------------------------------------------
 

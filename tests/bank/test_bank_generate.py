@@ -48,6 +48,7 @@ BECAME = {
     "echo": ("failed", 0, 0, "no questions can be read from the reply"),
     "twins": ("made", 1, 1, "json"),
 }
+SAME_VALLEYS = ("How do the rivers carve a valley?", "dropped", "nothing")
 
 
 def answering(replies: Mapping[str, str]) -> Callable[[Seen], Answer]:
@@ -86,9 +87,9 @@ def test_what_became_of_each_reply(path: Path) -> None:
         table, dropped = collection.bank_generate("openai", **options(server))
         became = {str(row[0]).removeprefix("q-"): tuple(row[2:]) for row in table.rows}
         assert became == BECAME
-        assert [row[2:4] for row in dropped.rows] == [
-            ("How do the rivers carve a valley?", "duplicate")
-        ]
+        assert [row[2:5] for row in dropped.rows] == [SAME_VALLEYS]
+        assert collection.bank_near().rows == dropped.rows
+        assert collection.bank_near("q-well").rows == ()
         assert "What is magma?" in texts(collection)
         assert len(texts(collection)) == sum(one[1] for one in BECAME.values())
         rows = collection.bank_show("q-well").rows
@@ -175,7 +176,7 @@ def test_other_items_of_the_bank_stay(tmp_path: Path) -> None:
         grader = ScriptedGrader(said)
         table, dropped = collection.bank_generate(grader, prompt="dl-questions", query_id="q1")
         assert [row[2:5] for row in table.rows] == [("made", 1, 2)]
-        assert [row[3] for row in dropped.rows] == ["duplicate", "near-duplicate"]
+        assert [row[3:5] for row in dropped.rows] == [("dropped", "nothing")] * 2
         after = collection.bank_show().rows
         assert set(before) < set(after)
         assert {row[4] for row in set(after) - set(before)} == {"What is air?"}
@@ -309,15 +310,15 @@ def test_a_local_causal_model_is_asked(path: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "made", "same", "dropped"),
-    [("question", 8536, 8356, 15), ("nugget", 3152, 3152, 28)],
+    [("question", 8545, 8365, 6), ("nugget", 3164, 3164, 16)],
 )
 def test_the_published_banks_are_made_again(
     kind: str, made: int, same: int, dropped: int, shared_data: Path, tmp_path: Path
 ) -> None:
     """From replies with the published items come the published ids.
 
-    Dropped are the duplicates and near-duplicates that `lint` finds in the published banks; of 180
-    questions the list number is left out, so that they have other ids.
+    Dropped are those that ask the same, all read by people; of 180 questions the list number is
+    left out, so that they have other ids.
     """
     source = shared_data / "car-y3" / f"{kind}s.jsonl.gz"
     lines = list(map(json.loads, gzip.decompress(source.read_bytes()).splitlines()))
@@ -341,7 +342,52 @@ def test_the_published_banks_are_made_again(
         ids = {str(row[2]) for row in collection.bank_show(bank="made").rows}
     assert len(ids) == made
     assert len(ids & published) == same
-    assert len(twins.rows) == dropped
+    assert sum(row[3] == "dropped" for row in twins.rows) == dropped
+    assert len(twins.rows) > dropped
+
+
+NEAR = [
+    "Which animals eat plants?",
+    "Which plants eat animals?",
+    "Which animals eat the plants?",
+    "Which animals do not eat plants?",
+    "Which animals eat 2 plants?",
+    "When were the walls of Rome built?",
+    "When were the walls of Oslo built?",
+]
+
+
+def test_what_differs_in_little_is_kept_and_marked(tmp_path: Path) -> None:
+    said = json.dumps({"questions": NEAR})
+    ids = [item_id("q1", text) for text in NEAR]
+    with exams.make(tmp_path) as collection:
+        chosen: dict[str, Any] = {"prompt": "dl-questions", "query_id": "q1"}
+        table, near = collection.bank_generate(ScriptedGrader(said), bank="made", **chosen)
+        assert [row[2:5] for row in table.rows] == [("made", 6, 1)]
+        assert [row[2:] for row in near.rows] == [
+            (NEAR[1], "kept", "the order", f"{ids[0]}: {NEAR[0]}"),
+            (NEAR[2], "dropped", "nothing", f"{ids[0]}: {NEAR[0]}"),
+            (NEAR[3], "kept", "a negation", f"{ids[0]}: {NEAR[0]}"),
+            (NEAR[4], "kept", "a number", f"{ids[0]}: {NEAR[0]}"),
+            (NEAR[6], "kept", "a name", f"{ids[5]}: {NEAR[5]}"),
+        ]
+        assert near.notes[0].startswith("1 dropped, because they ask the same as others: 'Which")
+        assert near.notes[1].startswith("4 kept and marked, because they differ from others in lit")
+        assert collection.bank_near(bank="made").rows == near.rows
+
+        # the mark goes with the item, until it is reworded
+        findings = {row[2]: row[4] for row in collection.bank_lint(bank="made").rows if row[2]}
+        assert findings[ids[1]] == f"as {ids[0]}: {NEAR[0]}"
+        assert findings[ids[6]] == f"as {ids[5]}: {NEAR[5]} (differs in a name)"
+        collection.bank_edit("reword", ids[6], "How many plants are there?", bank="made")
+        assert ids[6] not in {row[2] for row in collection.bank_lint(bank="made").rows}
+
+        table, near = collection.bank_generate(
+            ScriptedGrader(said), bank="all", keep_near=True, **chosen
+        )
+        assert [row[2:5] for row in table.rows] == [("made", 7, 0)]
+        assert [row[3:5] for row in near.rows if row[2] == NEAR[2]] == [("kept", "nothing")]
+        assert set(texts(collection, bank="all")) == set(NEAR)
 
 
 def test_the_command(path: Path, exampp_command: Commands) -> None:

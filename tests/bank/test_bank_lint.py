@@ -109,6 +109,59 @@ def test_near_duplicates(one: str, other: str, is_near: bool) -> None:
     assert rules == ["near-duplicate"] * is_near
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "detail"),
+    [
+        ("na\u00efve?", "nai\u0308ve?", "as 0: U+0308 (combining diaeresis) at character 4 is not"),
+        ("photosynthesis", "photo\u200bsynthesis", "as 0: invisible U+200B (zero width space) at"),
+        ("photo\u00adsynthesis", "photosynthesis", "as 0: there invisible U+00AD (soft hyphen) at"),
+        (
+            "What is rain?",
+            "What\u00a0is rain?",
+            "as 0: U+00A0 (no-break space) at character 5 looks",
+        ),
+        ("the \ufb01rst?", "the first?", "as 0: there U+FB01 (latin small ligature fi) at char"),
+        ("Rain\ufeff?", "Rain?", "as 0: there invisible U+FEFF (zero width no-break space) at"),
+    ],
+)
+def test_items_that_look_alike(one: str, other: str, detail: str) -> None:
+    ((rule, item, said),) = found(one, other)
+    assert (rule, item) == ("twin", "1")
+    assert said.startswith(detail)
+    assert said.endswith("; retire one, or reword it")
+
+
+def test_what_is_seen_makes_no_twins() -> None:
+    assert {rule for rule, _, _ in found("How big is x\u00b2 here?", "How big is x2 here?")} <= {
+        "near-duplicate"
+    }
+    assert found("Caf\u00e9 or bar, which?", "Cafe or bar, which?") == []
+
+
+def test_ids_and_queries_that_look_alike() -> None:
+    entries = [
+        BankEntry("caf\u00e9", (Item("a1", "caf\u00e9", "What is a?"),)),
+        BankEntry("cafe\u0301", (Item("a1", "cafe\u0301", "Why b?"),)),
+        BankEntry("q", (Item("b\u200b1", "q", "What is b?"), Item("b1", "q", "When is c?"))),
+        BankEntry("q", (Item("d1", "q", "What is d?", facet_id="s"),), facet_id="s"),
+        BankEntry("q", (Item("e1", "q", "Who is e?", facet_id="s\u2060"),), facet_id="s\u2060"),
+    ]
+    queries = {"caf\u00e9": "Tea", "cafe\u0301": "Coffee", "q": "Milk\u200b", "r": "Milk"}
+    twins = [f for f in lint(entries, queries) if f.rule == "twin"]
+    assert [(f.query_id, f.item_id, f.detail.partition(";")[0]) for f in twins] == [
+        (
+            "cafe\u0301",
+            "",
+            "its id as caf\u00e9: U+0301 (combining acute accent) at character 5 is not composed "
+            "(NFC)",
+        ),
+        ("r", "", "as q: there invisible U+200B (zero width space) at character 5"),
+        ("q", "", "its subtopic as s: invisible U+2060 (word joiner) at character 2"),
+        ("q", "b1", "its id as b\u200b1: there invisible U+200B (zero width space) at character 2"),
+    ]
+    assert all("import" in f.detail or "another id" in f.detail for f in twins)
+
+
 def test_duplicates_are_looked_for_within_a_query_and_kind() -> None:
     question, nugget = items("basalt"), items("basalt", kind="nugget")
     entries = [

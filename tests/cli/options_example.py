@@ -151,6 +151,8 @@ def make(folder: Path) -> None:
         opened.bank_export(folder / "edited.yaml")
         opened.bank_export(folder / "edited.csv")
         opened.bank_export(folder / "small.yaml", bank="small")
+        same = ScriptedGrader(json.dumps([ITEMS["q1"][1], ITEMS["q1"][2]]), record=False)
+        opened.bank_generate(same, prompt="dl-questions", query_id="q1", bank="main")
     for name, before, after in (
         ("stale.yaml", "part 0", "section 0"),
         ("edited.yaml", "part 1", "section 1"),
@@ -203,7 +205,10 @@ class Recorded:
 
     def answer(self, asks: Any) -> Iterator[tuple[Ask, Reply]]:
         for ask in asks:
-            yield ask, Reply("4" if ask.item and ask.passage else '["What is new?"]')
+            yield (
+                ask,
+                Reply("4" if ask.item and ask.passage else '["What is new?", "What is the new?"]'),
+            )
 
 
 def finetuned(*arguments: Any, **options: Any) -> Any:

@@ -416,6 +416,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--query": "q1",
             "--more": "2",
             "--grounded": "1",
+            "--keep-near": "",
             "--author": "zoe",
             "--reason": "because",
             "--dry-run": "",
@@ -491,6 +492,7 @@ OPTIONS: Mapping[str, Uses] = {
         {**EDIT, "--dry-run": ""},
         {"bank undo banks.exam 83": ("--bank small",)},
     ),
+    "bank near": Uses(("bank near banks.exam",), {**BANK, "--query": "q2", **FORMAT}),
     "bank lint": Uses(("bank lint banks.exam",), {**BANK, **FORMAT}),
     "bank split": Uses(
         ("bank split banks.exam --secret 0.5",),

@@ -12,9 +12,10 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
-from exampp.bank.lint import alike
+from exampp.bank.sameness import Likeness, likenesses
+from exampp.bank.tables import near_table
 from exampp.errors import InputError, Unfinished
 from exampp.llm.base import Ask, Grader, Reply, checked
 from exampp.llm.replies import Replies
@@ -30,6 +31,7 @@ from exampp.store.generation import (
     FAILED,
     MADE,
     Asked,
+    Near,
     Replied,
     Subject,
     best_passages,
@@ -49,14 +51,6 @@ WRITTEN_TOKENS = 250
 _WORD = re.compile(r"\w")
 
 
-class Dropped(NamedTuple):
-    """An item that was not taken, because another one of its query says the same."""
-
-    text: str
-    rule: str
-    detail: str
-
-
 @dataclass(frozen=True, slots=True)
 class Settled:
     """What became of one request."""
@@ -65,7 +59,7 @@ class Settled:
     state: str
     reason: str
     items: tuple[Item, ...] = ()
-    dropped: tuple[Dropped, ...] = ()
+    near: tuple[Near, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +82,8 @@ class GenerationRun:
     Iterate over `steps` to do the work; every reply is committed before it is yielded. A model
     that fails `MAX_FAILURES` times in a row raises Unfinished. `stop` ends it in time, called from
     a signal handler or another thread. `why_stopped` tells what else ended the run before its end,
-    such as a limit on requests or cost, and `left` how many requests remained.
+    such as a limit on requests or cost, and `left` how many requests remained. Items that ask the
+    same as others of their query are dropped unless `keep_near`; those that nearly do are marked.
     """
 
     def __init__(
@@ -103,6 +98,7 @@ class GenerationRun:
         per: str | None = None,
         query_id: str | None = None,
         wish: Wish | None = None,
+        keep_near: bool = False,
     ) -> None:
         self.connection = connection
         self.bank = bank
@@ -110,6 +106,7 @@ class GenerationRun:
         self.model = model
         self.prompt = prompt
         self.wish = wish or Wish()
+        self.keep_near = keep_near
         self.why_stopped = ""
         self.left = 0
         self.notes: tuple[str, ...] = ()
@@ -302,7 +299,9 @@ class GenerationRun:
         with self.connection, transaction(self.connection):
             items = add_items(self.connection, self.bank, settled.items, OPERATION, edit)
             replied = Replied(settled.state, settled.reason, raw, len(items), at)
-            put_generation(self.connection, self.bank, subject, self._asked(), replied)
+            put_generation(
+                self.connection, self.bank, subject, self._asked(), replied, settled.near
+            )
         settled = replace(settled, items=tuple(items))
         self._known.setdefault(subject.query_id, []).extend(settled.items)
         self.left -= 1
@@ -318,28 +317,28 @@ class GenerationRun:
         found = read_items(reply.text, self.prompt.makes, truncated=reply.truncated)
         if not found.made:
             return Settled(subject, FAILED, found.rule)
-        items, dropped = self._select(subject, found.made, at)
-        return Settled(subject, MADE, found.rule, items, dropped)
+        items, near = self._select(subject, found.made, at)
+        return Settled(subject, MADE, found.rule, items, near)
 
     def _select(
         self, subject: Subject, made: Sequence[Made], at: str
-    ) -> tuple[tuple[Item, ...], tuple[Dropped, ...]]:
-        """The new items, and those that say what the query's bank (or an earlier one) says."""
+    ) -> tuple[tuple[Item, ...], tuple[Near, ...]]:
+        """The new items, and those that are the same as one of the query's bank, or nearly so."""
         earlier = self._of(subject)
-        ids = {item.item_id for item in earlier}
-        dropped: list[Dropped] = []
-        fresh: list[Item] = []
-        for one in made:
-            item = self._item(subject, one, at)
-            if item.item_id in ids:
-                dropped.append(Dropped(item.text, "duplicate", f"as {item.item_id}"))
+        known = {item.item_id: item for item in earlier}
+        fresh = [self._item(subject, one, at) for one in made]
+        near = [Near(i.text, True, "", i.item_id, i.text) for i in fresh if i.item_id in known]
+        new = {item.item_id: item for item in fresh if item.item_id not in known}
+        for one in likenesses([*earlier, *new.values()], keep_same=self.keep_near) if new else ():
+            if (item := new.get(one.item.item_id)) is None:
+                continue
+            dropped = not one.differs and not self.keep_near
+            near.append(Near(item.text, dropped, one.differs, one.like.item_id, one.like.text))
+            if dropped:
+                del new[item.item_id]
             else:
-                fresh.append(item)
-        new = {item.item_id: item for item in fresh}
-        for finding in alike([*earlier, *fresh]) if fresh else ():
-            if new.pop(finding.item_id, None) is not None:
-                dropped.append(Dropped(finding.text, finding.rule, finding.detail))
-        return tuple(new.values()), tuple(dropped)
+                new[item.item_id] = _marked(item, one)
+        return tuple(new.values()), tuple(near)
 
     def _item(self, subject: Subject, made: Made, at: str) -> Item:
         answers = made.answers if self.wish.keys else ()
@@ -363,14 +362,21 @@ class GenerationRun:
         )
 
 
+def _marked(item: Item, one: Likeness) -> Item:
+    """The item with a mark in its origin that says which other one it is like."""
+    mark = {"item": one.like.item_id, "text": one.like.text, "differs": one.differs}
+    return replace(item, extra={"generated": {**item.extra["generated"], "near": mark}})
+
+
 def generation_tables(run: GenerationRun, settled: Sequence[Settled]) -> tuple[Table, Table]:
-    """One row per request, and one per item that was dropped."""
+    """One row per request, and one per item that was dropped or marked as like another."""
     rows: list[tuple[Value, ...]] = []
-    dropped: list[tuple[Value, ...]] = []
+    near: list[tuple[str, str, Near]] = []
     for one in settled:
         place = (one.subject.query_id, one.subject.facet_id or "")
-        rows.append((*place, one.state, len(one.items), len(one.dropped), one.reason))
-        dropped += [(*place, *item) for item in one.dropped]
+        dropped = sum(item.dropped for item in one.near)
+        rows.append((*place, one.state, len(one.items), dropped, one.reason))
+        near += [(*place, item) for item in one.near]
     made = sum(len(one.items) for one in settled)
     failed = sum(one.state == FAILED for one in settled)
     notes = [f"{len(settled)} replies, {made} new {run.prompt.makes}s in the bank {run.bank!r}"]
@@ -380,7 +386,4 @@ def generation_tables(run: GenerationRun, settled: Sequence[Settled]) -> tuple[T
         why = f" ({run.why_stopped})" if run.why_stopped else ""
         notes.append(f"{run.left} not asked yet{why}; the same command continues")
     heads = ["query", "subtopic", "state", "items", "dropped", "how"]
-    return (
-        Table.of(heads, rows, notes=[*notes, *run.notes]),
-        Table.of(["query", "subtopic", "dropped", "rule", "detail"], dropped),
-    )
+    return Table.of(heads, rows, notes=[*notes, *run.notes]), near_table(near)

@@ -7,13 +7,16 @@ banks of TREC CAR Y3 and TREC DL (see the tests).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
-from exampp.prompts.words import drop_punctuation, stem, stopwords
-from exampp.records import BankEntry, Item
+from exampp.prompts.words import as_seen, drop_punctuation, stem, stopwords, unseen
+from exampp.records import BankEntry, Item, item_id
+
+Key = TypeVar("Key")
 
 SIMILAR = 85.0
 """Token ratio (0 to 100) from which two texts of one query say nearly the same."""
@@ -25,6 +28,7 @@ KEYED_SHARE = 0.5
 WHY: Mapping[str, str] = {
     "empty": "nothing can answer it",
     "list-mark": "the number of a list is no part of it",
+    "twin": "they look alike, and are two to every program: scores, files and runs tell them apart",
     "duplicate": "one fact counts twice in cover",
     "near-duplicate": "one fact may count twice in cover",
     "double-barrelled": "a passage can answer half of it",
@@ -43,7 +47,7 @@ WHY: Mapping[str, str] = {
 class Finding:
     """One item that a rule found; `item_id` is empty where a query is what is wrong.
 
-    `detail` says what the rule saw: a word, another item.
+    `detail` says what the rule saw (a word, another item), and how to mend what cannot be seen.
     """
 
     rule: str
@@ -62,7 +66,9 @@ def lint(entries: Sequence[BankEntry], queries: Mapping[str, str]) -> list[Findi
     found: dict[str, list[Finding]] = {rule: [] for rule in WHY}
     for finding in (
         *_alone(entries, queries),
-        *_pairs(entries),
+        *(pairs := list(_pairs(entries))),
+        *_marked(entries, pairs),
+        *_twin_ids(entries, queries),
         *_without_key(entries),
         *_queries(entries, queries),
     ):
@@ -192,7 +198,7 @@ def _stems(text: str) -> frozenset[str]:
 
 def _normal(text: str) -> str:
     """The text by its words in lower case, each as its stem; only articles are left out."""
-    words = drop_punctuation(text.lower()).split()
+    words = drop_punctuation(as_seen(text).lower()).split()
     return " ".join(stem(word) for word in words if word not in _ARTICLES)
 
 
@@ -216,6 +222,11 @@ def alike(items: Sequence[Item]) -> Iterator[Finding]:
     ratios = process.cdist(texts, texts, scorer=fuzz.token_sort_ratio, score_cutoff=SIMILAR)
     for index, item in enumerate(items):
         earlier = first.setdefault(texts[index], index)
+        if twins(item.text, items[earlier].text):
+            how = "retire one, or reword it"
+            like = items[earlier]
+            yield _finding("twin", item, _twin(item.text, like.text, like.item_id, how))
+            continue
         if earlier != index:
             yield _finding("duplicate", item, f"as {items[earlier].item_id}")
             continue
@@ -226,6 +237,75 @@ def alike(items: Sequence[Item]) -> Iterator[Finding]:
         if row.size and row.max() >= SIMILAR:
             like = items[int(row.argmax())]
             yield _finding("near-duplicate", item, f"as {like.item_id}: {like.text}")
+
+
+def twins(one: str, other: str) -> bool:
+    """Whether two texts are not the same, but look the same to whoever reads them."""
+    return one != other and as_seen(one) == as_seen(other)
+
+
+def _twin(text: str, other: str, name: str, mend: str) -> str:
+    """What a twin is like, what in one of the two texts is not seen, and what to do."""
+    return f"as {name}: {unseen(text) or f'there {unseen(other)}'}; {mend}"
+
+
+def _marked(entries: Iterable[BankEntry], near: Collection[Finding]) -> Iterator[Finding]:
+    """Items that were marked when a model made them, while they and their like are as they were.
+
+    Those that were found to be `near` others stay what they were found to be.
+    """
+    items = [item for entry in entries for item in entry.items]
+    texts = {(item.query_id, item.item_id): item.text for item in items}
+    found = {(finding.query_id, finding.item_id) for finding in near}
+    for item in items:
+        made = item.extra.get("generated")
+        mark = made.get("near") if isinstance(made, Mapping) else None
+        if not isinstance(mark, Mapping) or (item.query_id, item.item_id) in found:
+            continue
+        like, text = str(mark.get("item")), mark.get("text")
+        # an id is made from the text that the model wrote
+        as_made = item_id(item.query_id, item.text, item.facet_id) == item.item_id
+        if as_made and text is not None and texts.get((item.query_id, like)) == text:
+            differs = mark.get("differs") or "nothing"
+            yield _finding("near-duplicate", item, f"as {like}: {text} (differs in {differs})")
+
+
+def _twin_ids(entries: Sequence[BankEntry], queries: Mapping[str, str]) -> Iterator[Finding]:
+    """Ids of queries, subtopics and items, and texts of queries, that look like another one."""
+    named = dict(queries)
+    for entry in entries:
+        named.setdefault(entry.query_id, entry.query_text)
+    file = "mend it in the file that it came from, and import that into a new collection"
+    for query, like in _look_alikes((name, name) for name in named):
+        yield Finding("twin", query, "", named[query], f"its id {_twin(query, like, like, file)}")
+    for query, like in _look_alikes((name, text) for name, text in named.items() if text.strip()):
+        if named[query] != named[like]:
+            how = "mend one of them and import it with --update, or leave one out"
+            yield Finding(
+                "twin", query, "", named[query], _twin(named[query], named[like], like, how)
+            )
+    facets = dict.fromkeys((e.query_id, e.facet_id) for e in entries if e.facet_id)
+    of_facets = ((key, f"{key[0]}/{key[1]}") for key in facets)
+    for (query, facet), (of, other) in _look_alikes(of_facets):
+        if query == of:
+            detail = f"its subtopic {_twin(facet, other, other, file)}"
+            yield Finding("twin", query, "", named[query], detail)
+    items = {(i.query_id, i.kind, i.item_id): i for entry in entries for i in entry.items}
+    of_items = ((key, f"{as_seen(key[0])}/{key[1]}/{key[2]}") for key in items)
+    for key, earlier in _look_alikes(of_items):
+        if key[2] != earlier[2]:
+            how = "retire one, or give it another id in its file"
+            detail = f"its id {_twin(key[2], earlier[2], earlier[2], how)}"
+            yield _finding("twin", items[key], detail)
+
+
+def _look_alikes(named: Iterable[tuple[Key, str]]) -> Iterator[tuple[Key, Key]]:
+    """(thing, an earlier thing) where the texts of two things look the same."""
+    first: dict[str, Key] = {}
+    for key, text in named:
+        earlier = first.setdefault(as_seen(text), key)
+        if earlier != key:
+            yield key, earlier
 
 
 def _only_by_form(one: frozenset[str], other: frozenset[str]) -> bool:

@@ -53,6 +53,7 @@ from exampp.store.bank_history import (
     states,
 )
 from exampp.store.connection import transaction
+from exampp.store.generation import near_items
 from exampp.store.inputs import query_keys
 from exampp.store.splits import PARTS, Split, newest_split, put_split
 
@@ -104,6 +105,11 @@ class Bank:
         """What is likely wrong with the bank, each finding with its item."""
         self._states()
         return tables.lint_table(lint(self._entries(), known_queries(self.connection)))
+
+    def near(self, query_id: str | None = None) -> Table:
+        """The items that were dropped or marked when a model made them, of the bank or a query."""
+        self._states()
+        return tables.near_table(near_items(self.connection, self.name, query_id))
 
     def log(
         self,

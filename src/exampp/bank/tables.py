@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from exampp.bank.changes import Change, changes_of
 from exampp.bank.lint import WHY, Finding
 from exampp.bank.splitting import Fault
 from exampp.report.table import Column, Table, Value
 from exampp.store.bank_history import BankCount, ItemState, Logged
+from exampp.store.generation import Near
 from exampp.store.splits import Split
 
 
@@ -107,6 +108,41 @@ def lint_table(findings: Sequence[Finding]) -> Table:
     notes = [f"{counts[rule]} {rule}: {why}" for rule, why in WHY.items() if rule in counts]
     heads = ["rule", "query", "item", "text", "detail", "why it matters"]
     return Table.of(heads, rows, notes=notes or ["nothing was found"])
+
+
+def near_table(found: Sequence[tuple[str, str, Near]]) -> Table:
+    """One row per item, by (query id, subtopic id, item), that a model made like another one."""
+    rows: list[tuple[Value, ...]] = [
+        (
+            query,
+            subtopic,
+            one.text,
+            "dropped" if one.dropped else "kept",
+            one.differs or "nothing",
+            f"{one.like_id}: {one.like_text}",
+        )
+        for query, subtopic, one in found
+    ]
+    notes = [_near_note(some, what) for what, some in _by_fate(near for _, _, near in found)]
+    heads = ["query", "subtopic", "made", "became", "differs in", "from"]
+    return Table.of(heads, rows, notes=notes)
+
+
+def _by_fate(found: Iterable[Near]) -> Iterator[tuple[str, list[Near]]]:
+    items = list(found)
+    for what, dropped, differs in (
+        ("dropped, because they ask the same as others", True, False),
+        ("kept although they ask the same as others", False, False),
+        ("kept and marked, because they differ from others in little", False, True),
+    ):
+        some = [one for one in items if (one.dropped, bool(one.differs)) == (dropped, differs)]
+        if some:
+            yield what, some
+
+
+def _near_note(found: Sequence[Near], what: str) -> str:
+    one = found[0]
+    return f"{len(found)} {what}: {one.text!r} ({one.differs or 'as'}: {one.like_text!r})"
 
 
 def split_table(states: Iterable[ItemState], sealed: frozenset[int], commitment: str) -> Table:

@@ -308,6 +308,18 @@ def lint_bank(
         show(opened.bank_lint(bank=bank), style.value)
 
 
+@app.command("near")
+def near_items(
+    collection: CollectionFile,
+    query: QueryId = None,
+    bank: NamedBank = "main",
+    style: TableStyle = Style.text,
+) -> None:
+    """The items that a model made and that were dropped or marked, each with the one it is like."""
+    with exampp.Collection(collection) as opened:
+        show(opened.bank_near(query, bank=bank), style.value)
+
+
 @app.command("split")
 def split_bank(
     collection: CollectionFile,

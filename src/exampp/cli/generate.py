@@ -43,7 +43,7 @@ def _asks(given: Given) -> bool:
 
 @counting(
     Counts(
-        ("--author", "--reason", "--format", "--grace", *LIMITS),
+        ("--author", "--reason", "--format", "--grace", "--keep-near", *LIMITS),
         "where something is asked, not with --dry-run",
         _asks,
     ),
@@ -77,6 +77,10 @@ def generate_bank(
         int | None,
         typer.Option(min=1, help="With --query: so many others than the bank has already."),
     ] = None,
+    keep_near: Annotated[
+        bool,
+        typer.Option("--keep-near", help="Keep items that ask the same as others, too, marked."),
+    ] = False,
     grounded: Annotated[
         int | None,
         typer.Option(min=1, help="Show so many of the query's best passages with the prompt."),
@@ -94,7 +98,9 @@ def generate_bank(
     """Let a model make questions or nuggets for every query or subtopic.
 
     Every reply is kept as it comes: the same command continues after an interrupt, and asks again
-    only where the last reply failed. Items that say what others of the query say are dropped.
+    only where the last reply failed. Items that ask the same as others of the query are dropped,
+    those that differ in a name, a number, a negation, an order or a word are kept and marked:
+    exampp bank near lists both.
     """
     with exampp.Collection(collection) as opened:
         run = opened.bank_generation(
@@ -106,6 +112,7 @@ def generate_bank(
             query_id=query,
             more=more or 0,
             grounded=grounded or 0,
+            keep_near=keep_near,
             author=author,
             reason=reason,
             **options,
@@ -131,8 +138,8 @@ def make(run: GenerationRun, grace: float) -> list[Settled]:
 def _show(run: GenerationRun, settled: list[Settled], style: Style) -> None:
     from exampp.bank.generating import generation_tables
 
-    requests, dropped = generation_tables(run, settled)
-    tables = {"dropped": dropped} if dropped.rows or style is Style.json else {}
+    requests, near = generation_tables(run, settled)
+    tables = {"near": near} if near.rows or style is Style.json else {}
     show_several({**tables, "requests": requests}, style.value)
     if run.left:
         why = f" ({run.why_stopped})" if run.why_stopped else ""

@@ -177,12 +177,12 @@ def _generate(
         return Step(name, "every query has its items", skipped=True)
     options = {_python(key): value for key, value in wanted.items() if key != "grader"}
     run = collection.bank_generation(wanted["grader"], **options)
-    replies, dropped = generation_tables(run, make(run))
+    replies, near = generation_tables(run, make(run))
     left = [row for row in replies.rows if row[2] == FAILED]
     if not left and not run.left:
         # what was made changed the exam: as it is now there is nothing to do
         collection.mark_done(name, _fingerprint([wanted, collection.fingerprint()]))
-    remarks = [f"dropped: {row[2]} ({row[3]})" for row in dropped.rows]
+    remarks = near.notes
     stopped = run.stopped and bool(run.left)
     return Step(name, "; ".join(replies.notes), stopped=stopped, remarks=tuple(remarks))
 

@@ -34,6 +34,7 @@ _GENERATE_OPTIONS = {
     "per": str,
     "keys": object,
     "grounded": int,
+    "keep-near": bool,
 }
 _GRADE_OPTIONS = {
     **_MODEL_OPTIONS,

@@ -78,3 +78,56 @@ def fuzz_ratio(one: str, other: str) -> int:
     from rapidfuzz import fuzz
 
     return round(fuzz.ratio(one, other))
+
+
+_LOOK_ALIKE = frozenset({"<compat>", "<wide>", "<narrow>", "<noBreak>", "<font>", "<initial>"})
+_INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
+
+
+def as_seen(text: str) -> str:
+    """The text as a reader sees it: composed (NFC), without what is invisible, spaces as one.
+
+    Characters that only look like others (ligatures, full width) become these; superscripts and
+    fractions, which are seen, stay. Two texts with one such form look the same.
+    """
+    if text.isascii():
+        return " ".join(text.split())
+    plain = "".join(_seen(c) for c in text)
+    return " ".join(unicodedata.normalize("NFC", plain).split())
+
+
+def unseen(text: str) -> str:
+    """What of a text is not seen, with the place of the first such character; empty for nothing."""
+    for place, character in enumerate(text, 1):
+        if _is_invisible(character):
+            return f"invisible {_named(character)} at character {place}"
+    if text != unicodedata.normalize("NFC", text):
+        place = next(
+            n for n in range(1, len(text) + 1) if not unicodedata.is_normalized("NFC", text[:n])
+        )
+        return f"{_named(text[place - 1])} at character {place} is not composed (NFC)"
+    for place, character in enumerate(text, 1):
+        if _seen(character) != character:
+            return f"{_named(character)} at character {place} looks like another one"
+    return "its white space differs" if text != " ".join(text.split()) else ""
+
+
+def _named(character: str) -> str:
+    return f"U+{ord(character):04X} ({unicodedata.name(character, 'without a name').lower()})"
+
+
+def _seen(character: str) -> str:
+    if _is_invisible(character):
+        return ""
+    if unicodedata.decomposition(character).partition(" ")[0] in _LOOK_ALIKE:
+        return unicodedata.normalize("NFKC", character)
+    return character
+
+
+def _is_invisible(character: str) -> bool:
+    return (
+        unicodedata.category(character) == "Cf"
+        or character in _INVISIBLE
+        or "\ufe00" <= character <= "\ufe0f"
+        or "\U000e0100" <= character <= "\U000e01ef"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from exampp.store.bank import bank_key
@@ -44,6 +45,19 @@ class Replied(NamedTuple):
     at: str
 
 
+class Near(NamedTuple):
+    """An item that a model made although the query has one like it: dropped, or kept and marked.
+
+    `differs` says what tells the two apart, and is empty where they are the same.
+    """
+
+    text: str
+    dropped: bool
+    differs: str
+    like_id: str
+    like_text: str
+
+
 def subjects(connection: sqlite3.Connection, *, by_subtopic: bool) -> list[Subject]:
     """Every query, or every subtopic of every query, in order."""
     if by_subtopic:
@@ -74,14 +88,41 @@ def made_for(connection: sqlite3.Connection, bank: str, asked: Asked) -> set[tup
 
 
 def put_generation(
-    connection: sqlite3.Connection, bank: str, subject: Subject, asked: Asked, replied: Replied
+    connection: sqlite3.Connection,
+    bank: str,
+    subject: Subject,
+    asked: Asked,
+    replied: Replied,
+    near: Iterable[Near] = (),
 ) -> None:
-    """Record what became of one request."""
-    connection.execute(
+    """Record what became of one request, and which of its items are like others."""
+    made = connection.execute(
         "INSERT INTO generation (bank, query, facet, model, prompt, prompt_hash, settings, state, "
         "reason, reply, items, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (bank_key(connection, bank), subject.query, subject.facet, *asked, *replied),
     )
+    connection.executemany(
+        "INSERT INTO likeness (generation, text, dropped, differs, like_id, like_text) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        [(made.lastrowid, *one) for one in near],
+    )
+
+
+def near_items(
+    connection: sqlite3.Connection, bank: str, query_id: str | None = None
+) -> list[tuple[str, str, Near]]:
+    """(query id, subtopic id, item) of every item that was dropped or marked, in order."""
+    rows = connection.execute(
+        "SELECT q.query_id, coalesce(f.facet_id, ''), l.text, l.dropped, l.differs, l.like_id, "
+        "l.like_text FROM likeness l JOIN generation g USING (generation) JOIN bank b USING (bank) "
+        "JOIN query q ON q.query = g.query LEFT JOIN facet f ON f.facet = g.facet "
+        "WHERE b.name = :bank AND (:query_id IS NULL OR q.query_id = :query_id) ORDER BY likeness",
+        {"bank": bank, "query_id": query_id},
+    )
+    return [
+        (query, facet, Near(text, bool(dropped), *rest))
+        for query, facet, text, dropped, *rest in rows
+    ]
 
 
 def best_passages(connection: sqlite3.Connection, subject: Subject, count: int) -> list[str]:

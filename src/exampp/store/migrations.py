@@ -7,7 +7,8 @@ What the tables hold:
 - inputs: query, facet, passage and its texts, pool, system, ranking, judgment, source;
 - the exam: bank, bank_line, item and its texts, item_edit (append-only; `item` caches the last),
   split and sealed (append-only; which items of a bank are secret, committed to as they were after
-  `edit`); generation (append-only; what a model replied when it was asked for items);
+  `edit`); generation (append-only; what a model replied when it was asked for items) and likeness
+  (which of these items were dropped or marked, and for which others);
 - grading: grader, grade, sheet (what else a workbench file said of a passage's grades, and their
   order where it is not that of the items), decision (append-only); lease (which process grades
   which query just now) and run (what grading took);
@@ -314,5 +315,17 @@ MIGRATIONS: tuple[str, ...] = (
         JOIN item_version v ON v.version = g.item_version JOIN item i USING (item);
     DROP TABLE grade;
     ALTER TABLE grade_by_key RENAME TO grade;
+    """,
+    """
+    CREATE TABLE likeness (
+        likeness INTEGER PRIMARY KEY,
+        generation INTEGER NOT NULL REFERENCES generation,
+        text TEXT NOT NULL,
+        dropped INTEGER NOT NULL,
+        differs TEXT NOT NULL,
+        like_id TEXT NOT NULL,
+        like_text TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX likeness_of_generation ON likeness (generation);
     """,
 )
