@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from exampp.errors import InputError
+from exampp.grade.asking import LEAST_PASSAGE, fill_due
 from exampp.grade.graders import default_prompt, join
 from exampp.grade.reading import reader
 from exampp.llm.base import MARKED, MEASURED, Ask, Reply
 from exampp.llm.scripted import ScriptedGrader
 from exampp.prompts import load, names
+from exampp.prompts.declaration import parse
 from exampp.records import State
 from exampp.store.cells import Due
 
@@ -55,6 +57,55 @@ def test_a_grader_that_measures_is_asked_nothing_in_words() -> None:
         join(grader, "m", load("question-self-rating"))
     with pytest.raises(InputError, match="which wants a measure of likeness"):
         join(ScriptedGrader({}), "m", load("draft"))
+
+
+class Small(ScriptedGrader):
+    """A model that takes so many words."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__("4")
+        self.limit = limit
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        return [word.span() for word in re.finditer(r"\S+", text)]
+
+    def length(self, user: str, system: str = "") -> int:
+        return len(self.offsets(f"{system} {user}")) + 1
+
+
+@pytest.mark.parametrize("name", ["faggioli-b-few", "sun-few-workbench", "question-self-rating"])
+def test_a_prompt_that_leaves_no_room_is_refused_before_the_run(name: str) -> None:
+    prompt = load(name)
+    alone = len(re.sub(r"\{\w+\}", "", prompt.user).split()) + 1
+    join(Small(alone + LEAST_PASSAGE), "m", prompt)
+    with pytest.raises(InputError) as caught:
+        join(Small(alone + LEAST_PASSAGE - 1), "m", prompt)
+    said = f"'{name}' has {alone} tokens before item and passage are put in; the model takes "
+    assert f"{said}{alone + 31}, which leaves 31 for them, and 32 are the least" in str(
+        caught.value
+    )
+    with pytest.raises(InputError, match=f"takes {alone - 9}, which leaves 0 for them"):
+        join(Small(alone - 9), "m", prompt)
+
+
+@pytest.mark.parametrize(
+    ("slot", "due", "said"),
+    [
+        ("query", DUE._replace(query=" "), "the query has no text, and the prompt 'mine' asks for"),
+        ("correct_answer", DUE, "the item has no answer key, and the prompt 'mine' asks for"),
+    ],
+)
+def test_a_slot_without_a_text_is_not_asked_about(slot: str, due: Due, said: str) -> None:
+    prompt = parse(
+        'name = "mine"\ntitle = ""\ngrades = "question"\nreading = "yes-no"\nverdict = true\n'
+        f'cut = "context"\nuser = "{{{slot}}} {{question}} {{context}}"\n'
+    )
+    with pytest.raises(InputError, match=said):
+        fill_due(prompt, "question", ScriptedGrader("yes"), due)
+    full = due._replace(query="why", keys=("red", "blue"))
+    text = {"query": "why", "correct_answer": "red or blue"}[slot]
+    filled = fill_due(prompt, "question", ScriptedGrader("yes"), full)
+    assert filled.user == f"{text} a question a passage"
 
 
 @pytest.mark.parametrize(

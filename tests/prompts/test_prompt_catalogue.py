@@ -11,13 +11,18 @@ import pytest
 
 from exampp.errors import InputError
 from exampp.prompts import (
+    GenerationPrompt,
     Prompt,
     by_workbench_class,
     content_hash,
+    every,
     fill,
+    find,
+    generation,
     load,
     names,
     read,
+    toml_of,
     workbench_info,
 )
 from exampp.prompts.declaration import parse, placeholders
@@ -233,6 +238,34 @@ def test_windows_line_ends(tmp_path: Path) -> None:
         ('slots = ["question", "context"]', 'slots = "question"', "give a list of texts"),
         ('title = "Mine"', "title = 'Mine", "broken TOML"),
         ("user =", "usr =", "unknown key 'usr'. did you mean 'user'"),
+        (
+            "{question} by",
+            "{subtopic} by",
+            "user: the prompt uses {subtopic}, which is no slot. the",
+        ),
+        (
+            "{question} by",
+            "{subtopic} by",
+            "{question}, {nugget}, {query}, {context}, {correct_ans",
+        ),
+        ("{question} by", "{subtopic} by", "write {{subtopic}} for the braces themselves"),
+        ("{question} by", "{answer} by", "no slot of a prompt that grades question"),
+        ("{question} by", "{nugget} by", "{nugget}, which is not among the slots"),
+        (
+            '"question", "context"',
+            '"question", "contxt"',
+            "{context}, which is not among the slots",
+        ),
+        (
+            "slots =",
+            'system = "On {topic}."\nslots =',
+            "system: the prompt uses {topic}, which is no",
+        ),
+        (
+            'grades = "question"',
+            'makes = "question"',
+            "makes: this prompt asks for the items of a bank, and",
+        ),
         ('name = "mine"', 'name = "thomas"', "the name of a bundled prompt with another text"),
     ],
 )
@@ -247,6 +280,68 @@ def test_a_bad_file_is_told_with_place_and_mend(
     assert said in str(caught.value)
     assert caught.value.file == str(file)
     assert caught.value.mend
+
+
+@pytest.mark.parametrize(
+    ("grades", "user", "said"),
+    [
+        (
+            "question",
+            "{context}",
+            "no {question} or {nugget}: all items would be asked about alike",
+        ),
+        ("question", "{question}", "no {context}: the model would not see what it grades"),
+        ("query", "{context}", "no {query} or {question} or {nugget}: all items"),
+        ("nugget", "{query} {context}", "no {question} or {nugget}"),
+        ("answer", "{question} {correct_answer}", "no {answer}: the model would not see"),
+        (
+            "answer",
+            "{question} {context}",
+            "{context}, which is no slot of a prompt that grades ans",
+        ),
+        ("answer", "{answer}", "no {question} or {nugget} or {correct_answer}"),
+    ],
+)
+def test_a_prompt_needs_its_item_and_what_is_graded(grades: str, user: str, said: str) -> None:
+    head = f'name = "a"\ntitle = "A"\ngrades = "{grades}"\nreading = "yes-no"\nverdict = true\n'
+    with pytest.raises(InputError) as caught:
+        parse(f'{head}user = "{user}"\ncut = "context"\n', "p.toml")
+    assert said in str(caught.value)
+    assert str(caught.value).startswith("p.toml, user: ")
+
+
+def test_slots_need_not_be_declared() -> None:
+    plain = GOOD.replace('slots = ["question", "context"]\n', "")
+    assert parse(plain) == parse(GOOD)
+
+
+@pytest.mark.parametrize("prompt", every(), ids=lambda prompt: prompt.name)
+def test_every_declaration_can_be_printed_and_loaded_again(
+    prompt: Prompt | GenerationPrompt, tmp_path: Path
+) -> None:
+    file = tmp_path / "copy.toml"
+    file.write_text(toml_of(prompt.name), encoding="utf-8")
+    assert find(file) == prompt == find(prompt.name)
+    assert toml_of(file) == toml_of(prompt.name)
+    own = toml_of(prompt.name).replace(f'name = "{prompt.name}"', 'name = "my-own"')
+    file.write_text(own, encoding="utf-8")
+    assert find(file) == replace(prompt, name="my-own")
+
+
+def test_prompts_that_grade_and_those_that_generate_are_told_apart(tmp_path: Path) -> None:
+    named = [prompt.name for prompt in every()]
+    assert len(set(named)) == len(named)
+    assert named == [*names(), *generation.names()]
+    with pytest.raises(InputError, match="'dl-questions' asks for the items of a bank, and grades"):
+        load("dl-questions")
+    with pytest.raises(InputError, match="did you mean 'dl-questions'"):
+        find("dl-question")
+    (tmp_path / "g.toml").write_text(toml_of("dl-questions"))
+    with pytest.raises(InputError, match="asks for the items of a bank, and grades nothing"):
+        load(tmp_path / "g.toml")
+    (tmp_path / "s.toml").write_text(toml_of("sun"))
+    with pytest.raises(InputError, match="this prompt grades, and asks for no items"):
+        generation.load(tmp_path / "s.toml")
 
 
 def test_a_toml_fault_has_its_line() -> None:

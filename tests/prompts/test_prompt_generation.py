@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from exampp.errors import InputError
 from exampp.prompts.generation import Wish, fill_request, load, names, parse, prompt_hash
@@ -83,6 +85,31 @@ def test_a_prompt_of_ones_own_gets_the_instruction_appended(tmp_path: Path) -> N
     )
 
 
+ROUGH = st.lists(
+    st.sampled_from(
+        ["{query_text}", "{{x}}", "{", "}", "{0}", "{:>9}", "%s", "\\1", "\\", "$a", "a"]
+    )
+).map("".join)
+
+
+@given(query=ROUGH | st.text(), subtopic=ROUGH, known=ROUGH, passage=ROUGH)
+def test_texts_are_put_in_as_they_are(query: str, subtopic: str, known: str, passage: str) -> None:
+    prompt = parse(
+        'name = "a"\nmakes = "question"\nsystem = "S {query_subtopic} S"\n'
+        'user = "<{query_title}|{query_text}|{query_subtopic}> {instruction} {{query_text}}"\n'
+        'instruction = "I {query_subtopic} I"\n'
+    )
+    wish = Wish(more=1, grounded=1)
+    system, user = fill_request(prompt, wish, query, subtopic, known=[known], passages=[passage])
+    assert system == f"S {subtopic} S"
+    flat = " ".join(passage.split())
+    assert user == (
+        f"<{query}|{query}|{subtopic}> Ask only for what these passages say.\nPassage 1: {flat}\n"
+        f"The test bank has the following questions already:\n- {known}\nGive exactly 1 new "
+        f"questions instead, about what none of these covers. I {subtopic} I {{query_text}}"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -92,6 +119,11 @@ def test_a_prompt_of_ones_own_gets_the_instruction_appended(tmp_path: Path) -> N
         (MINE.replace('makes = "nugget"\n', ""), "'makes' is missing"),
         (MINE.replace('"nugget"', '"query"'), "'query' is nothing that a bank holds"),
         (MINE.replace("query_text", "query"), r"uses {query}, which is no slot"),
+        (
+            MINE + 'instruction = "List {subtopic}"',
+            "instruction: the prompt uses {subtopic}, which",
+        ),
+        (MINE + 'keys_instruction = "{instruction}"', "keys_instruction: the prompt uses {instruc"),
         (MINE.replace("{query_text}", "it"), "does not say which query"),
         (MINE.replace('"mine"', '"My Prompt"'), "'My Prompt' is no short name"),
         (MINE.replace("mine", "dl-nuggets"), "the name of a bundled prompt with another text"),

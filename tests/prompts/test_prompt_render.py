@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from exampp.errors import InputError
 from exampp.prompts import Filled, fill, fit, load, names
+from exampp.prompts.declaration import SLOTS
 
 PROMPT = load("question-self-rating")
 TEXTS = st.text(max_size=80)
-BRACED = st.lists(
-    st.sampled_from(["{question}", "{context}", "{{context}}", "{", "}", "a", " ", "\\1", "\n"]),
-    max_size=12,
-).map("".join)
+PIECES = ["{question}", "{context}", "{{context}}", "{", "}", "{0}", "{:>9}", "{a!r}", "%s", "$a"]
+PIECES += ["a", " ", "\\", "\\1", "\\g<0>", "\n"]
+BRACED = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 
 
 def by_word(text: str) -> list[tuple[int, int]]:
@@ -55,6 +55,16 @@ def test_slot_texts_are_put_in_unchanged(question: str, context: str) -> None:
     user = fill(PROMPT, {"question": question, "context": context}).user
     head, _, tail = PROMPT.user.partition("{question}")
     assert user == f"{head}{question}{tail.removesuffix('{context}')}{context}"
+
+
+@given(texts=st.fixed_dictionaries(dict.fromkeys(SLOTS, BRACED | TEXTS)))
+def test_every_slot_of_every_prompt_is_filled_exactly(texts: dict[str, str]) -> None:
+    """The template, cut at its slots, with the texts between: nothing else is sent."""
+    for prompt in map(load, names()):
+        if prompt.user:
+            parts = re.split(r"\{(\w+)\}", prompt.user)
+            sent = [texts[part] if n % 2 else part for n, part in enumerate(parts)]
+            assert fill(prompt, texts) == Filled("", "".join(sent))
 
 
 def test_texts_for_other_slots_are_ignored_and_missing_ones_told() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,8 +11,12 @@ from exampp.cli.options import Style, TableStyle
 from exampp.cli.output import show
 from exampp.report.table import Table
 
+if TYPE_CHECKING:
+    from exampp.prompts import GenerationPrompt, Prompt
+
 EXAMPLE = {
     "query": "how volcanoes shape landscapes",
+    "subtopic": "lava plateaus",
     "question": "Why does basaltic lava travel farther than rhyolitic lava?",
     "nugget": "runny basalt spreads far",
     "context": "Basaltic lava is poor in silica. It is runny and can flow for many kilometres.",
@@ -20,46 +24,74 @@ EXAMPLE = {
     "answer": "because it is runny",
 }
 
-app = Commands(help="What a grader is asked.", no_args_is_help=True)
+app = Commands(help="What a grader is asked, and a writer of banks.", no_args_is_help=True)
 
 
 @app.command("list")
 def list_prompts(style: TableStyle = Style.text) -> None:
-    """List the bundled prompts."""
+    """List the bundled prompts: those that grade, and those that ask for the items of a bank."""
     # the catalogue pulls in the rules of reading, which `exampp --help` can do without
-    from exampp.prompts import load, names
+    from exampp.prompts import Prompt, every
 
-    rows = []
-    for name in names():
-        prompt = load(name)
-        scale = f"{prompt.lowest}-{prompt.highest}"
-        rows.append((name, "/".join(prompt.grades), scale, prompt.title))
-    show(Table.of(["prompt", "grades", "scale", "title"], rows), style.value)
+    rows = [
+        (one.name, "/".join(one.grades), f"{one.lowest}-{one.highest}", "", one.title)
+        if isinstance(one, Prompt)
+        else (one.name, "", "", one.makes, one.title)
+        for one in every()
+    ]
+    show(Table.of(["prompt", "grades", "scale", "makes", "title"], rows), style.value)
 
 
 def _has_text(given: Given) -> bool:
-    from exampp.prompts import load
+    from exampp.prompts import find
 
-    return bool(load(given["name"]).user)
+    return not given["toml"] and bool(find(given["name"]).user)
 
 
 @app.command("show")
-@counting(Counts(("--filled",), "for prompts that have a text", _has_text))
+@counting(Counts(("--filled",), "for prompts that have a text, and without --toml", _has_text))
 def show_prompt(
     name: Annotated[str, typer.Argument(help="A bundled prompt, or a TOML file of yours.")],
     filled: Annotated[bool, typer.Option("--filled", help="Fill the slots with an example.")] = (
         False
     ),
+    toml: Annotated[
+        bool, typer.Option("--toml", help="The whole declaration: a file to start your own from.")
+    ] = False,
 ) -> None:
-    """Print a prompt's text, its slots in braces or filled with an example."""
-    from exampp.prompts import fill, load
+    """Print a prompt's text, its slots in braces or filled with an example.
 
-    prompt = load(name)
+    The slots are described in docs/graders.md and, of prompts that ask for items, docs/bank.md.
+    """
+    from exampp.prompts import find, toml_of
+
+    prompt = find(name)
+    if toml:
+        typer.echo(toml_of(name), nl=False)
+        return
     typer.echo(f"# {prompt.title}\n# {prompt.source}\n")
     if not prompt.user:
         typer.echo("(this grader reads item and passage without a prompt)")
         return
-    shown = fill(prompt, EXAMPLE) if filled else prompt
-    if shown.system:
-        typer.echo(f"[system]\n{shown.system}\n\n[user]")
-    typer.echo(shown.user)
+    parts = _filled(prompt) if filled else _template(prompt)
+    if list(parts) == ["user"]:
+        typer.echo(parts["user"])
+    else:
+        typer.echo("\n\n".join(f"[{part}]\n{text}" for part, text in parts.items()))
+
+
+def _filled(prompt: Prompt | GenerationPrompt) -> dict[str, str]:
+    from exampp.prompts import Prompt, fill
+    from exampp.prompts.generation import Wish, fill_request
+
+    if isinstance(prompt, Prompt):
+        texts = fill(prompt, EXAMPLE)
+        system, user = texts.system, texts.user
+    else:
+        system, user = fill_request(prompt, Wish(), EXAMPLE["query"], EXAMPLE["subtopic"])
+    return {**({"system": system} if system else {}), "user": user}
+
+
+def _template(prompt: Prompt | GenerationPrompt) -> dict[str, str]:
+    keys = ("system", "user", "instruction", "keys_instruction")
+    return {key: text for key in keys if (text := getattr(prompt, key, ""))}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from exampp.errors import InputError
 from exampp.llm.base import Ask
 from exampp.prompts import Filled, Prompt, fill, fit
 from exampp.store.cells import Due
@@ -18,6 +19,12 @@ class Asked(NamedTuple):
 
 
 Asker = Callable[[int, Due], Asked]
+
+
+LEAST_PASSAGE = 32
+"""Tokens that a prompt must leave for item and passage: some two dozen words."""
+_FILLED = {"query": "the query has no text", "correct_answer": "the item has no answer key"}
+"""Slots that are never left empty, and why one would be."""
 
 
 def slots_of(due: Due, kind: str) -> Mapping[str, str]:
@@ -35,9 +42,13 @@ def slots_of(due: Due, kind: str) -> Mapping[str, str]:
 def fill_due(prompt: Prompt, kind: str, grader: Any, due: Due) -> Filled:
     """The filled prompt, its passage cut where the grader knows a limit (`llm.base.Measured`).
 
-    Raises InputError where instructions and item alone are too long for the model.
+    Raises InputError where instructions and item alone are too long for the model, and where the
+    prompt asks for a query's text or known answers, and there are none.
     """
     slots = slots_of(due, kind)
+    for name, what in _FILLED.items():
+        if name in prompt.slots and not slots[name].strip():
+            raise InputError(f"{what}, and the prompt {prompt.name!r} asks for {{{name}}}")
     limit = getattr(grader, "limit", None)
     if limit is None:
         return fill(prompt, slots)
@@ -47,6 +58,26 @@ def fill_due(prompt: Prompt, kind: str, grader: Any, due: Due) -> Filled:
         return int(grader.length(filled.user, filled.system)) - parts
 
     return fit(prompt, slots, limit, grader.offsets, overhead)
+
+
+def check_room(prompt: Prompt, grader: Any) -> None:
+    """Refuse a prompt whose own text fills what the model takes, before anything is asked.
+
+    For graders that know a limit and count tokens (`llm.base.Measured`), wherever they run.
+    """
+    limit = getattr(grader, "limit", None)
+    if limit is None or not prompt.user:
+        return
+    empty = fill(prompt, dict.fromkeys(prompt.slots, ""))
+    alone = int(grader.length(empty.user, empty.system))
+    if limit - alone < LEAST_PASSAGE:
+        raise InputError(
+            f"the prompt {prompt.name!r} has {alone} tokens before item and passage are put in; "
+            f"the model takes {limit}, which leaves {max(0, limit - alone)} for them, and "
+            f"{LEAST_PASSAGE} are the least",
+            field="prompt",
+            mend="Choose a shorter prompt (exampp prompts list) or a model that takes more",
+        )
 
 
 def asker(prompt: Prompt, kind: str, grader: Any) -> Asker:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from exampp.errors import InputError
 from exampp.grade.asking import Asked
 from exampp.grade.run import GradingRun
 from exampp.store.grades import find_grader
@@ -42,10 +45,7 @@ def estimate(
     planned = run.count_due()
     grader: Any = run.grading.grader
     measured = getattr(grader, "limit", None) is not None
-    sample = [
-        run.grading.ask(number, one)
-        for number, one in enumerate(islice((d for d in run.due() if d.twin is None), SAMPLE))
-    ]
+    sample = list(_sample(run))
     lengths = [_tokens(grader, one, measured) for one in sample]
     tokens = round(sum(lengths) / len(lengths) * planned.asks) if lengths else 0
     key = find_grader(run.connection, run.grading.identity)
@@ -57,6 +57,13 @@ def estimate(
         cost = (tokens * price_read + written * planned.asks * price_written) / 1e6
     shown = tuple(_shown(one) for one in sample[:2])
     return Estimate(planned.cells, planned.asks, tokens, measured, seconds, cost, shown)
+
+
+def _sample(run: GradingRun) -> Iterator[Asked]:
+    """What the first cells are asked; those for which nothing can be asked are left out."""
+    for number, one in enumerate(islice((d for d in run.due() if d.twin is None), SAMPLE)):
+        with suppress(InputError):
+            yield run.grading.ask(number, one)
 
 
 def _tokens(grader: Any, asked: Asked, measured: bool) -> int:

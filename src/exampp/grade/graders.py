@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.grade.asking import asker
+from exampp.grade.asking import asker, check_room
 from exampp.grade.reading import reader, rules_of
 from exampp.grade.run import Grading
 from exampp.llm.base import MARKED, WRITTEN, Grader
@@ -159,6 +159,7 @@ def join(
     where nothing is declared, as for a grader of your own, an answer.
     """
     check_prompt(grader, prompt)
+    check_room(prompt, grader)
     chosen = kind_of(prompt, kind)
     identity = GraderIdentity(
         model,

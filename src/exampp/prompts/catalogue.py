@@ -5,25 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.outside import check_path
+from exampp.prompts import files, generation
 from exampp.prompts.declaration import Prompt, content_hash, parse, suggest
+from exampp.prompts.generation import GenerationPrompt
+from exampp.records.toml import parse_toml
 
 _FOLDER = "catalogue"
-_SUFFIX = ".toml"
 
 
 @cache
 def _bundled() -> Mapping[str, Prompt]:
-    folder = resources.files(__package__) / _FOLDER
-    files = sorted((f for f in folder.iterdir() if f.name.endswith(_SUFFIX)), key=lambda f: f.name)
-    prompts = [parse(file.read_text(encoding="utf-8"), file.name) for file in files]
-    return MappingProxyType({prompt.name: prompt for prompt in prompts})
+    return MappingProxyType(
+        {name: parse(text, f"{name}.toml") for name, text in files.bundled(_FOLDER).items()}
+    )
 
 
 @cache
@@ -39,8 +38,13 @@ def _by_class() -> Mapping[str, str]:
 
 
 def names() -> tuple[str, ...]:
-    """Names of the bundled prompts, sorted."""
-    return tuple(sorted(_bundled()))
+    """Names of the bundled prompts that grade, sorted."""
+    return tuple(_bundled())
+
+
+def every() -> tuple[Prompt | GenerationPrompt, ...]:
+    """All bundled prompts: those that grade, then those that ask for the items of a bank."""
+    return (*_bundled().values(), *map(generation.load, generation.names()))
 
 
 def load(name_or_path: str | Path) -> Prompt:
@@ -52,31 +56,55 @@ def load(name_or_path: str | Path) -> Prompt:
     name = os.fspath(name_or_path)
     if name in _bundled():
         return _bundled()[name]
-    path = Path(name)
-    if not (path.suffix == _SUFFIX or len(path.parts) > 1 or path.exists()):
-        near = _by_class().get(name)
+    if name in generation.names():
         raise InputError(
-            f"there is no prompt called '{name}'",
-            mend=(f"did you mean '{near}'?" if near else suggest(name, names()))
-            or f"give a name ({', '.join(names())}) or the path of a {_SUFFIX} file",
+            f"the prompt '{name}' asks for the items of a bank, and grades nothing",
+            mend=f"give it to exampp bank generate, or give one of {', '.join(names())}",
         )
-    return _from_file(path)
+    if not files.is_path(name):
+        raise _unknown(name, names())
+    return _checked(parse(files.read(name), name), name)
 
 
-def _from_file(path: Path) -> Prompt:
-    try:
-        text = check_path(path).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError(
-            "the prompt file is not UTF-8", file=path, mend="save it as UTF-8"
-        ) from None
-    except OSError as error:
-        raise InputError(
-            f"the prompt file cannot be read: {error.strerror}",
-            file=path,
-            mend="check the path, or give the name of a bundled prompt (exampp prompts list)",
-        ) from None
-    prompt = parse(text, path)
+def find(name_or_path: str | Path) -> Prompt | GenerationPrompt:
+    """A bundled prompt or one of a file, whether it grades or asks for items.
+
+    Raises InputError as `load` does.
+    """
+    name = os.fspath(name_or_path)
+    if name in _bundled():
+        return load(name)
+    if name in generation.names():
+        return generation.load(name)
+    if not files.is_path(name):
+        raise _unknown(name, tuple(prompt.name for prompt in every()))
+    asks_for_items = "makes" in parse_toml(files.read(name), name)
+    return generation.load(name) if asks_for_items else load(name)
+
+
+def toml_of(name_or_path: str | Path) -> str:
+    """The declaration of a prompt as TOML: a file to start from, which loads as the same prompt.
+
+    Raises InputError as `load` does.
+    """
+    prompt = find(name_or_path)
+    name = os.fspath(name_or_path)
+    for folder in (_FOLDER, generation.FOLDER):
+        if name in files.bundled(folder):
+            return files.bundled(folder)[prompt.name]
+    return files.read(name)
+
+
+def _unknown(name: str, known: tuple[str, ...]) -> InputError:
+    near = _by_class().get(name)
+    return InputError(
+        f"there is no prompt called '{name}'",
+        mend=(f"did you mean '{near}'?" if near else suggest(name, known))
+        or f"give a name ({', '.join(known)}) or the path of a {files.SUFFIX} file",
+    )
+
+
+def _checked(prompt: Prompt, path: str) -> Prompt:
     twin = _bundled().get(prompt.name)
     if twin is not None and content_hash(twin) != content_hash(prompt):
         raise InputError(

@@ -12,7 +12,7 @@ import dataclasses
 import difflib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,24 @@ from exampp.records.ids import content_hash as hash_of
 from exampp.records.toml import parse_toml
 
 GRADES = ("question", "nugget", "query", "answer")
+SLOTS = {
+    "question": "the item's text, in a prompt that grades questions or nuggets",
+    "nugget": "the same",
+    "query": "the query's text",
+    "context": "the passage",
+    "correct_answer": "the item's known answers, joined by 'or'",
+    "answer": "the extracted answer, in a prompt that verifies answers",
+}
+"""What a prompt may ask for, by slot, and what is put there."""
+_ITEM = ("question", "nugget")
+_NEEDED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "question": (_ITEM, ("context",)),
+    "nugget": (_ITEM, ("context",)),
+    "query": (("query", *_ITEM), ("context",)),
+    "answer": ((*_ITEM, "correct_answer"), ("answer",)),
+}
+"""Slots of which a prompt needs one each, by what it grades: the item, and what is graded."""
+_WITHOUT = ("all items would be asked about alike", "the model would not see what it grades")
 PLACEHOLDER = re.compile(r"\{\{([A-Za-z_]\w*)\}\}|\{([A-Za-z_]\w*)\}", re.ASCII)
 TEMPLATE_FREE = "thresholds"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
@@ -99,6 +117,26 @@ def placeholders(template: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(m[2] for m in PLACEHOLDER.finditer(template) if m[2]))
 
 
+def used_slots(data: Mapping[str, Any], keys: Iterable[str] = ("user", "system")) -> dict[str, str]:
+    """The slots that the texts of a declaration use, each with the first key that uses it."""
+    used: dict[str, str] = {}
+    for key in keys:
+        for slot in placeholders(str(data.get(key, ""))):
+            used.setdefault(slot, key)
+    return used
+
+
+def no_slot(name: str, known: Iterable[str]) -> tuple[str, str]:
+    """What is wrong with a slot that there is not, and the mend."""
+    listed = ", ".join(f"{{{slot}}}" for slot in known)
+    near = suggest(name, known)
+    return (
+        f"the prompt uses {{{name}}}, which is no slot",
+        f"{near} " * bool(near)
+        + f"the slots are {listed}; write {{{{{name}}}}} for the braces themselves",
+    )
+
+
 def _is_strings(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(part, str) for part in value)
 
@@ -127,7 +165,14 @@ def parse(text: str, file: str | Path | None = None) -> Prompt:
 
     Raises InputError, with the place and the mend, for anything that is not as it must be.
     """
-    data = parse_toml(text, file, "see the bundled prompts for examples (exampp prompts show NAME)")
+    data = parse_toml(text, file, "start from a bundled prompt: exampp prompts show NAME --toml")
+    if "makes" in data and "grades" not in data:
+        raise InputError(
+            "this prompt asks for the items of a bank, and grades nothing",
+            file=file,
+            field="makes",
+            mend="give it to exampp bank generate, or say what it grades",
+        )
     try:
         return _build(data)
     except InputError as error:
@@ -146,7 +191,7 @@ def _build(data: Mapping[str, Any]) -> Prompt:
         reading=data["reading"],
         lowest=lowest,
         highest=highest,
-        slots=tuple(data.get("slots", ())),
+        slots=tuple(data.get("slots", used_slots(data))),
         cut=data.get("cut", ""),
         user=data.get("user", ""),
         system=data.get("system", ""),
@@ -243,22 +288,27 @@ def _check_slots(prompt: Prompt) -> None:
             field="user",
             mend="give the text that is sent to the model, with its slots in braces",
         )
-    used = {name: key for key in ("user", "system") for name in placeholders(getattr(prompt, key))}
-    for name, key in used.items():
+    used = used_slots({"user": prompt.user, "system": prompt.system})
+    known = _slots_of(prompt.grades)
+    idle = dict.fromkeys((name for name in prompt.slots if name not in used), "slots")
+    for name, key in {**used, **idle}.items():
+        if name not in known:
+            what, mend = no_slot(name, known)
+            grades = f" of a prompt that grades {' and '.join(prompt.grades)}"
+            raise InputError(what + grades * (name in SLOTS), field=key, mend=mend)
         if name not in prompt.slots:
             raise InputError(
                 f"the text uses {{{name}}}, which is not among the slots",
                 field=key,
-                mend=suggest(name, prompt.slots)
-                or f"add it to slots, or write {{{{{name}}}}} for the braces themselves",
+                mend="add it to slots, or leave slots out",
             )
-    for name in prompt.slots:
-        if name not in used:
+        if name in idle:
             raise InputError(
                 f"the slot '{name}' is declared and used nowhere",
                 field="slots",
                 mend=f"write {{{name}}} into the text, or take it out of slots",
             )
+    _check_needed(prompt, used)
     if prompt.user and prompt.cut not in prompt.slots:
         what = f"'{prompt.cut}' is not among the slots" if prompt.cut else "'cut' is missing"
         raise InputError(
@@ -267,3 +317,19 @@ def _check_slots(prompt: Prompt) -> None:
             mend="name the slot to shorten when the prompt is too long: "
             f"one of {', '.join(prompt.slots) or '(declare slots first)'}",
         )
+
+
+def _check_needed(prompt: Prompt, used: Collection[str]) -> None:
+    for kind in prompt.grades if prompt.user else ():
+        for wanted, why in zip(_NEEDED[kind], _WITHOUT, strict=True):
+            if not set(wanted) & set(used):
+                listed = " or ".join(f"{{{slot}}}" for slot in wanted)
+                raise InputError(
+                    f"the text has no {listed}: {why}", field="user", mend=f"write {listed} into it"
+                )
+
+
+def _slots_of(grades: Iterable[str]) -> tuple[str, ...]:
+    """The slots of a prompt by what it grades: extracted answers stand in the place of passages."""
+    verifies = "answer" in grades
+    return tuple(slot for slot in SLOTS if slot != ("context" if verifies else "answer"))

@@ -1,8 +1,8 @@
 """Prompts that ask for the items of a bank: the papers', and those of a user's own file.
 
 A template may use the slots `{query_text}` and `{query_title}` (both are the query's text),
-`{query_subtopic}` and `{instruction}`. The last says how to reply; where a template does not
-use it, it is appended.
+`{query_subtopic}` and `{instruction}`. The last says how to reply, and may use the other slots;
+where a template does not use it, it is appended.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.outside import check_path
-from exampp.prompts.declaration import PLACEHOLDER, placeholders, suggest
+from exampp.prompts import files
+from exampp.prompts.declaration import PLACEHOLDER, no_slot, placeholders, suggest, used_slots
 from exampp.records.ids import content_hash
 from exampp.records.toml import parse_toml
 
@@ -28,8 +27,7 @@ MAKES = ("question", "nugget")
 SLOTS = ("query_text", "query_title", "query_subtopic", "instruction")
 PASSAGE_CHARACTERS = 2000
 """A passage that a prompt is grounded in is cut after so many characters, at a word."""
-_FOLDER = "generation"
-_SUFFIX = ".toml"
+FOLDER = "generation"
 _KEYS = ("name", "title", "source", "makes", "user", "system", "instruction", "keys_instruction")
 _REQUIRED = ("name", "makes", "user")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
@@ -68,7 +66,8 @@ class GenerationPrompt:
     @property
     def needs_subtopic(self) -> bool:
         """Whether it asks about a subtopic of a query."""
-        return any("query_subtopic" in placeholders(text) for text in (self.user, self.system))
+        texts = (self.user, self.system, self.instruction, self.keys_instruction)
+        return any("query_subtopic" in placeholders(text) for text in texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +99,13 @@ def fill_request(
     passages: Sequence[str] = (),
 ) -> tuple[str, str]:
     """The system and the user text of one request; all texts are put in literally."""
-    instruction = prompt.keys_instruction if wish.keys else prompt.instruction
+    slots = {"query_text": query_text, "query_title": query_text, "query_subtopic": subtopic}
+
+    def put(match: re.Match[str]) -> str:
+        return slots[match[2]] if match[2] else f"{{{match[1]}}}"
+
+    asked = prompt.keys_instruction if wish.keys else prompt.instruction
+    instruction = PLACEHOLDER.sub(put, asked)
     many = f"{prompt.makes}s"
     if wish.more and known:
         listed = "\n".join(f"- {text}" for text in known)
@@ -110,16 +115,7 @@ def fill_request(
     if passages:
         listed = "\n".join(f"Passage {n}: {_short(text)}" for n, text in enumerate(passages, 1))
         instruction = _GROUNDED.format(passages=listed) + instruction
-    slots = {
-        "query_text": query_text,
-        "query_title": query_text,
-        "query_subtopic": subtopic,
-        "instruction": instruction,
-    }
-
-    def put(match: re.Match[str]) -> str:
-        return slots[match[2]] if match[2] else f"{{{match[1]}}}"
-
+    slots["instruction"] = instruction
     used = {*placeholders(prompt.user), *placeholders(prompt.system)}
     user = PLACEHOLDER.sub(put, prompt.user)
     if "instruction" not in used:
@@ -139,15 +135,14 @@ def _short(text: str) -> str:
 
 @cache
 def _bundled() -> Mapping[str, GenerationPrompt]:
-    folder = resources.files(__package__) / _FOLDER
-    files = sorted((f for f in folder.iterdir() if f.name.endswith(_SUFFIX)), key=lambda f: f.name)
-    prompts = [parse(file.read_text(encoding="utf-8"), file.name) for file in files]
-    return MappingProxyType({prompt.name: prompt for prompt in prompts})
+    return MappingProxyType(
+        {name: parse(text, f"{name}.toml") for name, text in files.bundled(FOLDER).items()}
+    )
 
 
 def names() -> tuple[str, ...]:
     """Names of the bundled prompts, sorted."""
-    return tuple(sorted(_bundled()))
+    return tuple(_bundled())
 
 
 def load(name_or_path: str | Path) -> GenerationPrompt:
@@ -159,30 +154,17 @@ def load(name_or_path: str | Path) -> GenerationPrompt:
     name = os.fspath(name_or_path)
     if name in _bundled():
         return _bundled()[name]
-    path = Path(name)
-    if not (path.suffix == _SUFFIX or len(path.parts) > 1 or path.exists()):
+    if not files.is_path(name):
         raise InputError(
             f"there is no prompt called '{name}' that asks for items",
             mend=suggest(name, names())
-            or f"give a name ({', '.join(names())}) or the path of a {_SUFFIX} file",
+            or f"give a name ({', '.join(names())}) or the path of a {files.SUFFIX} file",
         )
-    try:
-        text = check_path(path).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError(
-            "the prompt file is not UTF-8", file=path, mend="save it as UTF-8"
-        ) from None
-    except OSError as error:
-        raise InputError(
-            f"the prompt file cannot be read: {error.strerror}",
-            file=path,
-            mend=f"check the path, or give the name of a bundled prompt ({', '.join(names())})",
-        ) from None
-    prompt = parse(text, path)
+    prompt = parse(files.read(name), name)
     if _bundled().get(prompt.name, prompt) != prompt:
         raise InputError(
             f"'{prompt.name}' is the name of a bundled prompt with another text",
-            file=path,
+            file=name,
             field="name",
             mend="give your prompt a name of its own",
         )
@@ -191,7 +173,14 @@ def load(name_or_path: str | Path) -> GenerationPrompt:
 
 def parse(text: str, file: str | Path | None = None) -> GenerationPrompt:
     """Read one declaration; InputError, with the place and the mend, for one that is wrong."""
-    data = parse_toml(text, file, "see the section on generating in docs/bank.md for an example")
+    data = parse_toml(text, file, "start from a bundled prompt: exampp prompts show NAME --toml")
+    if "grades" in data and "makes" not in data:
+        raise InputError(
+            "this prompt grades, and asks for no items of a bank",
+            file=file,
+            field="grades",
+            mend="give it to exampp grade, or say what it makes: question or nugget",
+        )
     for field, what, mend in _faults(data):
         raise InputError(what, file=file, field=field, mend=mend)
     words = {"one": data["makes"], "many": f"{data['makes']}s"}
@@ -231,12 +220,12 @@ def _value_faults(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
             f"'{data['makes']}' is nothing that a bank holds",
             f"give one of {', '.join(MAKES)}",
         )
-    used: list[str] = []
-    for key in ("user", "system"):
-        for slot in placeholders(data.get(key, "")):
-            used.append(slot)
-            if slot not in SLOTS:
-                mend = suggest(slot, SLOTS) or f"known slots are {', '.join(SLOTS)}"
-                yield key, f"the text uses {{{slot}}}, which is no slot", mend
-    if not {"query_text", "query_title"} & set(used):
+    texts = used_slots(data, ("user", "system"))
+    instructions = used_slots(data, ("instruction", "keys_instruction"))
+    for used, known in ((texts, SLOTS), (instructions, SLOTS[:-1])):
+        for slot, key in used.items():
+            if slot not in known:
+                what, mend = no_slot(slot, known)
+                yield key, what, mend
+    if not {"query_text", "query_title"} & set(texts):
         yield "user", "the text does not say which query", "write {query_text} into it"
