@@ -35,15 +35,11 @@ from exampp.grade.reparse import Reparsed, reparse
 from exampp.grade.run import MAX_FAILURES, GradingRun, Progress
 from exampp.grade.status import grading_status, readings_table, spent_table, status_table
 from exampp.graded import Graded, with_run_files
+from exampp.inputs.beir import corpus_of
 from exampp.inputs.datasets import has_documents, is_dataset
 from exampp.inputs.exporting import EXPORTS, export
-from exampp.inputs.importing import (
-    UNKNOWN_PASSAGES,
-    Given,
-    Importer,
-    ImportReport,
-    import_files,
-)
+from exampp.inputs.files import Given
+from exampp.inputs.importing import UNKNOWN_PASSAGES, Importer, ImportReport, import_files
 from exampp.inputs.pooling import pool_tables
 from exampp.inputs.segment import PASSAGE_TOKENS
 from exampp.llm.base import Grader
@@ -140,6 +136,7 @@ class Collection(Banking, Reviewing, Graded):
             raise InputError(f"unknown_passages is one of {', '.join(UNKNOWN_PASSAGES)}")
         if corpus is None:
             corpus = next(filter(has_documents, filter(is_dataset, files)), None)
+            corpus = corpus or next(filter(None, (corpus_of(Path(file)) for file in files)), None)
         skipped = Skipped() if on_error == "skip" else None
         importer = Importer(
             self._connection,

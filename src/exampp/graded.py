@@ -18,6 +18,7 @@ from exampp.evaluate.leaderboard import Leaderboard, evaluate
 from exampp.evaluate.policy import POLICIES
 from exampp.evaluate.qrels import Labelling, qrels
 from exampp.formats import qrels as qrels_format
+from exampp.formats import ranx
 from exampp.formats import runs as runs_format
 from exampp.formats.lines import Skipped, existing_file, refuse
 from exampp.formats.workbench_gradebook import read_grades
@@ -367,14 +368,19 @@ def with_run_files(book: Gradebook, paths: Sequence[str | Path]) -> Gradebook:
 
 
 def read_run_files(paths: Sequence[str | Path]) -> dict[str, dict[str, list[Returned]]]:
-    """Run files as system -> query -> (passage, score, rank).
+    """Run files, and folders of such, as system -> query -> (passage, score, rank).
 
     Raises InputError where two files hold rankings of one system for one query.
     """
     found: dict[str, dict[str, list[Returned]]] = {}
     source: dict[tuple[str, str], str | Path] = {}
-    for path in paths:
-        for ranked in runs_format.read(path):
+    # which kinds there are loads with every format, and is needed for runs alone
+    from exampp.inputs.files import Given, tell_all
+
+    given = [Given(Path(path), role="runs") for path in paths]
+    for path, kind, _, system in tell_all(given, system=False):
+        read = ranx.read if kind == "ranx" else runs_format.read
+        for ranked in read(path, system=system):
             earlier = source.setdefault((ranked.system, ranked.query_id), path)
             if earlier is not path:
                 raise InputError(

@@ -46,6 +46,21 @@ def test_a_report_is_a_page_and_the_same_as_json(exampp_command: Commands, grade
     assert not list(folder.glob("*.tmp*"))
 
 
+def test_a_report_is_written_by_its_ending(exampp_command: Commands, graded: Path) -> None:
+    folder = graded.parent
+    for ending in (".pdf", ".md", ".txt", ".html.bz2"):
+        ran = exampp_command("report", graded, "-o", folder / f"r{ending}")
+        assert ran.code == 2
+        assert "End its name in .html or .json" in ran.err
+        assert not (folder / f"r{ending}").exists()
+    assert exampp_command("report", graded, "-o", folder / "r.json").code == 0
+    assert json.loads((folder / "r.json").read_text())["title"].endswith("my.exam")
+    config = folder / "exam.toml"
+    config.write_text('[collection]\npath = "my.exam"\n[[report]]\noutput = "r.pdf"\n')
+    ran = exampp_command("run", config)
+    assert (ran.code, "a report is no .pdf file" in ran.err) == (2, True)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("ending", [".svg", ".json", ".csv", ".tsv"])
 def test_every_plot_of_draft_grades_says_so(

@@ -22,6 +22,14 @@ NUMBERS = "a\t1\nb\t2\n"
         ("bank", "f", '{"query_id": "q", "items": []}'),
         ("bank", "queries.jsonl", '{"query_id": "q", "query_text": "x", "questions": [{}]}'),
         ("plain-bank", "f", "query_id\tquestion\n"),
+        ("questions", "f", '{"query_id": "q", "query_text": "x", "qid": "q/1", "question": "y"}'),
+        ("questions", "f", '{"qid": "q", "question": "y"}'),
+        ("questions", "f", '{"qid": "q", "question": "y", "answers": ["z"]}'),
+        ("responses", "f", '{"qid": "q", "question": "y", "answer": "z", "run_id": "r"}'),
+        ("queries", "f", '{"request_id": "r", "title": "t", "problem_statement": "p"}'),
+        ("ranx", "f", '{"q1": {"d1": 1.5, "d2": 1}}'),
+        ("ranx", "run.json", '{"q1": {"d1": 2, "d2": 1}}'),
+        ("ranx-qrels", "qrels.json", '{"q1": {"d1": 2, "d2": 1}}'),
         ("plain-bank", "queries.csv", '"query_id","nugget","weight"\nq,x,1\n'),
         ("plain-bank", "f", "text;kind;qid\n"),
         ("plain-bank", "f.yaml", "q: [x]"),
@@ -130,13 +138,28 @@ def test_what_may_be_several_kinds(
 
 
 @pytest.mark.parametrize(
+    ("content", "kinds"),
+    [
+        ('{"qid": 1, "question": "x", "answer": "y"}', {"bank": "questions", "responses": ""}),
+        ('{"q1": {"d1": 2, "d2": 1}}', {"runs": "ranx", "qrels": "ranx-qrels"}),
+    ],
+)
+def test_what_only_a_role_decides(tmp_path: Path, content: str, kinds: dict[str, str]) -> None:
+    path = file(tmp_path, content, "f")
+    with pytest.raises(InputError) as caught:
+        detect(path)
+    for role, kind in kinds.items():
+        assert f"--{role} f" in str(caught.value)
+        assert detect(path, role) == (kind or role)
+
+
+@pytest.mark.parametrize(
     ("content", "found"),
     [
         ("free text without any columns", "first line: 'free text without any columns'"),
         ("{}", "first line: '{}'"),
         ('{"a": [1]}', "fields found: a"),
         ('{"a": "x"}\n{"a": "y"}', "fields found: a"),
-        (b"SQLite format 3\x00\xff\xfe", "first line: "),
         ("[1, 2]", "first line: '[1, 2]'"),
         ("system\tquery_id\ttext\na\tq1\tx\n", "columns found: system, query_id, text"),
         (

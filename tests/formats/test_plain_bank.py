@@ -195,8 +195,9 @@ def test_bad_tables(tmp_path: Path, content: str | bytes, line: int, what: str) 
 
 
 ITEM_KEYS = (
-    "Known keys are answer, answers, facet, facet_id, facet_text, id, item_id, kind, nugget, "
-    "question, subtopic, subtopic_id, subtopic_text, text, weight"
+    "Known keys are answer, answers, facet, facet_id, facet_text, gold_answers, id, item_id, kind, "
+    "nugget, nugget_id, nugget_text, question, question_id, question_text, subtopic, subtopic_id, "
+    "subtopic_text, text, weight"
 )
 
 
@@ -308,7 +309,7 @@ def test_yaml_that_is_refused_whole(
 
 def test_an_unknown_key_names_the_known_ones(tmp_path: Path) -> None:
     error = fault(plain_bank.read, file(tmp_path, "q: [{txt: y}]\n", "b.yaml"))
-    assert error.mend == ITEM_KEYS
+    assert error.mend == f"`txt` is nearly `text`. {ITEM_KEYS}"
 
 
 PADLESS = SPOKEN.map(str.strip).filter(bool)

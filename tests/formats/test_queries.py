@@ -56,7 +56,11 @@ def test_subtopics(tmp_path: Path) -> None:
 
 BAD_ROWS = [
     ('{"query_id": "q1"}', "text", "no text (any of text, query, query_text, title, narrative)"),
-    ('{"text": "x"}', "query_id", "no id (any of query_id, qid, topic_id, narrative_id, _id, id)"),
+    (
+        '{"text": "x"}',
+        "query_id",
+        "no id (any of query_id, qid, topic_id, narrative_id, request_id, _id, id)",
+    ),
     ('{"query_id": "  ", "text": "x"}', "query_id", "the id is blank"),
     ('{"query_id": true, "text": "x"}', "query_id", "must be a string"),
     ('{"query_id": ["q"], "text": "x"}', "query_id", "must be a string"),

@@ -95,21 +95,21 @@ def _of_files(option: str, words: str, *kinds: str) -> Counts:
     """An option that counts for files of some kinds."""
 
     def holds(given: Given) -> bool:
-        from exampp.inputs.importing import Given as File
+        from exampp.inputs.files import Given as File
         from exampp.inputs.importing import file_kinds
 
         files = [File(Path(path), given["kind"]) for path in given["files"] or ()]
         files += [File(Path(p), role=role) for role in _ROLES for p in given[role] or ()]
         found = file_kinds(files, system=given["system"] is not None)
-        return any(kind in kinds for _, kind in found)
+        return any(file.kind in kinds for file in found)
 
     return Counts((option,), f"for {words}", holds)
 
 
 _ROLES = ("queries", "passages", "bank", "runs", "qrels", "responses")
-_RANKED = ("run", "candidates", "dataset")
+_RANKED = ("run", "ranx", "candidates", "dataset", "beir")
 _GENERATED = ("responses", "texts")
-_BANKS = ("bank", "plain-bank", "tqa", "nuggetizer", "argue", "trec-nuggets")
+_BANKS = ("bank", "plain-bank", "questions", "tqa", "nuggetizer", "argue", "trec-nuggets")
 
 
 @counting(
@@ -117,7 +117,7 @@ _BANKS = ("bank", "plain-bank", "tqa", "nuggetizer", "argue", "trec-nuggets")
     _of_files("--bank-name", "banks", *_BANKS),
     _of_files("--depth", "runs", *_RANKED),
     _of_files("--unknown-passages", "runs", *_RANKED),
-    _of_files("--corpus", "runs and judgments", *_RANKED, "qrels"),
+    _of_files("--corpus", "runs and judgments", *_RANKED, "qrels", "ranx-qrels"),
     _of_files("--system", "responses", *_GENERATED, "candidates"),
     _of_files("--passage-tokens", "responses", *_GENERATED),
     _of_files("--scale", "graded passages", "workbench"),
@@ -129,20 +129,32 @@ def import_(
         typer.Argument(
             metavar="FILE...",
             help="Queries, passages, banks, runs, qrels, responses, graded passages, in any known "
-            "format; a folder of texts; irds:ID for a dataset of ir_datasets.",
+            "format; a folder of runs, of texts or of BEIR; irds:ID for a dataset of ir_datasets.",
         ),
     ] = None,
     kind: Annotated[
         str | None,
         typer.Option("--as", help="What the files are, where it cannot be told from them."),
     ] = None,
-    queries: Annotated[Files, typer.Option(help="A file of queries; may be repeated.")] = None,
-    passages: Annotated[Files, typer.Option(help="A file of passages; may be repeated.")] = None,
+    queries: Annotated[
+        Files, typer.Option(help="A file of queries, or a folder of such; may be repeated.")
+    ] = None,
+    passages: Annotated[
+        Files, typer.Option(help="A file of passages, or a folder of such; may be repeated.")
+    ] = None,
     bank: Annotated[
         Files, typer.Option(help="A file of questions or nuggets; may be repeated.")
     ] = None,
-    runs: Annotated[Files, typer.Option(help="A file of rankings; may be repeated.")] = None,
-    qrels: Annotated[Files, typer.Option(help="A file of judgments; may be repeated.")] = None,
+    runs: Annotated[
+        Files,
+        typer.Option(
+            help="A file of rankings, or a folder of files that are named after their systems; may "
+            "be repeated."
+        ),
+    ] = None,
+    qrels: Annotated[
+        Files, typer.Option(help="A file of judgments, or a folder of such; may be repeated.")
+    ] = None,
     responses: Annotated[
         Files, typer.Option(help="A file or folder of responses; may be repeated.")
     ] = None,
@@ -230,7 +242,10 @@ def import_(
 
 def _say(report: ImportReport) -> None:
     for file in report.files:
-        typer.echo(f"{file.file}: {file.kind}, {counted(file.records, 'record')}")
+        told = f"{file.kind} (by its name)" if file.by_name else file.kind
+        typer.echo(f"{file.file}: {told}, {counted(file.records, 'record')}")
+    for sentence in report.remarks:
+        remark(sentence)
     _tell(report.skipped_first, report.skipped, "skipped", "bad line")
     _tell(report.bad_cells_first, report.bad_cells, "kept as unparsed", "rating")
     if report.replaced.count:
@@ -271,10 +286,10 @@ _DECIDED = ("decided cells", "deciders", "disputed cells", "decided cells of ear
 
 
 def _exports_bank(given: Given) -> bool:
-    return (given["kind"] or kind_by_name(Path(given["to"]))) in ("bank", "nuggetizer")
+    return (given["kind"] or kind_by_name(Path(given["to"]))) in _BANKS
 
 
-@counting(Counts(("--bank",), "for --format bank and nuggetizer", _exports_bank))
+@counting(Counts(("--bank",), "for banks", _exports_bank))
 def export(
     collection: CollectionFile,
     to: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write (.gz packs it).")],

@@ -63,8 +63,13 @@ class ExportFormat(StrEnum):
 
     workbench = "workbench"
     bank = "bank"
+    questions = "questions"
     nuggetizer = "nuggetizer"
+    argue = "argue"
+    trec_nuggets = "trec-nuggets"
     runs = "runs"
+    ranx = "ranx"
+    candidates = "candidates"
     judgments = "judgments"
     queries = "queries"
     passages = "passages"

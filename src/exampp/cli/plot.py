@@ -177,7 +177,7 @@ def plot(
         mend = missing.mend if missing else _KINDS[what].mend
         raise exampp.InputError(cause, file=collection, mend=mend)
     content = write(figure, theme.value)
-    with writing(output) as stream:
+    with writing(output, text=False) as stream:
         stream.write(content)
     remark(f"{output}: {figure.title}")
 

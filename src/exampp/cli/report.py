@@ -41,7 +41,12 @@ from exampp.cli.output import remark
 def report(
     collection: CollectionOrWorkbench,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The page to write, such as report.html.")
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The page to write, such as report.html; .json: the same as data.",
+        ),
     ],
     official: Annotated[
         list[Path] | None,
@@ -85,9 +90,10 @@ def report(
     COLLECTION may be a file of graded passages; --bank then names a bank file.
     """
     from exampp.formats.output import keep_inputs, writing
-    from exampp.report.page import to_html, to_json
+    from exampp.report.page import renderer, to_json
 
     keep_inputs([output, json], [collection, bank, *(official or ()), *(run or ())])
+    render = renderer(output)
     with exampp.open_grades(collection, on_error.value, rating_scale(scale)) as opened:
         document = opened.report(
             title=title,
@@ -104,7 +110,7 @@ def report(
             kind=kind.value if kind else None,
             bank=bank,
         )
-    written = {output: to_html(document)}
+    written = {output: render(document)}
     if json:
         written[json] = to_json(document)
     for path, text in written.items():

@@ -17,7 +17,7 @@ from typing import Any
 
 from exampp.bank.generating import GenerationRun, Settled, generation_tables
 from exampp.collection import Collection
-from exampp.config.reading import BOOK_OPTIONS, Config
+from exampp.config.reading import BOOK_OPTIONS, ROLES, Config
 from exampp.errors import InputError
 from exampp.evaluate import tables
 from exampp.evaluate.leaderboard import Leaderboard
@@ -102,7 +102,12 @@ def _written_and_read(config: Config) -> tuple[list[Path], list[str]]:
     """The files that the evaluations and reports make, and those that the steps are made from."""
     made = (*config.evaluations, *config.reports)
     written = [config.place(one[key]) for one in made for key in (*OUTPUTS, "json") if key in one]
-    named = [name for one in (config.inputs, *config.banks) for name in one.get("files", ())]
+    named = [
+        name
+        for one in (config.inputs, *config.banks)
+        for key in ("files", *ROLES)
+        for name in as_list(one.get(key, ()))
+    ]
     named += [name for one in config.reports for name in one.get("official", ())]
     named += [config.inputs["corpus"]] if "corpus" in config.inputs else []
     read = [file for name in named for file in glob.glob(_named(config, name))]  # noqa: PTH207
@@ -110,8 +115,14 @@ def _written_and_read(config: Config) -> tuple[list[Path], list[str]]:
 
 
 def _import(config: Config, collection: Collection, name: str, wanted: Mapping[str, Any]) -> Step:
-    options = {_python(key): v for key, v in wanted.items() if key not in ("files", "name")}
-    files = [file for pattern in wanted["files"] for file in _files(config, pattern)]
+    of_files = ("files", *ROLES)
+    options = {_python(key): v for key, v in wanted.items() if key not in (*of_files, "name")}
+    given = {
+        key: [file for pattern in as_list(wanted[key]) for file in _files(config, pattern)]
+        for key in of_files
+        if key in wanted
+    }
+    files = [file for some in given.values() for file in some]
     used = list(files)
     if "corpus" in options:
         options["corpus"] = _named(config, options["corpus"])
@@ -120,13 +131,20 @@ def _import(config: Config, collection: Collection, name: str, wanted: Mapping[s
     if collection.is_done(name, mark):
         return Step(name, f"{_files_are(files)} as they were", skipped=True)
     # what stands under [[bank]] is a bank, and has no need to be told from other files
-    given = ([], files) if "bank" in options else (files, [])
-    report = collection.import_files(*given[0], banks=given[1], **options)
+    if "bank" in options:
+        given["banks"] = given.pop("files")
+    plain = given.pop("files", [])
+    report = collection.import_files(*plain, **{**options, **given})
     collection.mark_done(name, mark)
     odd = [f"{row[0]}: {row[2]} {row[1]} ({row[3]})" for row in report.findings.rows]
     bad = [f"skipped: {error}" for error in report.skipped_first]
     what = f"{_files_are(files)} taken over, {report.changes} changes"
-    return Step(name, what, remarks=(*odd, *bad))
+    return Step(name, what, remarks=(*report.remarks, *odd, *bad))
+
+
+def as_list(value: str | Sequence[str]) -> list[str]:
+    """The files that a key names, one or several."""
+    return [value] if isinstance(value, str) else list(value)
 
 
 def _files(config: Config, pattern: str) -> list[str]:
@@ -245,10 +263,10 @@ def _evaluate(
 
 
 def _report(config: Config, collection: Collection, number: int, wanted: Mapping[str, Any]) -> Step:
-    from exampp.report.page import to_html, to_json
+    from exampp.report.page import renderer, to_json
 
     name = f"report {number}"
-    writers = {"output": to_html, "json": to_json}
+    writers = {"output": renderer(Path(wanted["output"])), "json": to_json}
     outputs = {key: config.place(wanted[key]) for key in writers if key in wanted}
     listed = ", ".join(wanted[key] for key in outputs)
     official = [str(config.place(path)) for path in wanted.get("official", ())]

@@ -15,6 +15,10 @@ from exampp.evaluate.qrels import Labelling
 from exampp.llm.options import declarations
 from exampp.records.toml import read_toml
 
+_FILES = (str, list)
+"""A file, or a list of files."""
+ROLES = ("queries", "passages", "runs", "qrels", "responses")
+"""What files of the inputs can be said to be; banks stand under [[bank]]."""
 _INPUT_OPTIONS = {
     "corpus": str,
     "depth": int,
@@ -55,7 +59,7 @@ _REPORT_OPTIONS = {
 }
 _SECTIONS: Mapping[str, Mapping[str, Any]] = {
     "collection": {"path": str},
-    "inputs": {"files": list, **_INPUT_OPTIONS},
+    "inputs": {"files": list, **dict.fromkeys(ROLES, _FILES), **_INPUT_OPTIONS},
     "bank": {"name": str, "files": list, "on-error": str, "update": bool},
     "generate": {"grader": str, **_GENERATE_OPTIONS},
     "grade": {"grader": str, **_GRADE_OPTIONS},
@@ -65,7 +69,6 @@ _SECTIONS: Mapping[str, Mapping[str, Any]] = {
 _LISTS = frozenset({"bank", "generate", "grade", "evaluate", "report"})
 _REQUIRED = {
     "collection": ("path",),
-    "inputs": ("files",),
     "bank": ("files",),
     "generate": ("grader", "prompt"),
     "grade": ("grader",),
@@ -107,6 +110,9 @@ def read_config(path: str | Path) -> Config:
         _check_section(section, value, path)
     if "collection" not in data:
         raise InputError("no section [collection]", file=path, mend='Add: path = "my.exam"')
+    if "inputs" in data and not {"files", *ROLES} & data["inputs"].keys():
+        mend = f"Give it one or several of files, {', '.join(ROLES)}"
+        raise InputError("names no files", file=path, field="[inputs]", mend=mend)
     for number, table in enumerate(data.get("evaluate", ()), 1):
         _check_counting(table, path, f"[[evaluate]] {number}")
     names = [bank.get("name", "main") for bank in data.get("bank", ())]
@@ -178,12 +184,13 @@ def _check_type(value: Any, wanted: Any, path: Path, where: str) -> None:
         int: "a whole number",
         list: "a list",
         (int, list): "a number or list",
+        _FILES: "a file or a list of files",
     }
     if wanted is object:
         return
     if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
         raise InputError(f"must be {named[wanted]}", file=path, field=where)
     if isinstance(value, list):
-        kinds = int if isinstance(wanted, tuple) else str
+        kinds = int if wanted == (int, list) else str
         if not value or not all(isinstance(one, kinds) for one in value):
             raise InputError("must be a list with something in it", file=path, field=where)

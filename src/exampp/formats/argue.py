@@ -22,7 +22,7 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.formats.fields import shown
-from exampp.formats.importance import WEIGHTS
+from exampp.formats.importance import WEIGHTS, importance_of
 from exampp.formats.json_document import (
     Json,
     expect,
@@ -33,7 +33,16 @@ from exampp.formats.json_document import (
     spoken,
     without,
 )
-from exampp.formats.lines import OnError, encode_text, read_lines, read_text, refuse, text_of
+from exampp.formats.lines import (
+    OnError,
+    encode_json,
+    encode_text,
+    read_lines,
+    read_text,
+    refuse,
+    text_of,
+)
+from exampp.formats.output import writing
 from exampp.records import BankEntry, Item
 
 _BANKS = {"nugget_bank": "question", "claim_bank": "claim"}
@@ -100,14 +109,8 @@ def _entry(query_id: str, bank: Json, on_error: OnError) -> BankEntry:
         for place, nugget in _listed(bank.get(name), name):
             _collect(query_id, nugget, place, None, items, on_error)
     title = optional(bank, "title_query", str) or ""
-    return BankEntry(
-        query_id,
-        tuple(items.values()),
-        title,
-        extra={"argue": kept}
-        if (kept := without(bank, "query_id", "title_query", *_BANKS))
-        else {},
-    )
+    kept = without(bank, "query_id", "title_query", *_BANKS)
+    return BankEntry(query_id, tuple(items.values()), title, extra={"argue": kept} if kept else {})
 
 
 def _listed(value: Any, place: str) -> Iterable[tuple[str, Any]]:
@@ -150,19 +153,21 @@ def _item(query_id: str, nugget: Json, place: str, parent: str | None) -> Item:
     name = next((name for name in _KINDS if nugget.get(name) is not None), "question")
     text = spoken(nugget, name, place)
     own = nugget.get(f"{name}_id")
+    facet_id = optional(nugget, "subtopic_id", str, place) or None
     digest = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
     own_id = digest if own is None else identifier(nugget, f"{name}_id", place)
-    kept = without(nugget, name, f"{name}_id", "sub_nuggets")
+    kept = without(nugget, name, f"{name}_id", "sub_nuggets", "item_id", "subtopic_id")
     if kept.get("query_id") == query_id:
         del kept["query_id"]
     if parent is not None:
         kept["parent"] = parent
     importance = nugget.get("importance")
     return Item(
-        f"{query_id}/{own_id}",
+        optional(nugget, "item_id", str, place) or f"{query_id}/{own_id}",
         query_id,
         text,
         _KINDS[name],
+        facet_id,
         answers=_answers(nugget, place),
         weight=WEIGHTS.get(importance.lower(), 1.0) if isinstance(importance, str) else 1.0,
         extra={"argue": kept} if kept else {},
@@ -187,3 +192,70 @@ def _answers(nugget: Json, place: str) -> tuple[str, ...]:
     if aggregator == _ALL and len(texts) > 1:
         return (" and ".join(texts),)
     return tuple(texts)
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+def write(path: str | Path, entries: Iterable[BankEntry]) -> None:
+    """Write a bank as NuggetBank v3, one query a line: questions as such, nuggets as claims.
+
+    `item_id` and `subtopic_id`, which no other program reads, stand only where reading would not
+    supply them. InputError for a weight that neither vital (1) nor okay (0.5) says.
+    """
+    banks: dict[str, Json] = {}
+    items: dict[str, list[Item]] = {}
+    for entry in entries:
+        head = {"query_id": entry.query_id, "title_query": "", "format_version": "v3"}
+        bank = banks.setdefault(entry.query_id, head)
+        bank["title_query"] = bank["title_query"] or entry.query_text
+        bank |= entry.extra.get("argue", {})
+        items.setdefault(entry.query_id, []).extend(entry.items)
+    with writing(path) as stream:
+        for query_id, bank in banks.items():
+            below: dict[str | None, list[Item]] = {}
+            for item in items[query_id]:
+                below.setdefault(item.extra.get("argue", {}).get("parent"), []).append(item)
+            top = below.pop(None, [])
+            # an item whose parent is gone stands by itself
+            known = {item.item_id for item in items[query_id]}
+            top += [one for parent, some in below.items() if parent not in known for one in some]
+            for name, text in _BANKS.items():
+                rows = [_nugget(one, below, path) for one in top if _KINDS[text] == one.kind]
+                by_text = {row[text]: row for row in rows}
+                bank[name] = by_text if len(by_text) == len(rows) else rows
+            filled = {key: value for key, value in bank.items() if key not in _BANKS or value}
+            filled.setdefault("nugget_bank", {})
+            stream.write(encode_json(filled, path))
+
+
+def _nugget(item: Item, below: dict[str | None, list[Item]], path: str | Path) -> Json:
+    name = next(name for name, kind in _KINDS.items() if kind == item.kind)
+    kept = without(item.extra.get("argue", {}), "parent")
+    own = item.item_id.removeprefix(f"{item.query_id}/")
+    nugget: Json = {name: item.text, f"{name}_id": own, "query_id": item.query_id} | kept
+    if own == item.item_id:
+        nugget["item_id"] = item.item_id
+    if item.facet_id:
+        nugget["subtopic_id"] = item.facet_id
+    if _answers(nugget, "") != item.answers:
+        nugget |= {"aggregator_type": "OR", "answers": {a: {"answer": a} for a in item.answers}}
+    nugget |= _importance(item, nugget.get("importance"), path)
+    if subs := below.get(item.item_id):
+        nugget["sub_nuggets"] = [_nugget(one, below, path) for one in subs]
+    return nugget
+
+
+def _importance(item: Item, known: Any, path: str | Path) -> Json:
+    weight = WEIGHTS.get(known.lower(), 1.0) if isinstance(known, str) else 1.0
+    if weight == item.weight:
+        return {}
+    word = importance_of(item.weight)
+    if word is None:
+        raise InputError(
+            f"the weight {item.weight:g} of item {shown(item.item_id)} is neither vital (1) nor "
+            "okay (0.5), which is all that a nugget bank can say",
+            file=path,
+            mend="Change the weight, or write the bank as JSON-lines or CSV",
+        )
+    return {"importance": word}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.formats import argue, bank, nuggetizer, plain_bank, tqa, trec_nuggets
+from exampp.formats import argue, bank, nuggetizer, plain_bank, questions, tqa, trec_nuggets
 from exampp.formats.detect import detect
 from exampp.formats.lines import OnError, existing_file, refuse
 from exampp.records import BankEntry
@@ -16,6 +16,7 @@ Reader = Callable[[Path, OnError], Iterator[BankEntry]]
 READERS: Mapping[str, Reader] = {
     "bank": bank.read,
     "plain-bank": plain_bank.read,
+    "questions": questions.read,
     "tqa": tqa.read,
     "nuggetizer": nuggetizer.read,
     "argue": argue.read,

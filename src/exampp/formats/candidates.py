@@ -5,8 +5,8 @@ Source: the request files that Anserini writes and RankLLM and Ragnarok read (TR
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,13 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, number, repeated, shown
-from exampp.formats.lines import OnError, decode_json, plain_name, read_lines, refuse
+from exampp.formats.lines import OnError, decode_json, encode_json, plain_name, read_lines, refuse
+from exampp.formats.output import writing
 from exampp.formats.passages import ID_KEYS, TEXT_KEYS
 from exampp.records import Passage, Ranked
 
 _QUERY_KEYS = ("qid", "query_id", "topic_id", "id")
+_QUERY_TEXT_KEYS = ("text", "query", "title")
 
 
 class _Line(msgspec.Struct):
@@ -31,10 +33,14 @@ class _Line(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """What a system retrieved for a query: its ranking, and the passages that have a text."""
+    """What a system retrieved for a query: its ranking, and the passages that have a text.
+
+    `query_text` is empty where the file does not say it.
+    """
 
     ranking: tuple[Ranked, ...]
     passages: tuple[Passage, ...]
+    query_text: str = ""
 
 
 def read(
@@ -53,6 +59,7 @@ def read(
             typed = decode_json(line, decoder, path, place)
             query_id = _query_id(typed)
             found = _retrieved(query_id, typed.system or typed.run_id or named, typed.candidates)
+            found = replace(found, query_text=_query_text(typed))
         except InputError as error:
             on_error(error.at(path, place))
             continue
@@ -68,6 +75,14 @@ def _query_id(line: _Line) -> str:
     if not isinstance(value, str | int) or not str(value).strip():
         raise InputError(f"no query id (any of {', '.join(_QUERY_KEYS)})", field="query.qid")
     return str(value)
+
+
+def _query_text(line: _Line) -> str:
+    if isinstance(line.query, str):
+        return line.query
+    holder = line.query or {}
+    found = (holder[key] for key in _QUERY_TEXT_KEYS if isinstance(holder.get(key), str))
+    return next(found, "")
 
 
 def _retrieved(query_id: str, system: str, candidates: list[dict[str, Any]]) -> Retrieved:
@@ -99,3 +114,24 @@ def _passage(passage_id: str, doc: Any) -> Passage | None:
         return None
     title = fields.get("title")
     return Passage(passage_id, fields[key], title if isinstance(title, str) else "")
+
+
+def write(path: str | Path, found: Iterable[Retrieved]) -> None:
+    """Write what systems retrieved, one line for each of them and query, best first."""
+    with writing(path) as stream:
+        for one in found:
+            texts = {passage.passage_id: passage for passage in one.passages}
+            rows = [
+                {"docid": r.passage_id, "score": r.score, "doc": _doc(texts.get(r.passage_id))}
+                for r in one.ranking
+            ]
+            query = {"text": one.query_text, "qid": one.ranking[0].query_id}
+            line = {"query": query, "candidates": rows, "run_id": one.ranking[0].system}
+            stream.write(encode_json(line, path))
+
+
+def _doc(passage: Passage | None) -> dict[str, str]:
+    if passage is None:
+        return {}
+    title = {"title": passage.title} if passage.title else {}
+    return {**title, "contents": passage.text}

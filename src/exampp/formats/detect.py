@@ -13,13 +13,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from exampp.errors import InputError
-from exampp.formats import car, decisions, headers, passages, queries, responses
+from exampp.formats import car, decisions, headers, passages, queries, questions, responses
 from exampp.formats.fields import shown
-from exampp.formats.headers import is_qrels_header, names_of
+from exampp.formats.headers import is_qrels_header, names_of, nearly
 from exampp.formats.lines import plain_name, read_lines, valid_json
 from exampp.formats.objects import OBJECT
+from exampp.formats.plain_rows import MEANINGS
 from exampp.formats.plain_table import is_table_header
 
 _SAMPLE = 5
@@ -38,6 +40,10 @@ _LESSONS = re.compile(r'\s*\[\s*\{\s*"(?:adjunctTopics|globalID|lessonName|metaL
 _NUGGET_BANK = re.compile(r'\s*\{[^\[]*?"(?:nugget_bank|claim_bank|format_version)"\s*:')
 _NUGGET_BANKS = frozenset({"nugget_bank", "claim_bank"})
 _IMPORTANCES = frozenset({"vital", "okay"})
+_OBJECT_OF_NUMBERS = re.compile(
+    r'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*-?\d'
+)
+_NUMBER = re.compile(r'"\s*:\s*(-?\d[0-9.eE+-]*)')
 _START = 4000
 _STATEMENTS = frozenset(responses.STATEMENT_KEYS) - {"text"}
 
@@ -148,6 +154,16 @@ def _is_plain_bank(sample: _Sample) -> bool:
     return sample.name.endswith((".yaml", ".yml")) or is_table_header(sample.head)
 
 
+def _may_be_questions(sample: _Sample) -> bool:
+    """Whether a line is an item of a bank; with an answer alone it may be a system's response."""
+    keys = sample.keys
+    return (
+        not keys.isdisjoint(questions.TEXT_KEYS)
+        and not keys.isdisjoint(questions.QUERY_KEYS)
+        and keys.isdisjoint({"items", "questions", "nuggets", *responses.SYSTEM_KEYS})
+    )
+
+
 def _is_tqa(sample: _Sample) -> bool:
     return _LESSONS.match(sample.start) is not None
 
@@ -188,7 +204,8 @@ def _may_be_responses(sample: _Sample) -> bool:
     """Whether they are responses, or would be if their system were named."""
     keys = sample.keys
     return _is_responses(sample) or (
-        _has_responses(keys) and keys.isdisjoint(_NO_RESPONSES | _ONLY_PASSAGES)
+        _has_responses(keys)
+        and keys.isdisjoint(_NO_RESPONSES | _ONLY_PASSAGES | set(questions.KEY_KEYS))
     )
 
 
@@ -220,7 +237,7 @@ def _may_be_queries(sample: _Sample) -> bool:
         is_document
         or keys.isdisjoint(queries.ID_KEYS)
         or keys.isdisjoint(queries.TEXT_KEYS)
-        or keys & (_ONLY_PASSAGES | {"items", "questions"})
+        or keys & (_ONLY_PASSAGES | {"items", "questions", *questions.TEXT_KEYS})
     )
 
 
@@ -231,6 +248,18 @@ def _may_be_passages(sample: _Sample) -> bool:
         not sample.keys.isdisjoint(passages.ID_KEYS)
         and not sample.keys.isdisjoint(passages.TEXT_KEYS)
         and sample.keys.isdisjoint(_ONLY_QUERIES)
+    )
+
+
+def _is_ranx(sample: _Sample) -> bool:
+    is_row = not sample.keys.isdisjoint(_KEYS_OF_ROWS | {"candidates"})
+    return not is_row and _OBJECT_OF_NUMBERS.match(sample.start) is not None
+
+
+def _is_ranx_qrels(sample: _Sample) -> bool:
+    # only scores have fractions
+    return _is_ranx(sample) and not any(
+        set(".eE") & set(one) for one in _NUMBER.findall(sample.start)
     )
 
 
@@ -257,6 +286,7 @@ KINDS: Mapping[str, _Kind] = {
     "workbench": _Kind(_is_workbench),
     "bank": _Kind(_is_bank),
     "plain-bank": _Kind(_is_plain_bank),
+    "questions": _Kind(_may_be_questions, name=re.compile("question|nugget|bank")),
     "tqa": _Kind(_is_tqa),
     "nuggetizer": _Kind(_is_nuggetizer),
     "argue": _Kind(_is_argue),
@@ -274,7 +304,9 @@ KINDS: Mapping[str, _Kind] = {
         re.compile("passage|paragraph|corpus|collection|segment"),
     ),
     "run": _Kind(_is_run, name=re.compile(r"\.run$")),
+    "ranx": _Kind(_is_ranx, name=re.compile(r"\brun")),
     "qrels": _Kind(_is_qrels, name=re.compile(r"qrels?$|^qrels?\b")),
+    "ranx-qrels": _Kind(_is_ranx_qrels, name=re.compile(r"qrels?")),
     "leaderboard": _Kind(
         _may_be_leaderboard,
         re.compile(r"(system|run|run_?id|method)\t|[^\t]*\t[^\t]*(rank|score)", re.IGNORECASE),
@@ -287,9 +319,9 @@ KINDS: Mapping[str, _Kind] = {
 ROLES: Mapping[str, tuple[str, ...]] = {
     "queries": ("queries", "car-topics"),
     "passages": ("passages", "car-paragraphs"),
-    "bank": ("bank", "plain-bank", "tqa", "nuggetizer", "argue", "trec-nuggets"),
-    "runs": ("run", "candidates"),
-    "qrels": ("qrels",),
+    "bank": ("bank", "plain-bank", "questions", "tqa", "nuggetizer", "argue", "trec-nuggets"),
+    "runs": ("run", "ranx", "candidates"),
+    "qrels": ("qrels", "ranx-qrels"),
     "responses": ("responses",),
 }
 """What a person may say of a file, and the kinds that it then is one of; the first by default."""
@@ -299,6 +331,11 @@ _NEEDS = {
     "responses": ("query_id", "system", "text"),
     "bank": ("query_id", "items"),
     "qrels": ("query_id", "passage_id", "relevance"),
+}
+_NAMES = (headers.QUERY | headers.PASSAGE | headers.RELEVANCE | _KEYS_OF_ROWS | set(MEANINGS)) | {
+    "nuggets",
+    "candidates",
+    "responses",
 }
 _CALLED = {
     "query_id": headers.QUERY,
@@ -310,8 +347,32 @@ _CALLED = {
 }
 
 
+def _likeliest(sample: _Sample, role: str) -> str:
+    """The kind of a file of this role whose lines fit none: its reader tells what is wrong."""
+    if role == "bank" and not _is_json(sample):
+        return "plain-bank"
+    if role == "bank" and sample.keys and sample.keys.isdisjoint({"items", "questions"}):
+        return "questions"
+    return ROLES[role][0]
+
+
+class Told(NamedTuple):
+    """What a file is: a key of `KINDS`, or one of `car.kind_of`.
+
+    `by_name` says that its content fits several kinds, and that its name decided.
+    """
+
+    kind: str
+    by_name: bool = False
+
+
 def detect(path: str | Path, role: str | None = None, *, system: bool = False) -> str:
-    """The kind of the file, a key of `KINDS`, or one of `car.kind_of`.
+    """The kind of the file; see `tell`."""
+    return tell(path, role, system=system).kind
+
+
+def tell(path: str | Path, role: str | None = None, *, system: bool = False) -> Told:
+    """What the file is, and how that is known.
 
     `role`, one of `ROLES`, says what it is, and leaves open in which format. A `system` that is
     named means responses, where the file may hold some. InputError where nothing decides, with
@@ -319,18 +380,18 @@ def detect(path: str | Path, role: str | None = None, *, system: bool = False) -
     """
     among = ROLES[role] if role else (*KINDS, "car-topics", "car-paragraphs")
     if (found_car := car.kind_of(path)) and found_car in among:
-        return found_car
+        return Told(found_car)
     sample = _sample(path)
     fitting = [kind for kind, how in KINDS.items() if kind in among and how.fits(sample)]
     if system and "responses" in fitting:
-        return "responses"
+        return Told("responses")
     by_header = [kind for kind in fitting if KINDS[kind].header.match(sample.head)]
     by_name = [kind for kind in fitting or _TOLD_BY_NAME if KINDS[kind].name.search(sample.name)]
     for found in (fitting, by_header, by_name):
         if len(found) == 1 and found[0] in among:
-            return found[0]
+            return Told(found[0], found is by_name)
     if role:
-        return "plain-bank" if role == "bank" and not _is_json(sample) else among[0]
+        return Told(_likeliest(sample, role))
     raise _undecided(path, sample, fitting)
 
 
@@ -338,13 +399,20 @@ _TOLD_BY_NAME = ("run", "qrels")
 """Kinds that a name alone decides, so that the fault in the line can be told."""
 
 
+def _roles_of(kinds: Sequence[str]) -> list[str]:
+    """The options that say that a file is of one of the kinds."""
+    return [role for role, of_role in ROLES.items() if set(of_role) & set(kinds)]
+
+
 def _undecided(path: str | Path, sample: _Sample, fitting: Sequence[str]) -> InputError:
     if not fitting:
         nearest = _nearest(sample)
+        slips = _slips(sample)
         what = "that is of no kind that is known" + (f"; nearest: {nearest}" if nearest else "")
+        what += f"; {slips}" if slips else ""
         mend = f"If it is of one of these kinds, say which, as in --as run: {', '.join(KINDS)}"
         return InputError(f"{sample.found}; {what}", file=path, mend=mend)
-    roles = [role for role, kinds in ROLES.items() if set(kinds) & set(fitting)]
+    roles = _roles_of(fitting)
     mend = "Say what it is: " + " or ".join(f"--{role} {Path(path).name}" for role in roles)
     if "responses" in fitting:
         mend += ", or name their --system"
@@ -357,3 +425,11 @@ def _nearest(sample: _Sample) -> str:
     shared = {kind: sum(bool(fields & _CALLED[one]) for one in _NEEDS[kind]) for kind in _NEEDS}
     near = [kind for kind in sorted(shared, key=shared.__getitem__, reverse=True) if shared[kind]]
     return ", ".join(f"{kind} ({', '.join(_NEEDS[kind])})" for kind in near[:2])
+
+
+def _slips(sample: _Sample) -> str:
+    """Which fields or columns nearly have the names of known ones."""
+    cells = (
+        re.split("[\t,;]", sample.head) if not sample.fields and len(sample.head) < _START else ()
+    )
+    return nearly(sample.fields or cells, _NAMES)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+import re
+from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 
 QUERY = frozenset(
     ("query_id", "queryid", "qid", "topic_id", "topic", "query", "narrative_id", "request_id")
@@ -45,14 +48,61 @@ _OTHERS = frozenset(
 _NAMES = QUERY | PASSAGE | RELEVANCE | _OTHERS
 
 
+_NEARLY = 0.82
+"""How alike two names must be for one to be taken for a slip of the other (difflib's ratio)."""
+
+
+def plain(name: str) -> str:
+    """A name as names are compared: lower case, its words joined by underscores.
+
+    So `Query ID`, `query-id` and `queryId` are `query_id`.
+    """
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip().strip('"'))
+    return re.sub(r"[\s_-]+", "_", name).lower()
+
+
+@lru_cache(maxsize=1024)
+def near(name: str, known: frozenset[str]) -> str | None:
+    """The known name that this one nearly is; None where it is one of them, or near to none."""
+    if name in known:
+        return None
+    found = difflib.get_close_matches(plain(name), sorted(known), 1, _NEARLY)
+    return found[0] if found else None
+
+
+def nearly(names: Iterable[str], known: Collection[str]) -> str:
+    """Which of the names nearly are known ones, as a sentence; empty where none is."""
+    pairs = [(name, near(name, frozenset(known))) for name in names]
+    return "; ".join(f"`{name}` is nearly `{one}`" for name, one in pairs if one is not None)
+
+
 def names_of(cells: Sequence[str]) -> tuple[str, ...]:
     """The names in a line of columns, lower case and with underscores; empty if it names none.
 
     A line names its columns if every cell is a name that columns go by.
     """
-    names = tuple(cell.strip().strip('"').lower().replace("-", "_") for cell in cells)
+    names = tuple(map(plain, cells))
     is_header = len(names) > 1 and _NAMES.issuperset(names) and not names[0].isdigit()
     return names if is_header else ()
+
+
+def slips_of(cells: Sequence[str], known: Collection[str]) -> str:
+    """What is nearly a name in a line that nearly names its columns; empty for any other line.
+
+    Such a line has a known name or one that nearly is in each of its cells, or in all but one,
+    which is a single word.
+    """
+    named = [plain(cell) in known or near(cell, frozenset(known)) for cell in cells]
+    others = [cell for cell, is_named in zip(cells, named, strict=True) if not is_named]
+    if len(cells) < 2 or len(others) > 1 or len(others) == len(cells):
+        return ""
+    if not all(cell.strip().isidentifier() and cell.isascii() for cell in others):
+        return ""
+    if any(character.isdigit() for cell in others for character in cell):
+        return ""
+    unknown = "; ".join(f"`{cell}` is no known name of a column" for cell in others)
+    slips = nearly((cell for cell in cells if plain(cell) not in known), known)
+    return "; ".join(filter(None, (slips, unknown)))
 
 
 def is_qrels_header(names: Sequence[str]) -> bool:

@@ -17,8 +17,10 @@ from typing import IO, Any, TypeVar
 import msgspec
 
 from exampp.errors import InputError
+from exampp.formats.binary import HEAD, SQLITE, refuse_binary
 from exampp.formats.packed import is_read_fault, unpacked
 from exampp.outside import check_path, fit_name, noticed
+from exampp.store.connection import is_collection
 
 OnError = Callable[[InputError], None]
 T = TypeVar("T")
@@ -60,10 +62,16 @@ def existing_file(path: str | Path) -> Path:
     """The path, if it is a file that can be read and holds something; InputError otherwise."""
     path = check_path(path)
     if path.is_dir():
-        mend = "Name its files; a folder of responses holds SYSTEM/QUERY.txt, .md or .html"
+        mend = (
+            "Name its files, or say what they are, as in --runs; a folder of responses holds "
+            "SYSTEM/QUERY.txt, .md or .html"
+        )
         raise InputError("is a folder, not a file", file=path, mend=mend)
     if path.exists() and not path.is_file():
         raise InputError("is no regular file", file=path, mend="Save it to a file first")
+    if is_collection(path):
+        # to open it here would take away the locks that this process may hold on it
+        refuse_binary(SQLITE, path)
     try:
         with path.open("rb") as stream:
             empty = not stream.read(1)
@@ -101,12 +109,13 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
     blank = True
     try:
         with unpacked(path) as stream:
+            refuse_binary(stream.peek(HEAD)[:HEAD], path)
             while line := stream.readline(LONGEST_LINE):
                 number += 1
                 if len(line) == LONGEST_LINE:
                     raise _too_long(path, number)
-                if number == 1 and line.startswith(_BOM):
-                    line = line[len(_BOM) :]
+                if number == 1:
+                    line = line.removeprefix(_BOM)
                 line = line.rstrip(b"\r\n")
                 if line and not line.isspace():
                     blank = False
@@ -131,7 +140,9 @@ def read_text(path: str | Path) -> str:
     path = existing_file(path)
     try:
         with unpacked(path) as stream:
-            data = stream.read(LONGEST_TEXT).removeprefix(_BOM)
+            data = stream.read(LONGEST_TEXT)
+        refuse_binary(data[:HEAD], path)
+        data = data.removeprefix(_BOM)
     except Exception as error:
         if not is_read_fault(error):
             raise

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from exampp.errors import InputError
+from exampp.formats.headers import nearly
 
 Fields = dict[str, msgspec.Raw]
 OBJECT: msgspec.json.Decoder[Fields] = msgspec.json.Decoder(Fields)
@@ -28,7 +29,7 @@ def identifier(fields: Fields, keys: Sequence[str]) -> str:
     """
     key = key_of(fields, keys)
     if key is None:
-        raise InputError(f"no id (any of {', '.join(keys)})", field=keys[0])
+        raise _missing("id", fields, keys)
     value = bytes(fields[key])
     if value[:1] in b"-0123456789":
         return value.decode()
@@ -42,8 +43,15 @@ def required_text(fields: Fields, keys: Sequence[str]) -> str:
     """The text under the first of `keys`; InputError where there is none or it is no string."""
     key = key_of(fields, keys)
     if key is None:
-        raise InputError(f"no text (any of {', '.join(keys)})", field=keys[0])
+        raise _missing("text", fields, keys)
     return _string(fields, key)
+
+
+def _missing(what: str, fields: Fields, keys: Sequence[str]) -> InputError:
+    """The error for an object that has none of the keys, with those that it may have meant."""
+    slips = nearly(fields, keys)
+    mend = f"{slips}: correct it" if slips else ""
+    return InputError(f"no {what} (any of {', '.join(keys)})", field=keys[0], mend=mend)
 
 
 def optional_text(fields: Fields, keys: Sequence[str]) -> str:

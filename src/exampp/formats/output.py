@@ -62,20 +62,30 @@ def descriptor(path: str | Path) -> int | None:
     return int(found[1]) if found else _STREAMS.get(name)
 
 
+_NO_TEXT = re.compile(
+    r"\.(pdf|png|jpe?g|gif|xlsx?|ods|docx?|odt|parquet|feather|arrow|zip|tar|bz2|lz4|7z|db|sqlite3?"
+    r"|pkl|np[yz])"
+)
+"""Endings of files that hold no text, or are packed in a way that is not known here."""
+
+
 @contextmanager
-def writing(path: str | Path) -> Iterator[BinaryIO]:
+def writing(path: str | Path, *, text: bool = True) -> Iterator[BinaryIO]:
     """A stream whose content becomes the file when all of it is written, and never before.
 
     The name's ending (.gz, .xz, .zst) chooses the compression. An existing file is replaced in
     one step, so that reader and writer may be the same file. Devices, pipes and open files such
     as /dev/stdout are written to as it comes. Raises InputError for a place that cannot be
-    written, and for a collection.
+    written, for a collection, and, unless `text` is false, for an ending of files without text.
     """
     # a link stays a link: what it leads to is replaced
     path = check_path(path)
     place = Path(os.path.realpath(path))
     if path.is_dir():
         raise InputError("is a folder, not a file", file=path)
+    if text and _NO_TEXT.fullmatch(ending := path.suffix.lower()):
+        what = f"what is written is text, and no {ending} file"
+        raise InputError(what, file=path, mend="Give the file another ending")
     if descriptor(path) is not None or (path.exists() and not path.is_file()):
         with _through(path) as stream:
             yield stream

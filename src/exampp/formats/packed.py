@@ -11,7 +11,7 @@ import io
 import lzma
 import zlib
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import Any, Protocol
 
 from exampp.errors import InputError
 
@@ -31,7 +31,7 @@ def compression(path: Path) -> str:
     return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "")
 
 
-def unpacked(path: Path) -> IO[bytes]:
+def unpacked(path: Path) -> io.BufferedReader:
     """The bytes of a file, compressed or not.
 
     Reading raises InputError where more comes out than is in proportion to the file, and one of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, repeated, shown
-from exampp.formats.headers import names_of
+from exampp.formats.headers import names_of, slips_of
 from exampp.formats.lines import (
     OnError,
     decode_json,
@@ -26,12 +26,14 @@ from exampp.formats.objects import (
     required_text,
 )
 from exampp.formats.output import writing
+from exampp.formats.remarks import Keys
 from exampp.records import Passage
 
 ID_KEYS = ("passage_id", "paragraph_id", "pid", "_id", "id", "docno", "docid")
 """Where several are present the first of these is the id: MS MARCO has a document's id, too."""
 TEXT_KEYS = ("text", "passage", "segment", "contents", "body")
 _TITLE_KEYS = ("title",)
+_KNOWN_KEYS = frozenset((*ID_KEYS, *TEXT_KEYS, *_TITLE_KEYS))
 _WRITTEN_KEYS = frozenset({ID_KEYS[0], TEXT_KEYS[0], _TITLE_KEYS[0]})
 
 
@@ -53,12 +55,16 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Passage]:
             line=start,
             mend="Passages have two or three columns: id, text and perhaps title",
         )
+    if columns and not skips_header and (slips := slips_of(columns, _KNOWN_KEYS)):
+        raise InputError(slips, file=path, line=start, mend="Correct the header")
+    keys = Keys(path, _KNOWN_KEYS)
     first = FirstLines()
     for number, line in read_lines(path):
         if skips_header and number == start:
             continue
         try:
             passage = _checked(parse, line, path, number)
+            keys.see(passage.extra, number)
         except InputError as error:
             on_error(error.at(path, number))
             continue

@@ -16,12 +16,12 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "query_text": ("query_text", "query"),
     "facet_id": ("subtopic_id", "facet_id", "subtopic", "facet"),
     "facet_text": ("subtopic_text", "facet_text"),
-    "question": ("question",),
-    "nugget": ("nugget",),
+    "question": ("question", "question_text"),
+    "nugget": ("nugget", "nugget_text"),
     "text": ("text",),
     "kind": ("kind",),
-    "item_id": ("item_id", "id"),
-    "answers": ("answer", "answers"),
+    "item_id": ("item_id", "id", "question_id", "nugget_id"),
+    "answers": ("answer", "answers", "gold_answers"),
     "weight": ("weight",),
 }
 """What a column holds, and the names it may go by; the first is the one we write."""

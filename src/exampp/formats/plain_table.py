@@ -10,6 +10,7 @@ from pathlib import Path
 
 from exampp.errors import InputError
 from exampp.formats.fields import shown
+from exampp.formats.headers import nearly, plain
 from exampp.formats.lines import OnError, read_text
 from exampp.formats.plain_rows import MEANINGS, NAMES, Row, cells_of, check
 from exampp.records import BankEntry
@@ -27,8 +28,7 @@ def is_table_header(line: str) -> bool:
 
 def _separator(line: str) -> str | None:
     for separator in "\t,;":
-        names = [cell.strip().strip('"').lower() for cell in line.split(separator)]
-        meanings = {MEANINGS.get(name) for name in names}
+        meanings = {MEANINGS.get(plain(cell)) for cell in line.split(separator)}
         if "query_id" in meanings and any(texts <= meanings for texts in _TEXTS):
             return separator
     return None
@@ -44,10 +44,12 @@ def read_rows(path: str | Path, on_error: OnError) -> Iterator[Row]:
     head = next(line for line in text.splitlines() if line.strip())
     separator = _separator(head)
     if separator is None:
+        slips = nearly(re.split("[\t,;]", head), MEANINGS)
         raise InputError(
             "the first line does not name the columns query_id and question or nugget",
             file=path,
             line=1,
+            mend=f"{slips}: correct it" if slips else "",
         )
     rows = _cells(text, separator, path)
     number, names = next(rows)
@@ -91,16 +93,19 @@ def _ragged(found: int, wanted: int, path: str | Path, number: int) -> InputErro
 def _header(names: list[str], path: str | Path, number: int) -> list[str]:
     header: list[str] = []
     for name in names:
-        meaning = MEANINGS.get(name.strip().lower())
+        meaning = MEANINGS.get(plain(name))
         fault = "is unknown" if meaning is None else "is there twice" if meaning in header else ""
         if meaning is None or fault:
             known = ", ".join(names[0] for names in NAMES.values())
+            slips = nearly([name], MEANINGS) if meaning is None else ""
             raise InputError(
                 f"the column {shown(name)} {fault}",
                 file=path,
                 line=number,
                 field=name,
-                mend=f"Known columns are {known}",
+                mend=f"{slips}. Known columns are {known}"
+                if slips
+                else f"Known columns are {known}",
             )
         header.append(meaning)
     return header

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from exampp.errors import InputError
 from exampp.formats.fields import shown
+from exampp.formats.headers import nearly, plain
 from exampp.formats.lines import OnError
 from exampp.formats.plain_rows import MEANINGS, NAMES, Row, cells_of, check
 from exampp.formats.yaml_nodes import Listing, Mapping, Node, Scalar, load, quoted, quoted_key
@@ -94,13 +95,14 @@ def _yaml_row(node: Node, default_kind: str) -> Row:
     cells: dict[str, str] = {}
     answers: tuple[str, ...] = ()
     for key, part in node.nodes.items():
-        meaning = MEANINGS.get(key)
-        if key not in _ITEM_KEYS or meaning is None or meaning in cells:
+        meaning = MEANINGS.get(plain(key))
+        if plain(key) not in _ITEM_KEYS or meaning is None or meaning in cells:
+            slips = nearly([key], _ITEM_KEYS) if meaning is None else ""
             raise InputError(
                 f"unknown or repeated key {shown(key)} of an item",
                 line=part.line,
                 field=key,
-                mend=f"Known keys are {', '.join(sorted(_ITEM_KEYS))}",
+                mend=f"{slips}. " * bool(slips) + f"Known keys are {', '.join(sorted(_ITEM_KEYS))}",
             )
         if meaning == "answers":
             parts = part.nodes if isinstance(part, Listing) else (part,)

@@ -10,7 +10,7 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, repeated, shown
-from exampp.formats.headers import names_of
+from exampp.formats.headers import names_of, slips_of
 from exampp.formats.lines import (
     OnError,
     decode_json,
@@ -22,11 +22,16 @@ from exampp.formats.lines import (
 )
 from exampp.formats.objects import OBJECT, Fields, identifier, optional_text, required_text
 from exampp.formats.output import writing
+from exampp.formats.remarks import Keys
 from exampp.records import Facet, Query
 
-ID_KEYS = ("query_id", "qid", "topic_id", "narrative_id", "_id", "id")
+ID_KEYS = ("query_id", "qid", "topic_id", "narrative_id", "request_id", "_id", "id")
 """Where several are present, the first of these names the query."""
 TEXT_KEYS = ("text", "query", "query_text", "title", "narrative")
+REQUEST_KEYS = ("title", "problem_statement", "background")
+"""The parts of a report request (TREC RAGTIME, AutoJudge): together they are its text."""
+_KNOWN_KEYS = frozenset((*ID_KEYS, *TEXT_KEYS, *REQUEST_KEYS, "subtopics", "metadata"))
+_COLUMN_NAMES = frozenset(ID_KEYS + TEXT_KEYS)
 _FACET_ID_KEYS = ("subtopic_id", "facet_id", "id")
 _FACET_TEXT_KEYS = ("text", "title")
 _FACETS: msgspec.json.Decoder[list[Fields]] = msgspec.json.Decoder(list[Fields])
@@ -94,9 +99,11 @@ def _entry(key: str, value: object) -> Query:
 
 
 def _from_json_lines(path: str | Path, on_error: OnError) -> Iterator[tuple[int, Query]]:
+    keys = Keys(path, _KNOWN_KEYS)
     for number, line in read_lines(path):
         try:
             fields = decode_json(line, OBJECT, path, number)
+            keys.see(fields, number)
             yield number, _query(fields)
         except InputError as error:
             on_error(error.at(path, number))
@@ -104,7 +111,11 @@ def _from_json_lines(path: str | Path, on_error: OnError) -> Iterator[tuple[int,
 
 def _query(fields: Fields) -> Query:
     query_id = identifier(fields, ID_KEYS)
-    text = required_text(fields, TEXT_KEYS)
+    if "problem_statement" in fields:
+        parts = (optional_text(fields, [key]).strip() for key in REQUEST_KEYS)
+        text = "\n\n".join(part for part in parts if part)
+    else:
+        text = required_text(fields, TEXT_KEYS)
     return Query(query_id, text, _facets(fields.get("subtopics")))
 
 
@@ -143,6 +154,8 @@ def _from_columns(path: str | Path, on_error: OnError, start: int) -> Iterator[t
                     f"the columns are {', '.join(columns)}, which are not those of queries",
                     mend="Queries have two columns, id and text",
                 )
+            if number == start and (slips := slips_of(columns, _COLUMN_NAMES)):
+                raise InputError(slips, mend="Correct the header")
             if len(columns) != 2:
                 raise InputError(
                     f"{len(columns)} column{'s' * (len(columns) != 1)} instead of 2 (id, text)",

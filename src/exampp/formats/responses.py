@@ -23,12 +23,14 @@ from exampp.formats.lines import (
     refuse,
 )
 from exampp.formats.objects import OBJECT, Fields, identifier, key_of
+from exampp.formats.remarks import Keys
 from exampp.outside import fit_name
 
 QUERY_KEYS = ("query_id", "topic_id", "narrative_id", "request_id", "qid")
 SYSTEM_KEYS = ("system", "run_id", "run_tag", "method")
 STATEMENT_KEYS = ("responses", "answer", "sentences", "response", "text", "output")
 """What the system said: a list of statements, or one text."""
+_KNOWN_KEYS = frozenset((*QUERY_KEYS, *SYSTEM_KEYS, *STATEMENT_KEYS, "metadata", "references"))
 MARKUP_OF_SUFFIX = {
     ".txt": "plain",
     ".text": "plain",
@@ -72,9 +74,12 @@ def read(
     system or text, for an empty response, and for a second one of a system for the same query.
     """
     first = FirstLines()
+    keys = Keys(path, _KNOWN_KEYS)
     for number, line in read_lines(path):
         try:
-            response = _response(decode_json(line, OBJECT, path, number), system)
+            fields = decode_json(line, OBJECT, path, number)
+            keys.see(fields, number)
+            response = _response(fields, system)
         except InputError as error:
             on_error(error.at(path, number))
             continue

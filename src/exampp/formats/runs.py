@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, integer, real, repeated, shown
-from exampp.formats.lines import OnError, accept, encode_text, read_lines, refuse
+from exampp.formats.lines import OnError, accept, encode_text, plain_name, read_lines, refuse
 from exampp.formats.output import writing
 from exampp.formats.trec import Words, columns, word
 from exampp.records import Ranked
 
 _COLUMNS = ("query", "Q0", "passage", "rank", "score", "system")
+_MARCO_COLUMNS = ("query", "passage", "rank")
 
 
 def _ranked(line: bytes, words: Words) -> Ranked:
@@ -27,30 +29,64 @@ def _ranked(line: bytes, words: Words) -> Ranked:
     )
 
 
+def _ranked_alone(line: bytes, words: Words, system: str) -> Ranked:
+    query, passage, rank = columns(line, _MARCO_COLUMNS, "a run")
+    place = integer(rank, "rank")
+    if place < 1:
+        raise InputError(f"the rank {place} is below 1", field="rank")
+    return Ranked(
+        words.common(query, "query"), words.rare(passage, "passage"), place, 1 / place, system
+    )
+
+
+def _renamed(found: Ranked, system: str, tags: dict[str, None]) -> Ranked:
+    tags[found.system] = None
+    if len(tags) > 1:
+        raise InputError(
+            f"the file holds several systems, {' and '.join(tags)}, but is named after one",
+            field="system",
+            mend="Import it by itself, where the last column names them",
+        )
+    return replace(found, system=system)
+
+
 def read(
-    path: str | Path, on_error: OnError = refuse, check: Callable[[Ranked], None] = accept
+    path: str | Path,
+    on_error: OnError = refuse,
+    check: Callable[[Ranked], None] = accept,
+    *,
+    system: str | None = None,
 ) -> Iterator[Ranked]:
     """Yield the lines of a run in file order; the last column names the system.
 
     `check` may refuse a line by raising InputError, which then says where the line is.
-    One file may hold several systems. InputError for a wrong number of columns, a rank that is no
+    One file may hold several systems, unless `system` says whose it is. Lines of three columns are
+    query, passage and rank, of `system` or of one that the file is named after; their scores are
+    the reciprocals of the ranks. InputError for a wrong number of columns, a rank that is no
     integer, a score that is no finite number, a passage that a system returns twice for a query.
 
-    Source: the run format of trec_eval.
+    Source: the run formats of trec_eval and MS MARCO.
     """
     words = Words()
     first = FirstLines()
+    _, head = next(read_lines(path))
+    is_short = len(head.split()) == len(_MARCO_COLUMNS)
+    named = system or Path(plain_name(path)).stem
+    tags: dict[str, None] = {}
     for number, line in read_lines(path):
         try:
-            ranked = _ranked(line, words)
+            ranked = _ranked_alone(line, words, named) if is_short else _ranked(line, words)
+            if system is not None:
+                ranked = _renamed(ranked, system, tags)
             check(ranked)
         except InputError as error:
             on_error(error.at(path, number))
             continue
-        query, passage, system = ranked.query_id, ranked.passage_id, ranked.system
-        earlier = first.add((query, passage, system), number)
+        query, passage, returned_by = ranked.query_id, ranked.passage_id, ranked.system
+        earlier = first.add((query, passage, returned_by), number)
         if earlier:
-            what = f"passage {shown(passage)} of query {shown(query)} and system {shown(system)}"
+            what = f"passage {shown(passage)} of query {shown(query)}"
+            what += f" and system {shown(returned_by)}"
             on_error(repeated(what, earlier, path, number, "passage"))
         else:
             yield ranked

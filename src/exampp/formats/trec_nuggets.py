@@ -6,13 +6,14 @@ numbered anew for every query.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, repeated, shown
-from exampp.formats.importance import weight_of
-from exampp.formats.lines import OnError, read_lines, refuse, text_of
+from exampp.formats.importance import importance_of, weight_of
+from exampp.formats.lines import OnError, encode_text, read_lines, refuse, text_of
+from exampp.formats.output import writing
 from exampp.records import BankEntry, Item
 
 _COLUMNS = 4
@@ -61,3 +62,30 @@ def _item(columns: list[str]) -> Item:
     weight = weight_of(importance, "importance")
     extra = {"importance": importance.lower()}
     return Item(own, query_id, text, "nugget", weight=weight, extra=extra)
+
+
+def _is_column(text: str) -> bool:
+    return text == text.strip() and "\t" not in text and text.splitlines() == [text]
+
+
+def write(path: str | Path, entries: Iterable[BankEntry]) -> None:
+    """Write nuggets, one a line.
+
+    InputError for what a line cannot say: a question, a known answer, a subtopic, a weight that is
+    neither vital (1) nor okay (0.5), a text with a tab or a line end.
+    """
+    with writing(path) as stream:
+        for entry in entries:
+            for item in entry.items:
+                word = importance_of(item.weight)
+                parts = (item.query_id, item.item_id.removeprefix(f"{item.query_id}/"), item.text)
+                is_plain = item.kind == "nugget" and not item.answers and item.facet_id is None
+                if word is None or not is_plain or not all(map(_is_column, parts)):
+                    raise InputError(
+                        f"item {shown(item.item_id)} cannot be a line of TREC nuggets, which are "
+                        "vital or okay, of one line, and without known answers and subtopics",
+                        file=path,
+                        mend="Write the bank as JSON-lines or CSV",
+                    )
+                line = f"{parts[0]}\t{parts[1]}\t{word}\t{parts[2]}\n"
+                stream.write(encode_text(line, path))

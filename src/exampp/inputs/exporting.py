@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
 from exampp.errors import InputError
-from exampp.formats import bank as workbench_bank
 from exampp.formats import (
+    argue,
+    candidates,
     decisions,
     nuggetizer,
     passages,
     plain_bank,
     qrels,
     queries,
+    questions,
+    ranx,
     runs,
+    trec_nuggets,
     workbench,
 )
+from exampp.formats import bank as workbench_bank
+from exampp.formats.candidates import Retrieved
 from exampp.records import BankEntry
 from exampp.store.bank import MAIN_BANK, read_bank
 from exampp.store.decisions import read_decisions
@@ -66,24 +73,49 @@ def _entries(connection: sqlite3.Connection, bank: str | None) -> list[BankEntry
     return entries
 
 
-def _nuggetizer(connection: sqlite3.Connection, path: Path, bank: str | None) -> int:
-    entries = _entries(connection, bank)
-    nuggetizer.write(path, entries)
-    return sum(len(entry.items) for entry in entries)
+def _bank_as(
+    write: Callable[[Path, list[BankEntry]], None],
+) -> Callable[[sqlite3.Connection, Path, str | None], int]:
+    def run(connection: sqlite3.Connection, path: Path, bank: str | None) -> int:
+        entries = _entries(connection, bank)
+        write(path, entries)
+        return sum(len(entry.items) for entry in entries)
+
+    return run
 
 
-def _bank(connection: sqlite3.Connection, path: Path, bank: str | None) -> int:
-    entries = _entries(connection, bank)
+def _write_bank(path: Path, entries: list[BankEntry]) -> None:
     plain = {".csv", ".tsv", ".yaml", ".yml"} & set(path.suffixes)
     (plain_bank if plain else workbench_bank).write(path, entries)
-    return sum(len(entry.items) for entry in entries)
 
+
+def _retrieved(connection: sqlite3.Connection) -> Iterator[Retrieved]:
+    """What every system retrieved for every query, with the texts."""
+    texts = {query.query_id: query.text for query in read_queries(connection)}
+    passages = {one.passage_id: one for one in read_passages(connection)}
+    for (query_id, _), lines in groupby(
+        read_runs(connection), key=lambda ranked: (ranked.query_id, ranked.system)
+    ):
+        ranking = tuple(lines)
+        known = tuple(passages[r.passage_id] for r in ranking if r.passage_id in passages)
+        yield Retrieved(ranking, known, texts.get(query_id, ""))
+
+
+BANKS: Mapping[str, Callable[[Path, list[BankEntry]], None]] = {
+    "bank": _write_bank,
+    "questions": questions.write,
+    "nuggetizer": nuggetizer.write,
+    "argue": argue.write,
+    "trec-nuggets": trec_nuggets.write,
+}
+"""What a bank can be exported as."""
 
 EXPORTS: Mapping[str, Callable[[sqlite3.Connection, Path, str | None], int]] = {
     "workbench": _writer(read_pools, workbench.write),
-    "bank": _bank,
-    "nuggetizer": _nuggetizer,
+    **{kind: _bank_as(write) for kind, write in BANKS.items()},
     "runs": _writer(read_runs, runs.write),
+    "ranx": _writer(read_runs, ranx.write),
+    "candidates": _writer(_retrieved, candidates.write),
     "judgments": _writer(read_judgments, qrels.write),
     "queries": _writer(read_queries, queries.write),
     "passages": _writer(read_passages, passages.write),

@@ -101,6 +101,7 @@ def take_candidates(
     for one in found:
         try:
             ranking = list(top(one.ranking, depth))
+            places.bring(ranking[0].query_id, one.query_text)
             places.find(ranking[0].query_id)
             log.see(path, ranking[0].query_id, ranking[0].system)
             kept = {ranked.passage_id for ranked in ranking}

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from exampp.errors import InputError
 from exampp.formats import (
@@ -19,21 +19,23 @@ from exampp.formats import (
     passages,
     qrels,
     queries,
+    ranx,
     responses,
     runs,
     workbench,
 )
-from exampp.formats.detect import detect
-from exampp.formats.lines import OnError, Skipped, existing_file
+from exampp.formats.lines import OnError, Skipped
+from exampp.formats.remarks import hearing
 from exampp.formats.responses import Response
 from exampp.formats.workbench_graders import has_open_scale
-from exampp.inputs import datasets
+from exampp.inputs import beir, datasets
 from exampp.inputs.corpus import look_up
+from exampp.inputs.files import Given, Known, tell_all
 from exampp.inputs.generated import take_candidates, take_responses
 from exampp.inputs.places import Places
 from exampp.inputs.rankings import RunLog, findings, stage, top
 from exampp.inputs.segment import PASSAGE_TOKENS
-from exampp.outside import Replacements, check_path, counting_replaced, fit_name
+from exampp.outside import Replacements, counting_replaced, fit_name
 from exampp.records import BankEntry, GraderIdentity, Judgment, QueryPool, Ranked
 from exampp.records.differences import Differences, Protected
 from exampp.records.grading import RatingScale
@@ -76,11 +78,15 @@ UNKNOWN_PASSAGES = ("error", "keep")
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """One file taken over: what it was, and how many records it held."""
+    """One file taken over: what it was, and how many records it held.
+
+    `by_name` says that its content fits several kinds, and that its name decided.
+    """
 
     file: str
     kind: str
     records: int
+    by_name: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +100,8 @@ class ImportReport:
     `impact` tells, of a `dry_run` on a bank that is graded, what it would do to labels and scores.
     `missing` are the passages that the corpus did not have; `findings` what is odd about the runs,
     a table of system, finding, count and which. `replaced` counts the characters that are no text.
-    a table of system, finding, count and which. `bad_cells` counts the ratings of graded files that
+    `remarks` say what else is odd about the files, such as a key that nearly is a known one.
+    `bad_cells` counts the ratings of graded files that
     cannot be read and were kept as unparsed, `bad_cells_first` are the first of them.
     """
 
@@ -113,6 +120,7 @@ class ImportReport:
     bad_cells: int = 0
     bad_cells_first: tuple[InputError, ...] = ()
     impact: Mapping[str, Table] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON-able data."""
@@ -132,6 +140,7 @@ class ImportReport:
             "missing": list(self.missing),
             "findings": [dict(zip(_FINDING, row, strict=True)) for row in self.findings.rows],
             "replaced": asdict(self.replaced),
+            "remarks": list(self.remarks),
             "skipped": self.skipped,
             "skipped_first": [str(error) for error in self.skipped_first],
             "bad_cells": self.bad_cells,
@@ -169,6 +178,11 @@ class Importer:
     log: RunLog = field(default_factory=RunLog)
     bad_cells: Skipped = field(default_factory=Skipped)
     settle: Settle = no_more
+    named: bool = False
+
+    def of(self, system: str) -> Importer:
+        """The same, for a file that holds what this system returned, whatever it says itself."""
+        return replace(self, system=system, named=True)
 
     def of_known_queries(self, path: Path, entries: Iterable[BankEntry]) -> Iterator[BankEntry]:
         """The entries of a bank whose queries are known, or brought with their texts.
@@ -213,14 +227,15 @@ class Importer:
         """Passages with their texts."""
         return len(put_passages(self.connection, passages.read(path, self.on_error)))
 
-    def qrels(self, path: Path) -> int:
+    def qrels(self, path: Path, kind: str = "qrels") -> int:
         """Human judgments."""
         places = Places(self.connection)
 
         def known(judgment: Judgment) -> None:
             places.find(judgment.query_id)
 
-        return self._judge(qrels.read(path, self.on_error, known))
+        read = qrels.read if kind == "qrels" else ranx.read_qrels
+        return self._judge(read(path, self.on_error, known))
 
     def _judge(self, judgments: Iterable[Judgment]) -> int:
         places = Places(self.connection)
@@ -234,7 +249,7 @@ class Importer:
             count += len(batch)
         return count
 
-    def run(self, path: Path) -> int:
+    def run(self, path: Path, kind: str = "run") -> int:
         """The rankings of one or several systems."""
         places = Places(self.connection)
         check = self._text_check()
@@ -244,7 +259,9 @@ class Importer:
             check(ranked.passage_id)
             self.log.see(path, ranked.query_id, ranked.system)
 
-        found = runs.read(path, self.log.counting(path, self.on_error), known)
+        read = runs.read if kind == "run" else ranx.read
+        on_error = self.log.counting(path, self.on_error)
+        found = read(path, on_error, known, system=self.system if self.named else None)
         rows = ((ranked, None) for ranked in top(found, self.depth))
         return stage(self.connection, places, rows, self.log.rank)
 
@@ -301,6 +318,13 @@ class Importer:
         put_queries(self.connection, found)
         return len(found) + self._judge(datasets.judgments(path))
 
+    def beir(self, path: Path) -> int:
+        """The judgments of a folder of BEIR, and the queries that they judge."""
+        judged = list(beir.judgments(path, self.on_error))
+        found = list(beir.topics(path, {one.query_id for one in judged}, self.on_error))
+        put_queries(self.connection, found)
+        return len(found) + self._judge(judged)
+
 
 def _seeing(pools: Iterable[QueryPool], given: dict[str, GraderIdentity]) -> Iterator[QueryPool]:
     """The pools; `given` takes the graders of them whose scale can be given."""
@@ -327,6 +351,7 @@ def _bank(read: banks.Reader) -> _Take:
 
 KINDS: Mapping[str, _Take] = {
     "dataset": Importer.dataset,
+    "beir": Importer.beir,
     "car-topics": Importer.car_topics,
     "queries": Importer.queries,
     "car-paragraphs": Importer.car_paragraphs,
@@ -334,10 +359,12 @@ KINDS: Mapping[str, _Take] = {
     **{kind: _bank(reader) for kind, reader in banks.READERS.items()},
     "workbench": Importer.workbench,
     "qrels": Importer.qrels,
+    "ranx-qrels": lambda importer, path: importer.qrels(path, "ranx-qrels"),
     "candidates": Importer.candidates,
     "responses": Importer.responses,
     "texts": Importer.texts,
     "run": Importer.run,
+    "ranx": lambda importer, path: importer.run(path, "ranx"),
     "decisions": Importer.decisions,
 }
 """What can be imported, in the order in which files of one import are taken over."""
@@ -353,9 +380,15 @@ def import_files(
     Raises InputError for a file that is not what it must be, or of no known kind, and, unless the
     importer may update, for a change of what is graded or was edited by people.
     """
+    with hearing() as remarks:
+        report = _import_files(importer, given, corpus)
+    return replace(report, remarks=tuple(remarks))
+
+
+def _import_files(importer: Importer, given: Sequence[Given], corpus: str | None) -> ImportReport:
     kinds = file_kinds(given, system=importer.system is not None)
-    with_kinds = sorted(kinds, key=lambda pair: list(KINDS).index(pair[1]))
-    if importer.scale is not None and "workbench" not in dict(with_kinds).values():
+    with_kinds = sorted(kinds, key=lambda file: list(KINDS).index(file.kind))
+    if importer.scale is not None and all(file.kind != "workbench" for file in with_kinds):
         raise InputError("only graded passages have a scale to be given", mend="Leave out --scale")
     importer.log.collects = corpus is not None
     before = counts(importer.connection)
@@ -375,7 +408,7 @@ class _Undone(Exception):
 
 def _take_all(
     importer: Importer,
-    with_kinds: Iterable[tuple[Path, str]],
+    with_kinds: Iterable[Known],
     corpus: str | None,
     before: Mapping[str, int],
 ) -> ImportReport:
@@ -384,13 +417,13 @@ def _take_all(
     changed = ImportLog(connection)
     begin_import(connection)
     changes = connection.total_changes
-    for path, found in with_kinds:
+    for path, found, by_name, system in with_kinds:
         try:
-            records = KINDS[found](importer, path)
+            records = KINDS[found](importer if system is None else importer.of(system), path)
         except InputError as error:
             raise error.at(path) from None
         put_source(connection, fit_name(path.name), found, _digest(path), importer.edit.at)
-        files.append(Imported(str(path), found, records))
+        files.append(Imported(str(path), found, records, by_name))
     changed.note_rankings()
     staged = apply_rankings(connection)
     put_query_items(connection, importer.edit)
@@ -445,38 +478,18 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-class Given(NamedTuple):
-    """A file of an import: `kind` (one of `KINDS`) or `role` (one of `ROLES`) says what it is."""
+def file_kinds(files: Iterable[Given], *, system: bool) -> Iterator[Known]:
+    """What each file is, as is said of it, or as its content tells; see `files.tell_all`.
 
-    path: Path
-    kind: str | None = None
-    role: str | None = None
-
-
-def file_kinds(files: Iterable[Given], *, system: bool) -> Iterator[tuple[Path, str]]:
-    """What each file is, as is said of it, or as its content tells.
-
-    Where a file may hold responses, a `system` that is named means that it does. Raises
-    InputError for a file of no known kind.
+    Raises InputError for a file of no known kind.
     """
-    for given in files:
-        path = check_path(given.path)
-        found = _kind(given, system)
-        if found not in KINDS:
+    for file in tell_all(files, system=system):
+        if file.kind not in KINDS:
             raise InputError(
-                f"{found} files are not imported",
-                file=path,
+                f"{file.kind} files are not imported",
+                file=file.path,
                 mend="An official leaderboard goes to exampp evaluate --official"
-                if found == "leaderboard"
+                if file.kind == "leaderboard"
                 else f"Known kinds: {', '.join(KINDS)}",
             )
-        yield path, found
-
-
-def _kind(given: Given, system: bool) -> str:
-    path, kind, role = given
-    if role is None and datasets.is_dataset(path):
-        return "dataset"
-    if kind is None and role in (None, "responses") and responses.is_folder(path):
-        return "texts"
-    return kind or detect(existing_file(path), role, system=system)
+        yield file

@@ -6,7 +6,7 @@ import sqlite3
 
 from exampp.errors import InputError
 from exampp.records import Facet
-from exampp.store.inputs import WHOLE_QUERY, put_facets, query_keys
+from exampp.store.inputs import WHOLE_QUERY, add_query, put_facets, query_keys
 
 
 class Places:
@@ -23,6 +23,14 @@ class Places:
         if place is None:
             place = self.found[written] = self._resolve(written)
         return place
+
+    def bring(self, written: str, text: str) -> None:
+        """Add a query that a file names with its text, unless it is known, or a subtopic of one.
+
+        A text that is known stays.
+        """
+        if text.strip() and ("/" not in written or written in self.queries):
+            self.queries[written] = add_query(self.connection, written, text)
 
     def _resolve(self, written: str) -> tuple[int, int]:
         if written in self.queries:

@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal
 
 from exampp.errors import InputError
@@ -93,6 +94,25 @@ class Document:
     subtitle: str
     sections: tuple[Section, ...]
     colophon: str = ""
+
+
+def renderer(path: Path) -> Callable[[Document], str]:
+    """What writes a report into a file of this name: HTML, or JSON where it ends in .json.
+
+    Raises:
+        InputError: The ending is that of another kind of file.
+    """
+    ending = next((end for end in reversed(path.suffixes) if end not in _PACKED), "").lower()
+    if ending not in (".html", ".htm", ".json") and re.fullmatch(r"\.[a-z0-9]{1,5}", ending):
+        raise InputError(
+            f"a report is no {ending} file",
+            file=path,
+            mend="End its name in .html or .json; a browser prints the page as PDF",
+        )
+    return to_json if ending == ".json" else to_html
+
+
+_PACKED = (".gz", ".xz", ".zst")
 
 
 def to_html(document: Document) -> str:

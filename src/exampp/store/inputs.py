@@ -34,6 +34,15 @@ def put_queries(connection: sqlite3.Connection, queries: Iterable[Query]) -> Non
             put_facets(connection, known[query.query_id], query.facets)
 
 
+def add_query(connection: sqlite3.Connection, query_id: str, text: str) -> int:
+    """The key of a query, made where it is new; it gets the text if it has none."""
+    query = intern(connection, "query", "query_id", [query_id])[query_id]
+    connection.execute(
+        "UPDATE query SET text = ? WHERE query = ? AND text = ''", (kept(text), query)
+    )
+    return query
+
+
 def put_facets(
     connection: sqlite3.Connection, query: int, facets: Sequence[Facet]
 ) -> dict[str, int]:

@@ -1,0 +1,166 @@
+"""Banks of one item a line: JSON objects with the id of a query and a question or nugget.
+
+Source: the questions of the workbench's own loaders (`query_id`, `query_text`, `qid`, `question`,
+`choices`, `correctKey`, `correct`, `facet_id`), where `qid` is the question's id. Where a line has
+no `query_id`, `qid` is the query's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from exampp.errors import InputError
+from exampp.formats.fields import LARGEST_WEIGHT, FirstLines, number, repeated, shown
+from exampp.formats.headers import nearly
+from exampp.formats.json_document import Json, identifier, optional, without
+from exampp.formats.lines import OnError, decode_json, encode_json, read_lines, refuse
+from exampp.formats.output import writing
+from exampp.formats.remarks import Keys
+from exampp.records import BankEntry, Item, item_id
+
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "question": ("question", "question_text"),
+    "nugget": ("nugget", "nugget_text"),
+}
+QUERY_KEYS = ("query_id", "topic_id", "narrative_id", "request_id", "qid")
+_ID_KEYS = ("question_id", "nugget_id", "item_id", "id")
+_QUERY_TEXT_KEYS = ("query_text", "query")
+_FACET_KEYS = ("facet_id", "subtopic_id")
+_FACET_TEXT_KEYS = ("facet_text", "subtopic_text")
+KEY_KEYS = ("gold_answers", "answers", "correct")
+"""Keys of known answers: no system's response has one of these."""
+_ANSWER_KEYS = (*KEY_KEYS, "answer")
+TEXT_KEYS = tuple(key for keys in KINDS.values() for key in keys)
+_KNOWN = frozenset(
+    (
+        *TEXT_KEYS,
+        *QUERY_KEYS,
+        *_ID_KEYS,
+        *_QUERY_TEXT_KEYS,
+        *_FACET_KEYS,
+        *_FACET_TEXT_KEYS,
+        *_ANSWER_KEYS,
+        "weight",
+    )
+)
+_OBJECT: msgspec.json.Decoder[Json] = msgspec.json.Decoder(Json)
+
+
+def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
+    """Yield one entry per query, or per subtopic of one, in the order of their first items.
+
+    Other keys of a line stay in `Item.extra`. InputError for an item without a query, without a
+    text or with two, with a weight that is negative, and for one that occurs twice.
+    """
+    first = FirstLines()
+    keys = Keys(path, _KNOWN)
+    entries: dict[tuple[str, str | None], tuple[list[Item], str, str]] = {}
+    for line, data in read_lines(path):
+        try:
+            row = decode_json(data, _OBJECT, path, line)
+            keys.see(row, line)
+            item = _item(row)
+            if earlier := first.add((item.kind, item.item_id), line):
+                raise repeated(f"item {shown(item.item_id)}", earlier, path, line)
+            items, *texts = entries.get((item.query_id, item.facet_id), ([], "", ""))
+            texts = [
+                _same(text, row, names)
+                for text, names in zip(texts, (_QUERY_TEXT_KEYS, _FACET_TEXT_KEYS), strict=True)
+            ]
+        except InputError as error:
+            on_error(error.at(path, line))
+            continue
+        items.append(item)
+        entries[item.query_id, item.facet_id] = (items, texts[0], texts[1])
+    for (query_id, facet_id), (items, query_text, facet_text) in entries.items():
+        yield BankEntry(query_id, tuple(items), query_text, facet_id, facet_text)
+
+
+def _first(row: Json, keys: Iterable[str]) -> str | None:
+    return next((key for key in keys if row.get(key) is not None), None)
+
+
+def _same(known: str, row: Json, keys: tuple[str, ...]) -> str:
+    key = _first(row, keys)
+    text = (optional(row, key, str) or "") if key else ""
+    if known and text and known != text:
+        what = "differs from the one that an earlier line gives"
+        raise InputError(what, field=key or "", mend="Give it once, or the same every time")
+    return known or text
+
+
+def _item(row: Json) -> Item:
+    key = _first(row, QUERY_KEYS)
+    if key is None:
+        raise _missing(f"no query id (any of {', '.join(QUERY_KEYS)})", QUERY_KEYS[0], row)
+    query_id = identifier(row, key)
+    found = [(kind, name) for kind, names in KINDS.items() if (name := _first(row, names))]
+    if not found:
+        raise _missing(f"no {' or '.join(KINDS)}", "question", row)
+    if len(found) > 1:
+        raise InputError("the item has both a question and a nugget", field=found[1][1])
+    ((kind, name),) = found
+    text = optional(row, name, str) or ""
+    if not text.strip():
+        raise InputError(f"the {kind} has no text", field=name)
+    facet = _first(row, _FACET_KEYS)
+    facet_id = identifier(row, facet) if facet else None
+    own = _first(row, _ID_KEYS if key == "qid" else (*_ID_KEYS, "qid"))
+    weight = number(row.get("weight", 1), "weight")
+    if not 0 <= weight <= LARGEST_WEIGHT:
+        raise InputError(f"is not between 0 and {LARGEST_WEIGHT:g}", field="weight")
+    return Item(
+        identifier(row, own) if own else item_id(query_id, text, facet_id),
+        query_id,
+        text,
+        kind,
+        facet_id,
+        _answers(row),
+        weight,
+        without({key: value for key, value in row.items() if value is not None}, *_KNOWN),
+    )
+
+
+def _missing(what: str, field: str, row: Json) -> InputError:
+    slips = nearly(row, _KNOWN)
+    return InputError(what, field=field, mend=f"{slips}: correct it" if slips else "")
+
+
+def _answers(row: Json) -> tuple[str, ...]:
+    key = _first(row, _ANSWER_KEYS)
+    value: Any = row[key] if key else []
+    answers = [value] if isinstance(value, str) else value
+    if not isinstance(answers, list) or not all(isinstance(one, str) for one in answers):
+        raise InputError("must be a text or a list of texts", field=key or "")
+    return tuple(dict.fromkeys(one for one in answers if one.strip()))
+
+
+def write(path: str | Path, entries: Iterable[BankEntry]) -> None:
+    """Write every item as a line of its own, in the layout of the workbench's loaders.
+
+    One known answer stands under `correct`, several under `gold_answers`.
+    """
+    with writing(path) as stream:
+        for entry in entries:
+            for item in entry.items:
+                stream.write(encode_json(_row(entry, item), path))
+
+
+def _row(entry: BankEntry, item: Item) -> Json:
+    row: Json = {"query_id": item.query_id, "query_text": entry.query_text}
+    row |= {"qid": item.item_id, item.kind: item.text}
+    optional_parts = {
+        "facet_id": item.facet_id,
+        "facet_text": entry.facet_text,
+        "correct": item.answers[0] if len(item.answers) == 1 else None,
+        "gold_answers": list(item.answers) if len(item.answers) > 1 else None,
+        "weight": item.weight if item.weight != 1 else None,
+    }
+    row |= {key: value for key, value in optional_parts.items() if value}
+    if item.weight == 0:
+        row["weight"] = 0
+    return row | without(dict(item.extra), *_KNOWN)

@@ -1,0 +1,114 @@
+"""Names of columns and keys: spellings that are the same, and slips that are named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from samples import fault, file
+
+from exampp.errors import InputError
+from exampp.formats import passages, plain_bank, queries, responses
+from exampp.formats.detect import detect
+from exampp.formats.headers import near, nearly, plain
+from exampp.formats.remarks import hearing
+
+KNOWN = frozenset({"query_id", "question", "text", "id"})
+
+
+@pytest.mark.parametrize(
+    "name", ["query_id", "Query ID", "query id", "QUERY-ID", "queryId", '"QueryID"']
+)
+def test_spellings_of_one_name(name: str) -> None:
+    assert plain(name) == "query_id"
+
+
+def test_slips() -> None:
+    assert near("querry_id", KNOWN) == "query_id"
+    assert near("Quesion", KNOWN) == "question"
+    assert near("query_id", KNOWN) is None
+    assert near("metadata", KNOWN) is None
+    assert nearly(["querry_id", "url", "texts"], KNOWN) == (
+        "`querry_id` is nearly `query_id`; `texts` is nearly `text`"
+    )
+
+
+@pytest.mark.parametrize(
+    "header", ["Query ID,Question Text", "query id;question", "queryId\tQuestion-ID\tquestion"]
+)
+def test_spellings_of_a_bank_s_columns_are_read(tmp_path: Path, header: str) -> None:
+    row = "q1,Why?" if "," in header else "q1;Why?" if ";" in header else "q1\t7\tWhy?"
+    path = file(tmp_path, f"{header}\n{row}\n", "bank")
+    assert detect(path) == "plain-bank"
+    (entry,) = plain_bank.read(path)
+    assert (entry.query_id, [item.text for item in entry.items]) == ("q1", ["Why?"])
+
+
+@pytest.mark.parametrize(
+    ("content", "slip"),
+    [
+        ("querry_id,question\nq1,Why?\n", "`querry_id` is nearly `query_id`"),
+        ('{"querry_id": "q1", "text": "x"}\n', "`querry_id` is nearly `query_id`"),
+        ('{"Query ID": "q1", "text": "x"}\n', "`Query ID` is nearly `query_id`"),
+    ],
+)
+def test_slips_of_a_file_of_no_kind_are_named(tmp_path: Path, content: str, slip: str) -> None:
+    with pytest.raises(InputError, match=slip):
+        detect(file(tmp_path, content))
+
+
+def test_slips_are_named_where_the_kind_is_said(tmp_path: Path) -> None:
+    path = file(tmp_path, '{"querry_id": "q1", "text": "x"}\n')
+    assert "`querry_id` is nearly `query_id`" in str(fault(queries.read, path))
+    path = file(tmp_path, "querry_id,question\nq1,Why?\n", "bank.csv")
+    assert "`querry_id` is nearly `query_id`" in str(fault(plain_bank.read, path))
+    path = file(tmp_path, "query_id,question,wieght\nq1,Why?,1\n", "bank.csv")
+    assert "`wieght` is nearly `weight`" in str(fault(plain_bank.read, path))
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        ("id\tcontent\np1\tAir.\n", "`content` is nearly `contents`"),
+        ("pasage_id\ttext\np1\tAir.\n", "`pasage_id` is nearly `passage_id`"),
+        ("id\twords\ttitle\np1\tAir.\tT\n", "`words` is no known name of a column"),
+    ],
+)
+def test_a_header_with_a_slip_is_never_read_as_data(
+    tmp_path: Path, content: str, what: str
+) -> None:
+    assert what in str(fault(passages.read, file(tmp_path, content)))
+    path = file(tmp_path, "querry_id\ttext\nq1\tx\n")
+    assert "`querry_id` is nearly `query_id`" in str(fault(queries.read, path))
+
+
+def test_rows_that_look_a_little_like_headers_are_data(tmp_path: Path) -> None:
+    rows = "q1\ttext\n7\ttitle\n8\tquestions of text\n"
+    assert [one.text for one in queries.read(file(tmp_path, rows))] == [
+        "text",
+        "title",
+        "questions of text",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("read", "row", "key"),
+    [
+        (queries.read, '{"query_id": "q", "text": "x", "subtopic": []}', "subtopics"),
+        (passages.read, '{"id": "p", "text": "x", "tittle": "t"}', "title"),
+        (
+            responses.read,
+            '{"query_id": "q", "run_id": "s", "text": "x", "reference": []}',
+            "references",
+        ),
+    ],
+)
+def test_a_key_that_nearly_is_a_known_one_is_remarked_on_once(
+    tmp_path: Path, read: object, row: str, key: str
+) -> None:
+    path = file(tmp_path, f"{row}\n" + row.replace('"q"', '"r"').replace('"p"', '"r"') + "\n")
+    with hearing() as heard:
+        assert len(list(read(path))) == 2  # type: ignore[operator]
+    (sentence,) = heard
+    assert sentence.startswith(f"{path}:1: the key `")
+    assert sentence.endswith(f"is not read; it is nearly `{key}`")
