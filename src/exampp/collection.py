@@ -214,6 +214,7 @@ class Collection(Banking, Reviewing, Graded):
         select: str = "due",
         answers_of: str | None = None,
         max_failures: int = MAX_FAILURES,
+        max_queries: int | None = None,
         take_over: bool = False,
         **options: Any,
     ) -> GradingRun:
@@ -222,7 +223,8 @@ class Collection(Banking, Reviewing, Graded):
         `grader` is `draft`, `hf`, `openai`, or a grader of your own; `options` are those of
         `llm.options.Options`, such as model, prompt and kind. `answers_of` names the grader
         whose extracted answers are to be verified. `select="failed"` takes only what was tried in
-        vain, `take_over=True` also what another run holds that is known to be gone.
+        vain, `take_over=True` also what another run holds that is known to be gone. `max_queries`
+        is for a trial of the first so many queries, of those that have items and passages.
         """
         stored = graders(self._connection)
         known = [one.identity for one in stored]
@@ -250,7 +252,15 @@ class Collection(Banking, Reviewing, Graded):
         kind = grading.identity.kind
         by_query = kind != "query" and "query" in grading.prompt.slots
         key = source.key if source else None
-        exam = Exam(kind, self._bank(bank, kind), depth, by_query, key, grading.prompt.verifies)
+        exam = Exam(
+            kind,
+            self._bank(bank, kind),
+            depth,
+            by_query,
+            answers_of=key,
+            verifies=grading.prompt.verifies,
+            max_queries=max_queries,
+        )
         keyless = items_without_key(self._connection, exam)
         notes = [
             getattr(grading.grader, "note", ""),

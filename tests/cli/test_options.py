@@ -175,6 +175,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--price-cached": "1 --price-read 2 --price-written 2",
             "--answers-of": "judge",
             "--max-failures": {},
+            "--max-queries": "1",
             "--retry-failed": "",
             "--unnumbered": {"grade bare.exam --grader hf": "unparsed"},
             "--dry-run": "",

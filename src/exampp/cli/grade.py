@@ -71,6 +71,10 @@ def grade(
     max_failures: Annotated[
         int, typer.Option(min=1, help="Stop after so many failures in a row.")
     ] = 20,
+    max_queries: Annotated[
+        int | None,
+        typer.Option(min=1, help="Grade the first so many queries only: a trial. [default: all]"),
+    ] = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Only cells that were tried and have no grade.")
     ] = False,
@@ -96,6 +100,7 @@ def grade(
             select="failed" if retry_failed else "due",
             answers_of=answers_of,
             max_failures=max_failures,
+            max_queries=max_queries,
             take_over=take_over,
             **options,
         )

@@ -46,6 +46,7 @@ _GRADE_OPTIONS = {
     "depth": int,
     "answers-of": str,
     "max-failures": int,
+    "max-queries": int,
 }
 BOOK_OPTIONS = {"grader": str, "prompt": str, "kind": str, "bank": str, "decisions": str}
 _BOARD_OPTIONS = {"measures": list, "min-rating": (int, list), "facets": str, "missing": str}

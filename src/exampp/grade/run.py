@@ -155,8 +155,11 @@ class GradingRun:
     ) -> None:
         if select not in SELECTIONS:
             raise InputError(f"select is {select!r}", mend=f"Give one of {', '.join(SELECTIONS)}")
-        if exam.depth < 1 or exam.depth >= 2**31 or max_failures < 1:
-            raise InputError("depth and max_failures are at least 1, and no astronomical number")
+        numbers = (exam.depth, max_failures, 1 if exam.max_queries is None else exam.max_queries)
+        if min(numbers) < 1 or max(numbers) >= 2**31:
+            raise InputError(
+                "depth, max_failures and max_queries are at least 1, and no astronomical number"
+            )
         self.connection = connection
         self.grading = grading
         self.exam = exam
@@ -245,7 +248,7 @@ class GradingRun:
             yield progress
 
     def _select(self, key: int, select: str, progress: Progress) -> Iterator[Progress]:
-        queries = query_order(self.connection)
+        queries = query_order(self.connection, self.exam)
         while queries and not self.stopped:
             held: list[int] = []
             for _ in self._pass(key, queries, select, held, progress):

@@ -60,6 +60,16 @@ SELECT i.item_id FROM item i JOIN bank b USING (bank)
 WHERE b.name = :bank AND i.kind = :kind AND i.active AND i.answers = '[]'
 AND (:always OR {WITHOUT_KEY}) ORDER BY i.query, i.item
 """
+_FIRST_QUERIES = """
+SELECT q.query FROM query q WHERE EXISTS (
+    SELECT 1 FROM item i JOIN bank b USING (bank) WHERE i.query = q.query AND i.kind = :kind
+    AND b.name = :bank AND i.active
+) AND (
+    EXISTS (SELECT 1 FROM pool p WHERE p.query = q.query)
+    OR EXISTS (SELECT 1 FROM judgment j WHERE j.query = q.query)
+    OR EXISTS (SELECT 1 FROM ranking r WHERE r.query = q.query)
+) ORDER BY q.query LIMIT :max_queries
+"""
 GRADED = 0
 """The state of a cell that has a rating (see `records.State`)."""
 SELECTIONS = ("due", "new", "failed")
@@ -78,7 +88,8 @@ class Exam(NamedTuple):
     `by_query` says that a reply depends on the query's text too. `answers_of` is the key of a
     grader that extracted answers, which are then what is graded in place of the passages.
     `verifies` says that known answers play a part: where there are any in the bank, items without
-    one are not asked about.
+    one are not asked about. `max_queries` leaves the first so many queries: those that have items
+    of the bank and passages, in the order of the collection.
     """
 
     kind: str
@@ -87,6 +98,7 @@ class Exam(NamedTuple):
     by_query: bool = False
     answers_of: int | None = None
     verifies: bool = False
+    max_queries: int | None = None
 
 
 class Due(NamedTuple):
@@ -116,16 +128,18 @@ class _Texts(NamedTuple):
     answers: str
 
 
-def query_order(connection: sqlite3.Connection) -> list[int]:
-    """The keys of all queries, in the order in which they are graded."""
-    return [row[0] for row in connection.execute("SELECT query FROM query ORDER BY query")]
+def query_order(connection: sqlite3.Connection, exam: Exam) -> list[int]:
+    """The keys of the queries of an exam, in the order in which they are graded."""
+    if exam.max_queries is None:
+        return [row[0] for row in connection.execute("SELECT query FROM query ORDER BY query")]
+    return [row[0] for row in connection.execute(_FIRST_QUERIES, exam._asdict())]
 
 
 def due(
     connection: sqlite3.Connection, grader: int | None, exam: Exam, select: str = "due"
 ) -> Iterator[Due]:
     """Yield what is due for a grader, query by query, all items of a passage together."""
-    for query in query_order(connection):
+    for query in query_order(connection, exam):
         yield from due_of_query(connection, query, grader, exam, select)
 
 
@@ -136,7 +150,7 @@ def count_due(connection: sqlite3.Connection, grader: int, exam: Exam) -> int:
     names = {"grader": grader, **exam._asdict()}
     return sum(
         int(connection.execute(_PROGRESS, {**names, "query": query}).fetchone()[0])
-        for query in query_order(connection)
+        for query in query_order(connection, exam)
     )
 
 

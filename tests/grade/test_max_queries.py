@@ -1,0 +1,70 @@
+"""A trial of the first queries: what is asked, what stays due, what the leaderboard says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import exams
+import pytest
+from commands import Commands
+
+import exampp
+from exampp.llm.scripted import ScriptedGrader
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The exam, with a query before the others that has no items, so that nothing is graded."""
+    files = exams.write_files(tmp_path / "files")
+    (tmp_path / "first.json").write_text(json.dumps({"q0": "a query without items"}))
+    with exampp.Collection.create(tmp_path / "my.exam") as made:
+        made.import_files(tmp_path / "first.json")
+        made.import_files(*files)
+    return tmp_path / "my.exam"
+
+
+def test_the_first_queries_that_can_be_graded_are(path: Path) -> None:
+    with exampp.Collection(path) as collection:
+        grader = ScriptedGrader("4")
+        # q1: three passages by two items; q2: two passages by one item
+        assert collection.grade(grader, max_queries=1).done == 6
+        assert {ask.item for ask in grader.calls} == set(exams.QUESTIONS["q1"])
+        assert collection.grade(grader, max_queries=1).total == 0
+        assert collection.status().rows[0][2] == 2
+        notes = collection.evaluate(["Cover@20"]).notes
+        # half of the mean: q2 has no grade at all
+        # beta returned three of the cells, and the one of q2 has no grade
+        assert any("that Cover@20 reads, up to 33.3% (beta)" in note for note in notes)
+        assert collection.grade(grader, max_queries=2).done == 2
+        assert collection.status().rows[0][2] == 0
+        assert collection.grade(grader).total == 0
+
+
+def test_the_command_and_the_file(
+    path: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(path.parent)
+    ran = exampp_command("grade", path, "--grader", "draft", "--max-queries", 1, "--dry-run")
+    assert "cells due       6" in ran.out
+    files = [f"files/{one.name}" for one in sorted((path.parent / "files").iterdir())]
+    config = path.parent / "exam.toml"
+    text = '[collection]\npath = "other.exam"\n[inputs]\nfiles = %s\n[[grade]]\ngrader = "draft"\n'
+    config.write_text(text % json.dumps(files) + "max-queries = 1\n")
+    assert exampp_command("run", config).code == 0
+    with exampp.Collection(path.parent / "other.exam") as collection:
+        assert collection.status().rows[0][2:4] == (2, 6)
+    # the trial is over: what was graded is not asked again
+    config.write_text(text % json.dumps(files))
+    assert exampp_command("run", config).code == 0
+    with exampp.Collection(path.parent / "other.exam") as collection:
+        assert collection.status().rows[0][2:4] == (0, 8)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 2**40])
+def test_no_such_number_of_queries(path: Path, wrong: int) -> None:
+    with (
+        exampp.Collection(path) as collection,
+        pytest.raises(exampp.InputError, match="max_queries are at least 1"),
+    ):
+        collection.grading(ScriptedGrader("4"), max_queries=wrong)
