@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import exams
@@ -11,7 +11,7 @@ import pytest
 from commands import Commands
 
 import exampp
-from exampp.llm.base import Reply
+from exampp.llm.base import Ask, Reply
 from exampp.llm.scripted import ScriptedGrader
 from exampp.records import Grade, GraderIdentity, State
 from exampp.records.readings import (
@@ -216,3 +216,46 @@ def test_the_report_says_it_with_a_table(exam: Path, exampp_command: Commands) -
     assert "the reply is text without a number" in text
     assert "3 unparsed (3 off the scale, such as '7')" in text
     assert "the reply is text without a number" in page.read_text()
+
+
+def test_the_share_of_replies_with_little_mass_is_told(tmp_path: Path) -> None:
+    def unsure(ask: Ask) -> Reply:
+        outside = 0.75 if "air" in ask.item else 0.25
+        return Reply("4", {"0": 0.1, "4": 0.9}, detail={"outside": outside})
+
+    with exams.make(tmp_path) as collection:
+        collection.grade(ScriptedGrader(unsure, name="hf"), model="m")
+        # "What does air scatter?" on three passages of q1, of eight cells
+        said = "In 3 of 8 cells (37.5%) the labels together are less likely than all else"
+        (note,) = [n for n in collection.evaluate(["Cover@20"]).notes if n.startswith("In ")]
+        assert note.startswith(said)
+        assert "--decode generate" in note
+        (named,) = [n for n in collection.status().notes if "likely" in n]
+        assert named.startswith("m:question-self-rating (question, ")
+        assert said in named
+        assert collection.status().rows[0][2] == 3
+
+
+def test_it_is_told_where_nothing_has_a_grade() -> None:
+    readings = (RuleCount(State.UNPARSED, "little mass", None, 7, "4"),)
+    (said,) = told(readings, VERDICT)
+    assert said.startswith("In 7 of 7 cells (100.0%)")
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "options"),
+    [
+        ("gpt x", {"name": "openai"}, "--grader openai --model 'gpt x' "),
+        ("google/t5", {"name": "hf", "revision": "1"}, "--grader hf --model google/t5 "),
+        ("t5", {"name": "hf", "content": "c0"}, "--grader hf --model FOLDER "),
+        ("/my/t5", {"name": "hf", "model": "t5", "sha256": "c0"}, "--grader hf --model FOLDER "),
+        ("roberta", {"name": "hf", "decode": "span"}, "--grader GRADER --model MODEL "),
+        ("Rubric", {"llm_options": {}}, "--grader GRADER --model MODEL "),
+    ],
+)
+def test_the_grader_that_extracted_is_named_where_it_can_verify(
+    model: str, settings: Mapping[str, object], options: str
+) -> None:
+    grader = GraderIdentity(model, "question-answering", "question", 0, 1, settings)
+    (said,) = warned(counts(("unmatched", 0, 20)), grader)
+    assert f"exampp grade COLLECTION {options}--prompt answer-verification" in said

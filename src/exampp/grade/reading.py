@@ -10,6 +10,7 @@ from exampp.llm.base import LEAST_MASS, Reply
 from exampp.prompts import Prompt, answer_text, read, verify
 from exampp.prompts.reading import UNNUMBERED
 from exampp.records import Outcome, State
+from exampp.records.readings import LITTLE_MASS
 from exampp.store.cells import Due
 from exampp.store.grades import Rules
 
@@ -79,12 +80,12 @@ def reader(
             return Reading(Outcome(State.UNPARSED, rule="unfinished thought"), None, detail)
         keys = due.keys if prompt.reading == "extraction" else ()
         found = outcome(reply, keys)
-        if reply.scores and detail.get("outside", 0.0) > 1.0 - LEAST_MASS:
+        if detail.get("outside", 0.0) > 1.0 - LEAST_MASS:
             # the model wants to say something else: the likeliest label is a guess of ours
-            scores = {label: round(value, 6) for label, value in reply.scores.items()}
-            return Reading(
-                Outcome(State.UNPARSED, rule="little mass"), None, detail | {"scores": scores}
-            )
+            state = State.TRUNCATED if reply.truncated else State.UNPARSED
+            scores = {label: round(value, 6) for label, value in (reply.scores or {}).items()}
+            detail |= {"scores": scores} if scores else {}
+            return Reading(Outcome(state, rule=LITTLE_MASS), None, detail)
         if prompt.reading == "extraction" and found.state is State.GRADED:
             detail |= _evidence(reply.text, due, mode)
         confidence = _confidence(found, reply.scores, detail)

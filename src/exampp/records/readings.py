@@ -6,10 +6,11 @@ another than one whose ratings follow from what a reply without a rating is take
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from exampp.records.grading import Grade, GraderIdentity, State
+from exampp.records.grading import CONTENT, Grade, GraderIdentity, State
 from exampp.records.wording import excerpt, quoted
 
 PLAIN = frozenset({"rated", "json", "repaired"})
@@ -19,6 +20,8 @@ IMPORTED = "imported"
 OTHERWISE = "read otherwise"
 """The rating stands in a file beside a reply that says something else, as exampp reads it."""
 WITHOUT_EXAMPLE = PLAIN | {IMPORTED}
+LITTLE_MASS = "little mass"
+"""The labels that a prompt asks for hold too little of the probability for one to be a grade."""
 MATCHED = frozenset({"exact", "true-false", "normalised", "edit-distance"})
 """Rules by which an extracted answer matches a known one."""
 UNMATCHED = "unmatched"
@@ -52,6 +55,7 @@ _UNPARSED: Mapping[str, str] = {
     "no number": "text without a number",
     "unfinished thought": "a thought that does not end",
     "error": "error messages",
+    LITTLE_MASS: "labels that are less likely than all else",
     "json": "JSON without a rating",
     "empty": "without a word",
     IMPORTED: "without a rating in the file",
@@ -109,19 +113,19 @@ def by_state(readings: Iterable[RuleCount]) -> dict[str, int]:
 
 
 def told(readings: Sequence[RuleCount], grader: GraderIdentity) -> Iterator[str]:
-    """Sentences: which rules made the grades, and whether their answers match the keys at all.
+    """Sentences: which rules made the grades, and what is worth a warning (see `warned`).
 
     Nothing of draft grades, which no reply is read for.
     """
+    if grader.is_draft:
+        return
     graded = [one for one in readings if one.state is State.GRADED]
     total = sum(one.cells for one in graded)
-    if not total or grader.is_draft:
-        return
     parts = list(_parts(graded, grader))
     if len(parts) == 1:
         verb = parts[0].partition(" ")[2]
         yield f"{'The only grade' if total == 1 else f'All {total:,} grades'} {verb}."
-    else:
+    elif parts:
         yield f"Of {total:,} grades {', '.join(parts)}."
     yield from warned(readings, grader)
 
@@ -158,16 +162,47 @@ def _phrase(one: RuleCount, grader: GraderIdentity) -> tuple[str, str]:
 
 
 def warned(readings: Sequence[RuleCount], grader: GraderIdentity) -> Iterator[str]:
-    """Whether extracted answers match (nearly) no known one, and what to do then."""
+    """What share of the replies says something else than a label, and whether extracted answers
+    match (nearly) no known one; and what to do then.
+    """
+    little = sum(one.cells for one in readings if one.rule == LITTLE_MASS)
+    if little:
+        share = little / _cells(readings)
+        yield (
+            f"In {little:,} of {_cells(readings):,} cells ({share:.1%}) the labels together are "
+            "less likely than all else that the model could say, so that none of them is a grade "
+            f"({LITTLE_MASS}). {_INSTEAD.get(str(grader.settings.get('name')), '')}".rstrip()
+        )
     matching = sum(one.cells for one in readings if one.rule in MATCHED)
     keyed = matching + sum(one.cells for one in readings if one.rule == UNMATCHED)
     if keyed >= LEAST_KEYED and matching < LEAST_MATCHING * keyed:
         found = "none matches" if not matching else f"only {matching:,} match"
         yield (
             f"Of {keyed:,} extracted answers {found} a known one: the keys may be worded "
-            "otherwise. A model can compare them: exampp grade COLLECTION --grader hf --model "
-            f"MODEL --prompt answer-verification --answers-of {grader.key[:8]}"
+            f"otherwise. A model can compare them: exampp grade COLLECTION {_verifier(grader)} "
+            f"--prompt answer-verification --answers-of {grader.key[:8]}"
         )
+
+
+_INSTEAD = {
+    "hf": "--decode generate has it write what it would say, or choose another prompt or model.",
+    "openai": "--decode text has it write what it would say, or choose another prompt or model.",
+}
+
+
+def _verifier(grader: GraderIdentity) -> str:
+    """The options of a grader that can verify answers: the one that extracted them, if it can.
+
+    A model that marks answers in passages cannot, and a folder is not known by its place.
+    """
+    settings = grader.settings
+    backend = settings.get("name")
+    if backend == "openai":
+        return f"--grader openai --model {shlex.quote(grader.model)}"
+    if backend != "hf" or settings.get("decode") == "span":
+        return "--grader GRADER --model MODEL"
+    known = CONTENT not in grader.by_content.settings
+    return f"--grader hf --model {shlex.quote(grader.model) if known else 'FOLDER'}"
 
 
 def said_without_key(item_ids: Sequence[str]) -> str:
