@@ -187,8 +187,10 @@ def _counted(tokens: Tokens) -> Tokens:
 
 
 def _marked(tokens: Tokens, places: Collection[int], kind: str) -> Tokens:
-    kinds = (kind if at in places else old for at, old in enumerate(tokens.kinds))
-    return Tokens("".join(kinds), tokens.values) if places else tokens
+    if not places:
+        return tokens
+    kinds = [kind if at in places else old for at, old in enumerate(tokens.kinds)]
+    return Tokens("".join(kinds), tokens.values)
 
 
 class _Field(NamedTuple):
