@@ -40,6 +40,8 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(files[f"{name}.run"], folder / "runs")
         shutil.copy(files[f"{name}.run"], folder)
     shutil.copy(files["passages.jsonl"], folder)
+    # the bank that made.exam is graded on; bank.csv has no subtopics, and so other items
+    shutil.copy(files["questions.tsv"], folder)
     queries = [json.loads(line) for line in files["queries.jsonl"].read_text().splitlines()]
     rows = [f"{query['query_id']}\t{query['text']}\n" for query in queries]
     (folder / "queries.tsv").write_text("".join(rows))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from exampp.meta.compare import Comparison
     from exampp.meta.correlation import MethodComparison
     from exampp.meta.methods import Method
+    from exampp.meta.side_by_side import SideBySide
     from exampp.meta.significance import Settings, Significance
     from exampp.records.gradebook import Gradebook
     from exampp.report.page import Document
@@ -71,6 +72,10 @@ class Analyzing(ABC):
     def evaluate(self, *args: Any, **options: Any) -> Leaderboard:
         """The leaderboard of all systems."""
 
+    @abstractmethod
+    def banks(self, kind: str) -> Sequence[str | None]:
+        """The banks that hold items of a kind; None where there is but one, and no choice."""
+
     def bank_origin(self, book: Gradebook) -> tuple[str, tuple[str, ...]]:
         """(the version of the bank, who made its items); where only ids are known, their hash."""
         ids = (item_id for query in book.queries for item_id in query.item_ids)
@@ -110,7 +115,7 @@ class Analyzing(ABC):
         graders: Sequence[str] = (),
         prompt: str | None = None,
         kind: str | None = None,
-        bank: str | None = None,
+        bank: str | Sequence[str] | None = None,
         runs: Sequence[str | Path] = (),
         decisions: str = "with",
         qrels: Mapping[str, Sequence[Judgment]] | None = None,
@@ -118,7 +123,8 @@ class Analyzing(ABC):
     ) -> Iterator[Method]:
         """The ways to score systems that there are: each fitting grader, and qrels made elsewhere.
 
-        Thresholds are by default all of a grader's scale. `qrels` are judgments by name; the
+        Thresholds are by default all of a grader's scale. Of several banks each one that holds what
+        a grader grades makes a way of its own. `qrels` are judgments by name; the
         systems are scored on them by the measures of qrels among `measures`. `of` goes before the
         names of graders, to tell those of several collections apart.
         """
@@ -127,12 +133,61 @@ class Analyzing(ABC):
         check_lists(measures=measures, min_rating=min_rating)
         measures = measures or DEFAULT_MEASURES
         book = None
-        for one in self.fitting(graders, prompt=prompt, kind=kind):
-            book = self.gradebook(grader=one.key, bank=bank, runs=runs, decisions=decisions)
-            yield graded_method(book, measures, min_rating, of + one.name)
+        for name, book in self.gradebooks(
+            graders, prompt=prompt, kind=kind, bank=bank, runs=runs, decisions=decisions
+        ):
+            yield graded_method(book, measures, min_rating, of + name)
         for name, judgments in (qrels or {}).items():
             if book is not None:
                 yield qrels_method(name, book, judgments, measures, min_rating)
+
+    def gradebooks(
+        self,
+        graders: Sequence[str] = (),
+        *,
+        prompt: str | None = None,
+        kind: str | None = None,
+        bank: str | Sequence[str] | None = None,
+        runs: Sequence[str | Path] = (),
+        decisions: str = "with",
+    ) -> Iterator[tuple[str, Gradebook]]:
+        """The grades of every fitting grader on every named bank, by names that tell them apart.
+
+        Takes the options of `fitting` and of `gradebook`.
+        """
+        for one in self.fitting(graders, prompt=prompt, kind=kind):
+            banks = self._named_banks(one.kind, bank)
+            for name in banks:
+                book = self.gradebook(grader=one.key, bank=name, runs=runs, decisions=decisions)
+                told = f", bank {book.bank}" if len(banks) > 1 else ""
+                yield f"{one.name}{told}", book
+
+    def _named_banks(self, kind: str, bank: str | Sequence[str] | None) -> Sequence[str | None]:
+        """Those of the named banks that hold items of a kind; the first where none is known to."""
+        named = [bank] if bank is None or isinstance(bank, str) else list(dict.fromkeys(bank))
+        known = self.banks(kind)
+        if kind != "query" and None in known:
+            return named
+        return [one for one in named if one in known] or named[:1]
+
+    def leaderboards(
+        self,
+        official: Mapping[str, Ranks] | None = None,
+        measures: Sequence[str] = ("Cover@20",),
+        *,
+        order: int = 1,
+        decimals: int | None = None,
+        **options: Any,
+    ) -> SideBySide:
+        """Every grader, threshold and measure side by side, with official ranks (1 is best).
+
+        Systems are ordered by the column `order`, counted from 1, or by the official leaderboard
+        (0). Takes the options of `methods`; `meta.side_by_side` makes tables of it.
+        """
+        from exampp.meta.side_by_side import side_by_side
+
+        methods = list(self.methods(measures, **options))
+        return side_by_side(methods, official or {}, order=order, decimals=decimals)
 
     def correlation(
         self,
@@ -288,11 +343,13 @@ class Analyzing(ABC):
         labelling: Labelling | None = None,
         runs: Sequence[str | Path] = (),
         decisions: str = "with",
+        decimals: int | None = None,
         **grades: str | None,
     ) -> Document:
         """Everything known about a leaderboard; `exampp.report.page` writes it as HTML or JSON.
 
-        The plots show the first of the `measures`; `official` are files of official leaderboards.
+        The plots show the first of the `measures`; `official` are files of official leaderboards,
+        and means are rounded to `decimals` before they are ranked against those, if some are given.
         Takes the options of `gradebook`.
         """
         from exampp import __version__
@@ -311,6 +368,7 @@ class Analyzing(ABC):
             labelling=labelling or Labelling(),
             official={name: leaderboards.read(path) for name, path in by_name(official).items()},
             min_relevant=min_relevant,
+            decimals=decimals,
         )
         who = {**grades, "decisions": None if decisions == "with" else decisions}
         given = Given(str(self.path), who, [str(p) for p in runs], [str(p) for p in official])

@@ -111,10 +111,6 @@ class Graded(Analyzing):
             compat=compat,
         )
 
-    @abstractmethod
-    def banks(self, kind: str) -> Sequence[str | None]:
-        """The banks that hold items of a kind; None where there is but one, and no choice."""
-
     def review(self, name: str, **options: Any) -> Table:
         """One of the lists that people look at: `verify`, `grid`, `missing` or `spurious`.
 

@@ -268,6 +268,7 @@ OPTIONS: Mapping[str, Uses] = {
             **BOARD,
             **LABELS,
             "--official": "other.json",
+            "--round": "0",
             "--missing": "skip",
             "--qrels": "made.out",
             "--per-query": "",
@@ -295,12 +296,17 @@ OPTIONS: Mapping[str, Uses] = {
         (
             "report my.exam -o out.html -m Cover@3",
             "report my.exam -o out.html -m AP",
+            "report my.exam -o out.html -m Cover@3 --official official.json",
         ),
         {
             **BOARD,
             **LABELS,
             "--output": "",
-            "--official": "official.json",
+            "--official": {
+                "report my.exam -o out.html -m Cover@3 --o": "other.json",
+                "": "official.json",
+            },
+            "--round": "0",
             "--title": "Ours",
             "--json": "out.json",
             "--min-relevant": "1",
@@ -323,9 +329,33 @@ OPTIONS: Mapping[str, Uses] = {
             "--decisions": {f"plot {kind}": "without" for kind in AVERAGED},
             "--output": "",
             "--official": "other.json",
+            "--scores": "other.json",
+            "--round": "0",
             "--theme": "dark",
         },
         choices("plot leaderboard", " -o out.json"),
+    ),
+    "analyze leaderboards": Uses(
+        (
+            "analyze leaderboards my.exam",
+            "analyze leaderboards my.exam -m Cover@3 --official official.json",
+            "analyze leaderboards graders.exam -m P@3 --format tsv",
+        ),
+        {
+            **{name: value for name, value in BOARD.items() if name != "--facets"},
+            "--decisions": {"analyze leaderboards my.exam": "without"},
+            "--official": "other.json",
+            "--order": {"analyze leaderboards my.exam": "2"},
+            "--round": "0",
+            "--qrels": "made.qrels",
+            "--scores": "other.json",
+            **READ,
+        },
+        {
+            "analyze leaderboards banks.exam": ("--bank small",),
+            "analyze leaderboards bad.graded.jsonl": ("--on-error skip",),
+            "analyze leaderboards labels.graded.jsonl --min-rating 3": ("--scale 0..3",),
+        },
     ),
     "analyze correlation": Uses(
         (

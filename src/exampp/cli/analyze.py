@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from exampp.cli import analyze_agreement, analyze_correlation, analyze_significance
+from exampp.cli import (
+    analyze_agreement,
+    analyze_correlation,
+    analyze_leaderboards,
+    analyze_significance,
+)
 from exampp.cli.command import Commands
 
 app = Commands(help="How far the leaderboard can be trusted.", no_args_is_help=True)
+app.command("leaderboards")(analyze_leaderboards.leaderboards)
 app.command("correlation")(analyze_correlation.correlation)
 app.command("agreement")(analyze_agreement.agreement)
 app.command("significance")(analyze_significance.significance)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-import exampp
 from exampp.cli.board_options import (
     OF_GRADED_FILES,
     OF_MEASURES,
@@ -17,13 +16,21 @@ from exampp.cli.board_options import (
     Digits,
     GraderNames,
     OnError,
+    RoundTo,
     RunFiles,
     Scale,
     rating_scale,
 )
 from exampp.cli.command import Counts, counting
+from exampp.cli.methods import (
+    AllMinRatings,
+    BankNames,
+    Collections,
+    QrelsFiles,
+    Scores,
+    collect_methods,
+)
 from exampp.cli.options import (
-    BankName,
     ItemKind,
     OnBadLine,
     PromptName,
@@ -31,9 +38,6 @@ from exampp.cli.options import (
     TableStyle,
 )
 from exampp.cli.output import end_where_undefined, show, show_several
-
-if TYPE_CHECKING:
-    from exampp.meta.methods import Method
 
 
 @counting(
@@ -43,12 +47,7 @@ if TYPE_CHECKING:
     Counts(("--seed",), "with --samples", lambda given: given["samples"] != 0),
 )
 def correlation(
-    collection: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="COLLECTION...", help="Collections, or graded passages (graded.jsonl.gz)."
-        ),
-    ],
+    collection: Collections,
     official: Annotated[
         list[Path], typer.Option(help="An official leaderboard; repeat for several.")
     ],
@@ -61,13 +60,7 @@ def correlation(
             "[default: Cover@20, nCover@20, P@20, nDCG@20]",
         ),
     ] = None,
-    min_rating: Annotated[
-        list[int] | None,
-        typer.Option(
-            help="Lowest rating that counts as an answer; repeat for several. "
-            "[default: all of the scale]"
-        ),
-    ] = None,
+    min_rating: AllMinRatings = None,
     statistic: Annotated[
         list[str] | None,
         typer.Option(
@@ -78,32 +71,16 @@ def correlation(
     grader: GraderNames = None,
     prompt: PromptName = None,
     kind: ItemKind = None,
-    bank: BankName = None,
+    bank: BankNames = None,
     run: RunFiles = None,
-    qrels: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="Qrels made elsewhere, on the same runs, as one more method; repeat for several."
-        ),
-    ] = None,
-    scores: Annotated[
-        list[Path] | None,
-        typer.Option(help="A leaderboard made elsewhere as one more method; repeat for several."),
-    ] = None,
+    qrels: QrelsFiles = None,
+    scores: Scores = None,
     samples: Annotated[
         int, typer.Option(min=0, help="Resamples for the intervals, 50 or more; 0: no intervals.")
     ] = 2000,
     seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 0,
     decisions: CountDecisions = Decisions.WITH,
-    round_to: Annotated[
-        int | None,
-        typer.Option(
-            "--round",
-            min=0,
-            max=15,
-            help="Round means to so many decimals before ranking them: 4 is what trec_eval prints.",
-        ),
-    ] = None,
+    round_to: RoundTo = None,
     on_error: OnError = OnBadLine.refuse,
     scale: Scale = None,
     digits: Digits = None,
@@ -116,33 +93,24 @@ def correlation(
     """
     from exampp.analyzing import by_name
     from exampp.formats import leaderboards
-    from exampp.formats import qrels as qrels_format
     from exampp.meta.correlation import compare_methods
     from exampp.meta.correlation_tables import intervals, tidy, wide
-    from exampp.meta.methods import listed_method
 
-    made_elsewhere = {
-        name: list(qrels_format.read(path)) for name, path in by_name(qrels or ()).items()
-    }
-    methods: list[Method] = []
-    for path in collection:
-        with exampp.open_grades(path, on_error.value, rating_scale(scale)) as opened:
-            methods += opened.methods(
-                measure or (),
-                min_rating=min_rating or (),
-                graders=grader or (),
-                prompt=prompt,
-                kind=kind.value if kind else None,
-                bank=bank,
-                runs=run or (),
-                decisions=decisions.value,
-                # on the runs of the first collection
-                qrels=None if methods else made_elsewhere,
-                of=f"{path.name}: " if len(collection) > 1 else "",
-            )
-    methods += [
-        listed_method(name, leaderboards.read(path)) for name, path in by_name(scores or ()).items()
-    ]
+    methods = collect_methods(
+        collection,
+        measure or (),
+        qrels=qrels or (),
+        scores=scores or (),
+        on_error=on_error.value,
+        scale=rating_scale(scale),
+        min_rating=min_rating or (),
+        graders=grader or (),
+        prompt=prompt,
+        kind=kind.value if kind else None,
+        bank=bank or None,
+        runs=run or (),
+        decisions=decisions.value,
+    )
     officials = {name: leaderboards.read(path) for name, path in by_name(official).items()}
     compared = compare_methods(
         methods,

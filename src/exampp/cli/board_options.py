@@ -120,6 +120,20 @@ Scale = Annotated[
 ]
 
 
+Officials = Annotated[
+    list[Path] | None,
+    typer.Option(help="Compare with this official leaderboard; repeat for several."),
+]
+RoundTo = Annotated[
+    int | None,
+    typer.Option(
+        "--round",
+        min=0,
+        max=15,
+        metavar="DECIMALS",
+        help="Round means to so many decimals before ranking them: 4 is what trec_eval prints.",
+    ),
+]
 Digits = Annotated[
     int | None,
     typer.Option(min=0, max=15, help="Decimals of the numbers in tables for people."),
@@ -156,6 +170,9 @@ def _graded_file(given: Given) -> bool:
 OF_GRADED_FILES = Counts(
     ("--on-error", "--scale"), "for graded files, not for collections", _graded_file
 )
+
+
+OF_OFFICIAL = Counts(("--round",), "with --official", lambda given: bool(given["official"]))
 
 
 OF_READING = Counts(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,7 @@ from exampp.cli.board_options import (
     LABELLING,
     OF_GRADED_FILES,
     OF_MEASURES,
+    OF_OFFICIAL,
     OF_READING,
     AtLeast,
     CountDecisions,
@@ -27,7 +29,9 @@ from exampp.cli.board_options import (
     MinRatings,
     Missing,
     MissingPolicy,
+    Officials,
     OnError,
+    RoundTo,
     RunFiles,
     Scale,
     rating_scale,
@@ -53,6 +57,7 @@ if TYPE_CHECKING:
 @counting(
     OF_GRADED_FILES,
     OF_READING,
+    OF_OFFICIAL,
     *LABELLING,
     OF_MEASURES["--min-rating"],
     OF_MEASURES["--missing"],
@@ -68,10 +73,8 @@ def evaluate(
     kind: ItemKind = None,
     bank: BankName = None,
     run: RunFiles = None,
-    official: Annotated[
-        Path | None,
-        typer.Option(help="Correlate with this official leaderboard."),
-    ] = None,
+    official: Officials = None,
+    round_to: RoundTo = None,
     facets: Facets = FacetMode.auto,
     missing: Missing = MissingPolicy.zero,
     label: LabelKind = Label.BEST,
@@ -92,20 +95,25 @@ def evaluate(
 ) -> None:
     """Score all systems: EXAM-Cover, and ranking measures on EXAM-Qrels.
 
-    COLLECTION may be a file of graded passages; --bank then names a bank file.
+    COLLECTION may be a file of graded passages; --bank then names a bank file. With --official the
+    ranks there stand beside the scores, and their rank correlation below.
     """
+    from exampp.analyzing import by_name
     from exampp.evaluate import tables
     from exampp.evaluate.lacking import lacking
     from exampp.formats import leaderboards
     from exampp.formats.output import keep_inputs
     from exampp.graded import DEFAULT_MEASURES, evaluate_gradebook
+    from exampp.meta.correlation import compare_methods
+    from exampp.meta.correlation_tables import of_board
+    from exampp.meta.methods import board_method
 
     labelling = exampp.Labelling(label.value, at_least, gains.value)
     if qrels and labelling.needs_threshold and len(set(min_rating or ())) > 1:
         raise exampp.InputError(
             "the labels of --qrels depend on the threshold", mend="Give one --min-rating"
         )
-    keep_inputs([qrels], [collection, bank, official, *(run or ())])
+    keep_inputs([qrels], [collection, bank, *(official or ()), *(run or ())])
     with exampp.open_grades(collection, on_error.value, rating_scale(scale)) as opened:
         book = opened.gradebook(
             grader=grader,
@@ -125,10 +133,13 @@ def evaluate(
         compat=compat.value,
     )
     machine = style in (Style.tsv, Style.csv, Style.json)
-    main = tables.per_query if per_query else tables.tidy if machine else tables.wide
-    shown = {"leaderboard": main(board)}
-    if official:
-        shown["correlation"] = tables.correlations(board, leaderboards.read(official))
+    officials = {name: leaderboards.read(path) for name, path in by_name(official or ()).items()}
+    main = tables.tidy if machine else tables.wide
+    shown = {"leaderboard": tables.per_query(board) if per_query else main(board, officials)}
+    if officials:
+        method = replace(board_method(board, board.grader.name), notes=())
+        compared = compare_methods([method], officials, samples=0, decimals=round_to)
+        shown["correlation"] = of_board(compared, board)
     # what is written may fail, and then nothing is printed
     if qrels:
         threshold = min_rating[0] if min_rating else None

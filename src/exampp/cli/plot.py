@@ -17,17 +17,17 @@ from exampp.cli.board_options import (
     Decisions,
     FacetMode,
     Facets,
-    MinRating,
+    MinRatings,
     OnError,
+    RoundTo,
     RunFiles,
     Scale,
     rating_scale,
 )
 from exampp.cli.command import Counts, Given, counting
+from exampp.cli.methods import BankNames, Scores
 from exampp.cli.options import (
-    BankName,
     CollectionOrWorkbench,
-    GraderName,
     ItemKind,
     OnBadLine,
     PromptName,
@@ -66,20 +66,23 @@ class _Kind(NamedTuple):
     mend: str
     measures: Sequence[str] = ("Cover@20",)
     most: int = 1
+    """Measures, and series in all."""
 
 
 _BOARD = ("--measure", "--min-rating", "--facets", "--run")
-_RANKED = (*_BOARD, "--official")
 _COMPARING = frozenset(PlotKind) - {PlotKind.grades, PlotKind.labels}
 _KINDS: Mapping[PlotKind, _Kind] = {
     PlotKind.leaderboard: _Kind(_BOARD, "Choose another --measure"),
     PlotKind.methods: _Kind(
-        _RANKED,
+        (*_BOARD, "--official", "--scores"),
         "Choose other measures, or an official leaderboard of these systems",
         ("Cover@20", "nDCG@20", "P@20", "AP"),
         6,
     ),
-    PlotKind.scatter: _Kind(_RANKED, "Choose an official leaderboard of these systems"),
+    PlotKind.scatter: _Kind(
+        (*_BOARD, "--official", "--round"),
+        "Choose an official leaderboard of these systems",
+    ),
     PlotKind.grades: _Kind((), "Add grades"),
     PlotKind.labels: _Kind((), "Add judgments and grades of the same passages"),
     PlotKind.curve: _Kind(_BOARD, "Add the rankings of systems"),
@@ -103,7 +106,7 @@ def _is_drawn(given: Given) -> bool:
 
 @counting(
     OF_GRADED_FILES,
-    *map(_of_kinds, _RANKED),
+    *map(_of_kinds, (*_BOARD, "--official", "--scores", "--round")),
     Counts(("--min-rating",), OF_MEASURES["--min-rating"].only, _takes_threshold),
     Counts(("--theme",), "for what is drawn, not for .csv and .tsv", _is_drawn),
 )
@@ -129,17 +132,25 @@ def plot(
             "P@20, AP]",
         ),
     ] = None,
-    min_rating: MinRating = None,
+    min_rating: MinRatings = None,
     official: Annotated[
         Path | None, typer.Option(help="The official leaderboard, for scatter and methods.")
     ] = None,
+    scores: Scores = None,
+    round_to: RoundTo = None,
     theme: Annotated[Theme, typer.Option(help="Dark ink on white, or light ink on near-black.")] = (
         Theme.light
     ),
-    grader: GraderName = None,
+    grader: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Which grader's grades: a model, model:prompt, or the start of its key; for "
+            "methods, repeat for several."
+        ),
+    ] = None,
     prompt: PromptName = None,
     kind: ItemKind = None,
-    bank: BankName = None,
+    bank: BankNames = None,
     run: RunFiles = None,
     facets: Facets = FacetMode.auto,
     decisions: CountDecisions = Decisions.WITH,
@@ -148,29 +159,40 @@ def plot(
 ) -> None:
     """Draw one figure.
 
+    For methods --min-rating, --grader and --bank may be repeated, for up to six series in all.
     COLLECTION may be a file of graded passages; --bank then names a bank file.
     """
     from exampp.evaluate.lacking import lacking
     from exampp.formats.output import keep_inputs, writing
+    from exampp.records.choosing import choose_grader
     from exampp.report.plots.figure import writer
 
     measures = _checked(what, measure)
+    _check_one(what, {"--min-rating": min_rating, "--grader": grader, "--bank": bank})
     write = writer(output)
     if what is PlotKind.scatter and official is None:
         raise exampp.InputError(
             f"{what.value} needs an official leaderboard", mend="Name one with --official"
         )
-    keep_inputs([output], [collection, bank, official, *(run or ())])
+    keep_inputs([output], [collection, official, *(scores or ()), *(bank or ()), *(run or ())])
     with exampp.open_grades(collection, on_error.value, rating_scale(scale)) as opened:
-        book = opened.gradebook(
-            grader=grader,
-            prompt=prompt,
-            kind=kind.value if kind else None,
-            bank=bank,
-            runs=run or (),
-            decisions=decisions.value,
+        wanted = {"prompt": prompt, "kind": kind.value if kind else None}
+        graders = list(grader or [])
+        if len(graders) < 2:
+            # of several that fit one must be chosen
+            name = graders[0] if graders else None
+            graders = [choose_grader(opened.graders, grader=name, **wanted).key]
+        books = dict(
+            opened.gradebooks(
+                graders, **wanted, bank=bank or None, runs=run or (), decisions=decisions.value
+            )
         )
-    figure = _figure(what, book, measures, min_rating, official, facets.value)
+    book = next(iter(books.values()))
+    if what is PlotKind.methods:
+        figure = _methods(books, measures, min_rating, official, scores or (), facets.value)
+    else:
+        threshold = min_rating[0] if min_rating else None
+        figure = _figure(what, book, measures, threshold, official, round_to, facets.value)
     if not figure.spec:
         missing = lacking(book) if what in _COMPARING else None
         cause = f"Nothing to draw. {missing.cause}" if missing else figure.alt
@@ -194,6 +216,15 @@ def _checked(what: PlotKind, measures: Sequence[str] | None) -> Sequence[str]:
     return measures
 
 
+def _check_one(what: PlotKind, given: Mapping[str, Sequence[object] | None]) -> None:
+    """Raise InputError where a plot of one series is asked for several."""
+    for option, values in given.items():
+        if what is not PlotKind.methods and len(values or ()) > 1:
+            raise exampp.InputError(
+                f"the plot {what.value} shows one value of {option}", mend="Name one"
+            )
+
+
 def _depth(measure: str) -> int:
     """The last k of the curve of Cover@k."""
     from exampp.evaluate.measure import parse_measure
@@ -207,12 +238,52 @@ def _depth(measure: str) -> int:
     return parsed.cutoff
 
 
+def _methods(
+    books: Mapping[str, Gradebook],
+    measures: Sequence[str],
+    min_ratings: Sequence[int] | None,
+    official: Path | None,
+    scores: Sequence[Path],
+    facets: FacetChoice,
+) -> Figure:
+    """Every grader, measure and threshold, and leaderboards made elsewhere, as one figure."""
+    from exampp.analyzing import by_name
+    from exampp.formats import leaderboards
+    from exampp.graded import evaluate_gradebook
+    from exampp.meta import figures
+    from exampp.report.plots.leaderboard import Spread
+
+    boards = {
+        name if len(books) > 1 else "": evaluate_gradebook(
+            book, measures, min_ratings, facets=facets
+        )
+        for name, book in books.items()
+    }
+    found = figures.series(boards)
+    for name, path in by_name(scores).items():
+        elsewhere = leaderboards.read_scores(path)
+        found[name] = [Spread(system, score) for system, score in elsewhere.items()]
+    most = _KINDS[PlotKind.methods].most
+    if len(found) > most:
+        raise exampp.InputError(
+            f"{len(found)} series are too many for one plot", mend=f"Name at most {most}"
+        )
+    systems = dict.fromkeys(system for board in boards.values() for system in board.systems)
+    return figures.methods_figure(
+        found,
+        list(systems),
+        leaderboards.read_scores(official) if official else None,
+        draft=any(book.grader.is_draft for book in books.values()),
+    )
+
+
 def _figure(
     what: PlotKind,
     book: Gradebook,
     measures: Sequence[str],
     min_rating: int | None,
     official: Path | None,
+    round_to: int | None,
     facets: FacetChoice,
 ) -> Figure:
     from exampp.formats import leaderboards
@@ -231,10 +302,8 @@ def _figure(
     board = evaluate_gradebook(book, measures, threshold, facets=facets)
     first = board.columns[0]
     ranks = leaderboards.read(official) if official else None
-    if what is PlotKind.methods:
-        return figures.methods_figure(board, board.columns, ranks)
     if what is PlotKind.scatter and ranks is not None:
-        return figures.scatter_figure(board, first, ranks)
+        return figures.scatter_figure(board, first, ranks, decimals=round_to)
     if what is PlotKind.heatmap:
         return figures.heatmap_figure(board, first)
     return figures.leaderboard_figure(board, first)

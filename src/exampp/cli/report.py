@@ -10,6 +10,7 @@ import typer
 import exampp
 from exampp.cli.board_options import (
     OF_GRADED_FILES,
+    OF_OFFICIAL,
     AtLeast,
     CountDecisions,
     Decisions,
@@ -20,7 +21,9 @@ from exampp.cli.board_options import (
     LabelGains,
     LabelKind,
     MinRating,
+    Officials,
     OnError,
+    RoundTo,
     RunFiles,
     Scale,
     rating_scale,
@@ -37,7 +40,7 @@ from exampp.cli.options import (
 from exampp.cli.output import remark
 
 
-@counting(OF_GRADED_FILES)
+@counting(OF_GRADED_FILES, OF_OFFICIAL)
 def report(
     collection: CollectionOrWorkbench,
     output: Annotated[
@@ -48,10 +51,8 @@ def report(
             help="The page to write, such as report.html; .json: the same as data.",
         ),
     ],
-    official: Annotated[
-        list[Path] | None,
-        typer.Option(help="Compare with this official leaderboard; repeat for several."),
-    ] = None,
+    official: Officials = None,
+    round_to: RoundTo = None,
     title: Annotated[
         str, typer.Option(help="What the page is called. [default: the name of the file]")
     ] = "",
@@ -105,6 +106,7 @@ def report(
             labelling=exampp.Labelling(label.value, at_least, gains.value),
             runs=run or (),
             decisions=decisions.value,
+            decimals=round_to,
             grader=grader,
             prompt=prompt,
             kind=kind.value if kind else None,

@@ -275,6 +275,8 @@ def _report(config: Config, collection: Collection, number: int, wanted: Mapping
     if all(path.exists() for path in outputs.values()) and collection.is_done(name, state):
         return Step(name, f"{listed}: as it was", skipped=True)
     asked = {_python(key): value for key, value in wanted.items() if key not in writers}
+    if "round" in asked:
+        asked["decimals"] = asked.pop("round")
     document = collection.report(**{**asked, "official": official})
     for key, path in outputs.items():
         _write(path, writers[key](document))

@@ -53,6 +53,7 @@ _BOARD_OPTIONS = {"measures": list, "min-rating": (int, list), "facets": str, "m
 _REPORT_OPTIONS = {
     "title": str,
     "official": list,
+    "round": int,
     "measures": list,
     "min-rating": int,
     "min-relevant": int,

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from exampp.analyze.rank_correlation import correlate
 from exampp.evaluate.cover import OVERALL
 from exampp.evaluate.leaderboard import Leaderboard, Row
 from exampp.evaluate.measure import heading as heading
 from exampp.evaluate.people import said_by_people
-from exampp.report.notes import About, grouped
-from exampp.report.table import Table, Value
+from exampp.report.table import Column, Table, Value
 
 TIDY = (
     "system",
@@ -24,6 +22,8 @@ TIDY = (
     "ungraded",
     "missing_cells",
 )
+Ranks = Mapping[str, float]
+"""An official leaderboard: the rank of every system, 1 for the best."""
 PROVENANCE = (
     "grader",
     "grader_key",
@@ -61,12 +61,27 @@ def caption(board: Leaderboard) -> str:
     return f"{draft}graded by {board.grader.name}{bank}{people}"
 
 
-def wide(board: Leaderboard) -> Table:
+def official_columns(officials: Mapping[str, Ranks]) -> list[str]:
+    """What the columns of official ranks are called: by their leaderboard if they are several."""
+    if len(officials) == 1:
+        return ["official rank"]
+    return [f"rank in {name}" for name in officials]
+
+
+def official_rank(system: str, ranks: Ranks) -> Value:
+    """The rank of a system, a whole number where it is one; None where it has none."""
+    rank = ranks.get(system)
+    return int(rank) if rank is not None and float(rank).is_integer() else rank
+
+
+def wide(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Table:
     """A row a system, a column a measure and threshold: mean and standard error.
 
-    The share of ungraded passages stands beside a column where any system has some.
+    The share of ungraded passages stands beside a column where any system has some; official ranks
+    are last, by the name of their leaderboard.
     """
-    columns: list[str] = ["system"]
+    officials = officials or {}
+    columns: list[str | Column] = ["system"]
     cells: dict[str, list[Value]] = {system: [] for system in board.systems}
     overall: list[Value] = []
     by_column = _rows_by_column(board)
@@ -83,6 +98,10 @@ def wide(board: Leaderboard) -> Table:
         pool = rows.get(OVERALL)
         overall += [None, None] if pool is None else [pool.mean, pool.stderr]
         overall += [None] * shares
+    columns += official_columns(officials)
+    for system in board.systems:
+        cells[system] += [official_rank(system, ranks) for ranks in officials.values()]
+    overall += [None] * len(officials)
     body: list[list[Value]] = [[system, *values] for system, values in cells.items()]
     if board.overall:
         body.append([OVERALL, *overall])
@@ -102,21 +121,25 @@ def _rows_by_column(board: Leaderboard) -> dict[tuple[str, int | None], dict[str
     return found
 
 
-def tidy(board: Leaderboard) -> Table:
+def tidy(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Table:
     """A row a system, measure and threshold, full precision, with who graded on which bank.
 
-    `mean_without_decisions` is the mean that it is without what people decided.
+    `mean_without_decisions` is the mean that it is without what people decided; official ranks are
+    last.
     """
+    officials = officials or {}
     without = board.means_without_decisions()
     rows = [
         [
             *(getattr(row, name) for name in TIDY),
             without[row.system, row.measure, row.min_rating],
             *provenance(board),
+            *(official_rank(row.system, ranks) for ranks in officials.values()),
         ]
         for row in (*board.rows, *board.overall)
     ]
-    columns = [*TIDY, "mean_without_decisions", *PROVENANCE]
+    ranked = [name.replace(" ", "_") for name in official_columns(officials)]
+    columns = [*TIDY, "mean_without_decisions", *PROVENANCE, *ranked]
     return Table.of(columns, rows, caption(board), board.notes)
 
 
@@ -127,33 +150,3 @@ def per_query(board: Leaderboard) -> Table:
         [*(getattr(row, name) for name in names), *provenance(board)] for row in board.per_query()
     ]
     return Table.of([*names, *PROVENANCE], rows, caption(board), board.notes)
-
-
-def correlations(board: Leaderboard, official_ranks: Mapping[str, float]) -> Table:
-    """Spearman and Kendall of every column with an official leaderboard (rank 1 is best)."""
-    rows: list[list[Value]] = []
-    notes: list[str | About] = []
-    for column in board.columns:
-        found = correlate(board.scores(column.measure, column.min_rating), official_ranks)
-        name = heading(str(column.measure), column.min_rating)
-        rows.append(
-            [
-                str(column.measure),
-                column.min_rating,
-                found.spearman.value,
-                found.kendall.value,
-                found.systems,
-                *provenance(board),
-            ]
-        )
-        for which, value in (("Spearman", found.spearman), ("Kendall", found.kendall)):
-            if value.value is None:
-                notes.append(About("", f"{which} of {name}", f" is undefined: {value.reason}"))
-        for where, systems in (
-            ("not in the official leaderboard", found.only_in_scores),
-            ("only in the official leaderboard", found.only_in_official),
-        ):
-            if systems:
-                notes.append(f"{where}, left out: {', '.join(systems)}")
-    columns = ["measure", "min_rating", "spearman", "kendall", "systems", *PROVENANCE]
-    return Table.of(columns, rows, "Rank correlation with the official leaderboard", grouped(notes))

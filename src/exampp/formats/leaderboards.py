@@ -32,6 +32,18 @@ def read(path: str | Path, on_error: OnError = refuse) -> dict[str, float]:
     InputError for a system without a finite number, a rank below 1, a system that occurs twice,
     and a header that may mean either.
     """
+    values, is_score = _values(path, on_error)
+    return ranks_of(values) if is_score else values
+
+
+def read_scores(path: str | Path, on_error: OnError = refuse) -> dict[str, float]:
+    """The score of every system, higher being better; ranks are negated. Raises as `read` does."""
+    values, is_score = _values(path, on_error)
+    return values if is_score else {system: -rank for system, rank in values.items()}
+
+
+def _values(path: str | Path, on_error: OnError) -> tuple[dict[str, float], bool]:
+    """The number of every system, and whether these are scores, not ranks."""
     first, head = next(read_lines(path))
     is_score = False
     if head.lstrip().startswith((b"{", b"[")):
@@ -50,7 +62,7 @@ def read(path: str | Path, on_error: OnError = refuse) -> dict[str, float]:
             on_error(_below_one(system, value, path, number))
         else:
             values[system], lines[system] = value, number
-    return ranks_of(values) if is_score else values
+    return values, is_score
 
 
 def _is_score(name: str, path: str | Path, number: int) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from exampp.analyze.estimate import Estimate
-from exampp.evaluate.tables import heading
+from exampp.evaluate.leaderboard import Leaderboard
+from exampp.evaluate.tables import PROVENANCE, heading, provenance
 from exampp.meta.correlation import NOT_ASKED, Found, MethodComparison
 from exampp.meta.phrases import counted, percent, with_interval
 from exampp.report.table import Column, Table, Value
@@ -118,6 +119,38 @@ def tidy(comparison: MethodComparison) -> Table:
         "Rank correlation with official leaderboards",
         list(dict.fromkeys(notes)),
     )
+
+
+def of_board(comparison: MethodComparison, board: Leaderboard) -> Table:
+    """A row an official leaderboard, measure and threshold of one board; statistics as columns."""
+    lines: dict[tuple[str, str, int | None], list[Found]] = {}
+    for one in comparison.found:
+        lines.setdefault((one.official, one.measure, one.min_rating), []).append(one)
+    rows: list[list[Value]] = [
+        [
+            measure,
+            min_rating,
+            *(one.estimate.value for one in found),
+            found[0].systems,
+            official,
+            *provenance(board),
+        ]
+        for (official, measure, min_rating), found in lines.items()
+    ]
+    names = [one.name for one in comparison.statistics]
+    columns = ["measure", "min_rating", *names, "systems", "official", *PROVENANCE]
+    return Table.of(
+        columns,
+        rows,
+        "Rank correlation with the official leaderboard",
+        [*_reasons(comparison.found, "undefined,", lambda one: one.reason), *_told(comparison)],
+    )
+
+
+def _told(comparison: MethodComparison) -> list[str]:
+    """What is to be said of the official leaderboards, and of the rounding, each once."""
+    said = [note for name in comparison.officials for note in comparison.notes[name]]
+    return list(dict.fromkeys([*said, *comparison.notes[""]]))
 
 
 def _cell(one: Found) -> Cell:

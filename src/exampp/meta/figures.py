@@ -26,6 +26,7 @@ from exampp.report.table import Column as Field
 from exampp.report.table import Table, Value
 
 DEPTH = 20
+_DECIMALS = 10
 
 
 def name_of(column: Column) -> str:
@@ -58,22 +59,36 @@ def leaderboard_figure(
     return _of(board, made)
 
 
-def methods_figure(
-    board: Leaderboard,
-    columns: Sequence[Column],
-    official: Mapping[str, float] | None = None,
-) -> Figure:
-    """Re-normalised scores of several columns, in the order of an official leaderboard.
+def series(boards: Mapping[str, Leaderboard]) -> dict[str, list[Spread]]:
+    """Every column of some boards, by the name of its board ("" for none) and its own."""
+    return {
+        f"{of} {name_of(column)}".lstrip(): spreads(column, board.column_systems)
+        for of, board in boards.items()
+        for column in board.columns
+    }
 
-    Without one the systems stand in the order of the board.
+
+def methods_figure(
+    found: Mapping[str, Sequence[Spread]],
+    systems: Sequence[str],
+    official: Mapping[str, float] | None = None,
+    *,
+    draft: bool = False,
+) -> Figure:
+    """Re-normalised scores of several methods, in the order of an official leaderboard, if any.
+
+    `official` are its scores, higher being better: they are the first series, as in Figure 2 of
+    EXAM++. Without one `systems` say the order, that of the first method.
     """
-    found = {name_of(column): spreads(column, board.column_systems) for column in columns}
     if official is None:
-        by = f"their {name_of(board.columns[0])}"
-        return _of(board, methods.methods(found, board.systems, ordered_by=by))
-    both = [system for system in official if system in set(board.systems)]
-    order = sorted(both, key=lambda system: (official[system], system))
-    return _of(board, methods.methods(found, order))
+        by = f"their {next(iter(found), '')}"
+        drawn = methods.methods(found, systems, ordered_by=by)
+    else:
+        both = [system for system in official if system in set(systems)]
+        order = sorted(both, key=lambda system: (-official[system], system))
+        spread = [Spread(system, official[system]) for system in order]
+        drawn = methods.methods(found, order, official=("official", spread))
+    return replace(drawn, draft=draft)
 
 
 def scatter_figure(
@@ -83,12 +98,17 @@ def scatter_figure(
     *,
     named: str = "official",
     subtitle: str = "",
+    decimals: int | None = None,
 ) -> Figure:
-    """Ranks in an official leaderboard against those by a column, among the systems of both."""
+    """Ranks in an official leaderboard against those by a column, among the systems of both.
+
+    Means are rounded to `decimals` before they are ranked: by default to ten, as the last digit of
+    a sum breaks no tie.
+    """
     scores = board.scores(column.measure, column.min_rating)
     both = [system for system in official if system in scores]
-    # ranked as printed to ten digits: the last digit of a sum breaks no tie
-    ours = ranks_of({system: round(scores[system], 10) for system in both})
+    places = _DECIMALS if decimals is None else decimals
+    ours = ranks_of({system: round(scores[system], places) for system in both})
     theirs = ranks_of({system: -official[system] for system in both})
     points = [scatter.Ranked(system, theirs[system], ours[system]) for system in both]
     drawn = scatter.rank_scatter(points, name_of(column), official=named, subtitle=subtitle)

@@ -37,6 +37,7 @@ class Settings:
     testing: Testing = field(default_factory=Testing)
     official: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     min_relevant: int | None = None
+    decimals: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,7 @@ def _correlation(board: Leaderboard, settings: Settings, samples: int) -> Method
         samples=samples,
         seed=settings.testing.seed,
         level=1 - settings.testing.alpha,
+        decimals=settings.decimals,
     )
 
 

@@ -290,11 +290,20 @@ def _official(found: Findings) -> Section:
     for number, (name, ranks) in enumerate(found.settings.official.items()):
         if number == 0:
             said = _correlated(exact, name, found.main)
-            blocks.append(figures.scatter_figure(found.board, found.main, ranks, subtitle=said))
+            decimals = found.settings.decimals
+            drawn = figures.scatter_figure(
+                found.board, found.main, ranks, subtitle=said, decimals=decimals
+            )
+            blocks.append(drawn)
         blocks.append(correlation_tables.intervals(exact, name))
         blocks.append(correlation_tables.wide(everywhere, name))
         if number == 0:
-            compared = figures.methods_figure(found.board, _methods(found), ranks)
+            compared = figures.methods_figure(
+                figures.series({"": replace(found.board, columns=tuple(_methods(found)))}),
+                found.board.systems,
+                {system: -rank for system, rank in ranks.items()},
+                draft=found.book.grader.is_draft,
+            )
             blocks.append(compared if compared.data.rows else None)
     return Section.of("official", title, blocks)
 

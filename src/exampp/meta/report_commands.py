@@ -35,6 +35,7 @@ def commands(given: Given, settings: Settings, *, judged: bool) -> tuple[str, ..
     relevant = settings.min_relevant
     cut = [] if relevant is None else ["--min-relevant", str(relevant)]
     first = replace(settings, measures=settings.measures[:1])
+    rounded = [] if settings.decimals is None else ["--round", str(settings.decimals)]
     common = [given.path, *who, *ran]
     lines = [
         [
@@ -44,6 +45,7 @@ def commands(given: Given, settings: Settings, *, judged: bool) -> tuple[str, ..
             *cut,
             *measures,
             *official,
+            *rounded,
             "-o",
             "report.html",
         ],
@@ -51,7 +53,7 @@ def commands(given: Given, settings: Settings, *, judged: bool) -> tuple[str, ..
         ["analyze", "significance", *common, *_how(first), *_options({"-m": first.measures})],
     ]
     if official:
-        lines.append(["analyze", "correlation", *common, *measures, *official])
+        lines.append(["analyze", "correlation", *common, *measures, *official, *rounded])
     if judged:
         lines.append(["analyze", "agreement", given.path, *who, *threshold, *cut])
     return tuple(shlex.join(["exampp", *line]) for line in lines)

@@ -2,14 +2,14 @@
 
 Figure 2 of EXAM++: every method's scores are re-normalised so that its best system is at 1 and its
 worst at 0, standard errors with them, and the systems stand in the order of the official
-leaderboard.
+leaderboard, which may be the first series. Bars, as ranks and scores made elsewhere have no errors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from exampp.report.plots.figure import SERIES, SHAPES, Figure, by_name, row_height, rows
+from exampp.report.plots.figure import GREY, SERIES, SHAPES, Figure, by_name, row_height, rows
 from exampp.report.plots.leaderboard import Spread
 from exampp.report.table import Table
 
@@ -21,33 +21,40 @@ def methods(
     scores: Mapping[str, Sequence[Spread]],
     order: Sequence[str],
     *,
+    official: tuple[str, Sequence[Spread]] | None = None,
     ordered_by: str = "the official leaderboard",
     spread: str = "standard error",
     name: str = "methods",
 ) -> Figure:
     """Re-normalised scores of up to six methods over the systems of `order`.
 
-    Systems that are not in `order` are left out before re-normalising. A method whose scores are
-    all equal has none that could be drawn, and is not.
+    `official` is the name and the scores of one series more, the first and in grey. Systems that
+    are not in `order` are left out before re-normalising. A method whose scores are all equal has
+    none that could be drawn, and is not.
     """
     places = {system: place for place, system in enumerate(order)}
+    given = [] if official is None else [official]
+    given += list(scores.items())[: len(SERIES)]
     drawn = {
         method: sorted(
             renormalised([one for one in found if one.system in places]),
             key=lambda one: places[one.system],
         )
-        for method, found in list(scores.items())[: len(SERIES)]
+        for method, found in given
     }
     drawn = {method: found for method, found in drawn.items() if found}
     labels = list(drawn)
+    first = [] if official is None or official[0] not in drawn else [official[0]]
+    inks = [GREY] * len(first) + list(SERIES)
+    shapes = ["stroke"] * len(first) + list(SHAPES)
     many = len(order) > _MANY
-    between, around, size = (2.6, 4, 16) if many else (4.5, 8, 34)
+    between, around, size = (2.6, 4, 12) if many else (5, 8, 24)
     height = around + between * max(1, len(labels))
     values = [[m, *one] for m, found in drawn.items() for one in found]
     colour = {
         "field": "method",
         "type": "nominal",
-        "scale": {"domain": labels, "range": list(SERIES[: len(labels)])},
+        "scale": {"domain": labels, "range": inks[: len(labels)]},
         "legend": {"title": None, "orient": "top", "columns": 4, "labelLimit": 220},
     }
     across = {"type": "quantitative", "scale": {"zero": False, "nice": False, "padding": 10}}
@@ -62,7 +69,7 @@ def methods(
     return Figure(
         name=name,
         title="The same systems under several methods",
-        subtitle=f"Systems in the order of {ordered_by}; bars: {spread}, re-normalised",
+        subtitle=f"Systems in the order of {ordered_by}; lines: {spread}, re-normalised",
         alt=_alt(drawn, order, ordered_by),
         spec={}
         if not drawn
@@ -77,7 +84,11 @@ def methods(
             },
             "layer": [
                 {
-                    "mark": {"type": "rule", "strokeWidth": 1.4, "opacity": 0.6},
+                    "mark": {"type": "bar", "opacity": 0.4},
+                    "encoding": {"x": {**across, "field": "value"}, "x2": {"datum": 0}},
+                },
+                {
+                    "mark": {"type": "rule", "strokeWidth": 1.2},
                     "encoding": {"x": {**across, "field": "low"}, "x2": {"field": "high"}},
                 },
                 {
@@ -87,7 +98,7 @@ def methods(
                         "shape": {
                             "field": "method",
                             "type": "nominal",
-                            "scale": {"domain": labels, "range": list(SHAPES[: len(labels)])},
+                            "scale": {"domain": labels, "range": shapes[: len(labels)]},
                             "legend": colour["legend"],
                         },
                     },

@@ -1,0 +1,109 @@
+"""`exampp analyze leaderboards`: several graders, banks, measures and thresholds side by side."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from exampp.cli.board_options import (
+    OF_GRADED_FILES,
+    OF_MEASURES,
+    OF_OFFICIAL,
+    OF_READING,
+    CountDecisions,
+    Decisions,
+    Digits,
+    GraderNames,
+    Officials,
+    OnError,
+    RoundTo,
+    RunFiles,
+    Scale,
+    rating_scale,
+)
+from exampp.cli.command import counting
+from exampp.cli.methods import (
+    AllMinRatings,
+    BankNames,
+    Collections,
+    QrelsFiles,
+    Scores,
+    collect_methods,
+)
+from exampp.cli.options import ItemKind, OnBadLine, PromptName, Style, TableStyle
+from exampp.cli.output import end_where_undefined, show, show_several
+
+
+@counting(OF_GRADED_FILES, OF_READING, OF_MEASURES["--min-rating"], OF_OFFICIAL)
+def leaderboards(
+    collection: Collections,
+    official: Officials = None,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measure",
+            "-m",
+            help="Cover@20, nCover@20, or any measure of ir_measures; repeat for several. "
+            "[default: Cover@20]",
+        ),
+    ] = None,
+    min_rating: AllMinRatings = None,
+    order: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Order by the n-th column of scores; 0: by the official leaderboard."
+        ),
+    ] = 1,
+    grader: GraderNames = None,
+    prompt: PromptName = None,
+    kind: ItemKind = None,
+    bank: BankNames = None,
+    run: RunFiles = None,
+    qrels: QrelsFiles = None,
+    scores: Scores = None,
+    decisions: CountDecisions = Decisions.WITH,
+    round_to: RoundTo = None,
+    on_error: OnError = OnBadLine.refuse,
+    scale: Scale = None,
+    digits: Digits = None,
+    style: TableStyle = Style.text,
+) -> None:
+    """Show all graders and thresholds side by side, with official ranks beside them.
+
+    A row a system, a column a grader, measure and threshold; rank correlations with the official
+    leaderboards below. tsv, csv and json hold a row a value.
+    """
+    from exampp.analyzing import by_name
+    from exampp.formats import leaderboards as files
+    from exampp.meta.correlation_tables import tidy as correlations
+    from exampp.meta.side_by_side import side_by_side, tidy, wide
+
+    methods = collect_methods(
+        collection,
+        measure or ["Cover@20"],
+        qrels=qrels or (),
+        scores=scores or (),
+        on_error=on_error.value,
+        scale=rating_scale(scale),
+        min_rating=min_rating or (),
+        graders=grader or (),
+        prompt=prompt,
+        kind=kind.value if kind else None,
+        bank=bank or None,
+        runs=run or (),
+        decisions=decisions.value,
+    )
+    officials = {name: files.read(path) for name, path in by_name(official or ()).items()}
+    found = side_by_side(methods, officials, order=order, decimals=round_to)
+    if style not in (Style.tsv, Style.csv, Style.json):
+        show(wide(found), style.value, digits)
+    elif found.correlation:
+        both = {"leaderboards": tidy(found), "correlation": correlations(found.correlation)}
+        show_several(both, style.value, digits)
+    else:
+        show(tidy(found), style.value, digits)
+    end_where_undefined(
+        [mean.mean for one in found.series for mean in one.means.values()] or [None],
+        ["no query counts" if found.systems else "there are no rankings, and so no systems"],
+    )

@@ -1,0 +1,76 @@
+"""Ways to score systems, as the commands that set several side by side take them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import exampp
+from exampp.records.grading import RatingScale
+
+if TYPE_CHECKING:
+    from exampp.meta.methods import Method
+
+Collections = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="COLLECTION...", help="Collections, or graded passages (graded.jsonl.gz)."
+    ),
+]
+AllMinRatings = Annotated[
+    list[int] | None,
+    typer.Option(
+        help="Lowest rating that counts as an answer; repeat for several. "
+        "[default: all of the scale]"
+    ),
+]
+BankNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="The bank, where the collection has several of this kind; repeat for several."
+    ),
+]
+QrelsFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="Qrels made elsewhere, on the same runs, as one more method; repeat for several."
+    ),
+]
+Scores = Annotated[
+    list[Path] | None,
+    typer.Option(help="A leaderboard made elsewhere as one more method; repeat for several."),
+]
+
+
+def collect_methods(
+    collections: Sequence[Path],
+    measures: Sequence[str],
+    *,
+    qrels: Sequence[Path],
+    scores: Sequence[Path],
+    on_error: str,
+    scale: RatingScale | None,
+    **options: Any,
+) -> list[Method]:
+    """Every grader of some collections, then qrels and leaderboards made elsewhere.
+
+    Takes the options of `Graded.methods`. Qrels are evaluated on the runs of the first collection.
+    """
+    from exampp.analyzing import by_name
+    from exampp.formats import leaderboards
+    from exampp.formats import qrels as qrels_format
+    from exampp.meta.methods import listed_method
+
+    elsewhere = {name: list(qrels_format.read(path)) for name, path in by_name(qrels).items()}
+    found: list[Method] = []
+    for path in collections:
+        of = f"{path.name}: " if len(collections) > 1 else ""
+        with exampp.open_grades(path, on_error, scale) as opened:
+            found += opened.methods(measures, qrels=None if found else elsewhere, of=of, **options)
+    found += [
+        listed_method(name, leaderboards.read(path)) for name, path in by_name(scores).items()
+    ]
+    return found
