@@ -319,7 +319,9 @@ def decide_one(question: Body) -> list[float]:
 def text_of(body: Body) -> str:
     """What a request is known by: the last message, or the judged text of a decision."""
     messages = body.get("messages")
-    return str(messages[-1]["content"] if messages else body.get("input", body.get("state", "")))
+    if messages:
+        return str(messages[-1]["content"])
+    return str(next((body[name] for name in ("input", "state", "prompt") if name in body), ""))
 
 
 DIGITS = "012345"

@@ -104,6 +104,14 @@ def test_a_part_that_refuses_is_a_refusal() -> None:
     assert (reply.text, reply.detail) == ("I cannot", {"refusal": True, "reason": "I cannot"})
 
 
+@pytest.mark.parametrize("answer", [Answer({"choices": [{"text": 5}]}), Answer("no { json")])
+def test_a_malformed_reply_is_asked_for_a_few_times_only(answer: Answer) -> None:
+    with FaultServer(lambda _: answer) as server:
+        reply = answers(grader_at(server, Policy(max_retries=6, backoff=0.01)), make_asks(1, 1))[0]
+        assert len(server.requests) == 3
+    assert reply.fault.endswith("(asked 3 times)")
+
+
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
@@ -168,8 +176,7 @@ def test_rejected_ask_is_a_fault_and_not_asked_again(answer: Answer, reason: str
         (error(402, "pay"), Unfinished, "pay. Mend the account, then run it again"),
         (error(429, "pay", code="insufficient_quota"), Unfinished, "Mend the account"),
         (error(429, headers={"retry-after": "86400"}), Unfinished, "left alone for 86400 s"),
-        (error(400, "Unsupported value", param="temperature"), InputError, "temperature=None"),
-        (error(400, "Unsupported: 'max_tokens'"), InputError, "Give max_tokens=None"),
+        (error(400, "Unsupported", param="reasoning_effort"), InputError, "Leave --reasoning-eff"),
     ],
 )
 def test_what_no_ask_escapes_stops_the_run(

@@ -102,7 +102,7 @@ def test_hosted_server_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_server_is_named_by_host_and_port(url: str, server: str, limit: str) -> None:
     grader = OpenAICompatibleGrader("tiny", url, KEY)
     assert grader.provenance["server"] == server
-    assert grader._chat.limit_name == limit
+    assert grader._dialect.spoken({"messages": [], "max_tokens": 9})[limit] == 9
 
 
 def test_identity_is_the_model_and_not_the_host() -> None:

@@ -386,4 +386,6 @@ def generation_tables(run: GenerationRun, settled: Sequence[Settled]) -> tuple[T
         why = f" ({run.why_stopped})" if run.why_stopped else ""
         notes.append(f"{run.left} not asked yet{why}; the same command continues")
     heads = ["query", "subtopic", "state", "items", "dropped", "how"]
+    if note := getattr(run.grader, "note", ""):
+        notes.append(note)
     return Table.of(heads, rows, notes=[*notes, *run.notes]), near_table(near)

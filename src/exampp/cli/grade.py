@@ -109,6 +109,8 @@ def grade(
             _estimate(run, options["price_read"], options["price_written"])
             return
         progress = work(run, grace)
+    if note := run.late_note:
+        remark(note)
     typer.echo(summary(progress))
     _unfinished(run, progress)
 

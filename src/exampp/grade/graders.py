@@ -196,7 +196,8 @@ def _hf(prompt: Prompt, options: Options) -> Grader:
     names = ("revision", "device", "dtype", "decode", "beams", "limit", "batch_tokens")
     given = options.given()
     chosen = {name: given[name] for name in (*names, "max_new_tokens") if name in given}
-    return hf.load(_named(options), labels=prompt.labels, **chosen)
+    template = options.chat_template_kwargs
+    return hf.load(_named(options), labels=prompt.labels, template=template, **chosen)
 
 
 def _openai(prompt: Prompt, options: Options) -> Grader:
@@ -210,9 +211,8 @@ def _openai(prompt: Prompt, options: Options) -> Grader:
     price = None
     if prices[0] is not None and prices[1] is not None:
         price = openai.Price(prices[0], prices[1], options.price_cached)
-    sampling = openai.Sampling()
-    if options.max_new_tokens is not None:
-        sampling = openai.Sampling(max_tokens=options.max_new_tokens)
+    names = {name: name for name in _SAMPLING} | {"max_new_tokens": "max_tokens"}
+    sampling = openai.Sampling(**{names[name]: given[name] for name in names if name in given})
     return openai.OpenAICompatibleGrader(
         _named(options),
         options.base_url,
@@ -225,7 +225,14 @@ def _openai(prompt: Prompt, options: Options) -> Grader:
         policy=openai.Policy(**{policy[name]: given[name] for name in policy if name in given}),
         limits=openai.Limits(options.max_requests, options.max_cost, price),
         redirect_to=options.redirect_to,
+        endpoint=given.get("endpoint", "chat"),
     )
+
+
+_SAMPLING = (
+    *("temperature", "seed", "top_p", "reasoning_effort"),
+    *("chat_template_kwargs", "extra_body"),
+)
 
 
 def _named(options: Options) -> str:

@@ -182,6 +182,12 @@ class GradingRun:
         self._run = 0
         self._started, self._before = 0.0, self._billed()
 
+    @property
+    def late_note(self) -> str:
+        """What became known of the grader only when it was asked; empty if nothing did."""
+        note = str(getattr(self.grading.grader, "note", ""))
+        return "" if note in self.notes else note
+
     def count_due(self) -> Planned:
         """How many cells are due, and how many asks settle them; asks nobody."""
         cells = asks = 0

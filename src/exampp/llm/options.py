@@ -83,6 +83,23 @@ class Options:
     limit: int | None = _option("hf: tokens of a prompt at most.", HF, writes=False)
     batch_tokens: int | None = _option("hf: tokens in a batch.", HF, writes=False)
     max_new_tokens: int | None = _option("Tokens of a reply at most.", HF, OPENAI)
+    temperature: float | None = _option("openai: of the model's choices. [default: 0]", OPENAI)
+    seed: int | None = _option("openai: of the model's choices. [default: 0]", OPENAI)
+    top_p: float | None = _option("openai: the share of likely tokens it chooses from.", OPENAI)
+    reasoning_effort: str | None = _option(
+        "openai: how long a model may think, such as low, medium, high.", OPENAI
+    )
+    chat_template_kwargs: Mapping[str, Any] | None = _option(
+        'Options of the chat template, such as {"enable_thinking": false}.', HF, OPENAI
+    )
+    extra_body: Mapping[str, Any] | None = _option(
+        'openai: what else every request says, such as {"top_k": 20}.', OPENAI
+    )
+    endpoint: str | None = _option(
+        "openai: chat, or completions, where the model goes on writing the prompt. [default: chat]",
+        OPENAI,
+        choices=("chat", "completions"),
+    )
     base_url: str | None = _option(
         "openai: the server's address. The key comes from OPENAI_API_KEY and is never stored.",
         OPENAI,
@@ -147,10 +164,18 @@ def _is_number(value: Any, *kinds: type) -> Any:
     return value if isinstance(value, kinds) and not isinstance(value, bool) else None
 
 
+def _as_float(value: Any) -> float | None:
+    """The same number in one form, so that 0 and 0.0 make one grader."""
+    try:
+        return None if value is None else float(value)
+    except OverflowError:
+        return None
+
+
 _READERS: Mapping[Any, tuple[Callable[[Any], Any], str]] = {
     str: (lambda value: value if isinstance(value, str) else None, "a text"),
     int: (lambda value: _is_number(value, int), "a whole number"),
-    float: (lambda value: _is_number(value, int, float), "a number"),
+    float: (lambda value: _as_float(_is_number(value, int, float)), "a number"),
     Mapping: (_object, 'a JSON object, such as {"top_k": 20}'),
 }
 

@@ -152,10 +152,13 @@ def _extractive(
 def _texts(
     fetched: Fetched, scores: bool, template: Mapping[str, Any] | None
 ) -> tuple[PlainTexts, Mapping[str, Any]]:
-    if fetched.task == "seq2seq":
-        return PlainTexts(fetched.tokenizer), {}
-    if not fetched.tokenizer.chat_template:
-        return ContinuedTexts(fetched.tokenizer), {}
+    if fetched.task == "seq2seq" or not fetched.tokenizer.chat_template:
+        if template:
+            raise InputError(
+                "this model has no chat template for options", field="template", mend="Leave it out"
+            )
+        kind = PlainTexts if fetched.task == "seq2seq" else ContinuedTexts
+        return kind(fetched.tokenizer), {}
     options = {"enable_thinking": False} if scores else {}
     options |= template or {}
     return ChatTexts(fetched.tokenizer, options), options

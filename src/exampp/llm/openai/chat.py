@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeGuard
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeGuard
 
 from exampp.errors import InputError
 from exampp.llm.base import MOST_TOKENS, Ask, Reply, Usage
+from exampp.llm.openai.dialect import LIMIT
 from exampp.llm.openai.trouble import Malformed
 
 PATH = "/chat/completions"
@@ -27,7 +28,7 @@ THOUGHT_FIELDS = ("reasoning_content", "reasoning")
 """Fields of a message beside its content: vLLM, SGLang, DeepSeek; Ollama, OpenRouter."""
 
 JSON_NAME = "grade"
-_MESSAGE_KEYS = ("model", "messages", "input", "state", "questions", "stream", "n")
+_MESSAGE_KEYS = ("model", "messages", "prompt", "input", "state", "questions", "stream", "n")
 _REPLY_KEYS = ("temperature", "seed", "max_tokens", "logprobs", "top_logprobs", "response_format")
 OWN_KEYS = frozenset(_MESSAGE_KEYS + _REPLY_KEYS)
 
@@ -45,57 +46,87 @@ def encodable(text: str) -> str:
 class Sampling:
     """How a model is to reply; what is None is left to the server.
 
-    `max_tokens` bounds a reply that is a text or JSON. `extra_body` is put into every request as
-    it is, for what one server has and others do not; it is part of a grader's settings and no
-    place for secrets.
+    `max_tokens` bounds a reply that is a text or JSON. `chat_template_kwargs` are options of the
+    model's chat template, as vLLM, SGLang and llama.cpp take them. `extra_body` is put into every
+    request as it is, for what one server has and others do not; it is part of a grader's settings
+    and no place for secrets.
 
     Raises:
-        InputError: `extra_body` sets what the grader sets itself.
+        InputError: `extra_body` sets what the grader sets itself, or a number is out of its range.
 
     """
 
     temperature: float | None = 0.0
     seed: int | None = 0
     max_tokens: int | None = 512
+    top_p: float | None = None
+    reasoning_effort: str | None = None
+    chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict, hash=False)
     extra_body: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        own = sorted(OWN_KEYS & self.extra_body.keys())
+        own = sorted((OWN_KEYS | self.chosen.keys()) & self.extra_body.keys())
         if own:
             what = f"extra_body sets {', '.join(own)}"
             raise InputError(what, field="extra_body", mend="These have arguments of their own")
+        if self.temperature is not None and not 0 <= self.temperature < math.inf:
+            raise InputError(f"temperature is {self.temperature}", mend="Give 0 or more")
+        if self.top_p is not None and not 0 < self.top_p <= 1:
+            raise InputError(f"top_p is {self.top_p}", mend="Give more than 0, and 1 at most")
+        if self.max_tokens is not None and self.max_tokens < 1:
+            raise InputError(f"max_tokens is {self.max_tokens}", mend="Give 1 or more")
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """What is asked of a server where it is given, under the names of the protocol."""
+        given = {
+            "temperature": self.temperature,
+            "seed": self.seed,
+            "top_p": self.top_p,
+            "reasoning_effort": self.reasoning_effort,
+            "chat_template_kwargs": dict(self.chat_template_kwargs) or None,
+        }
+        return {name: value for name, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """Makes requests for one model; `limit_name` is what its server calls `max_tokens`."""
+    """Asks one model by chat completion."""
 
     model: str
     sampling: Sampling = field(default_factory=Sampling)
-    limit_name: str = "max_tokens"
+
+    path = PATH
+    identity: ClassVar[Mapping[str, Any]] = {}
 
     def body(self, system: str, user: str, max_tokens: int | None) -> dict[str, Any]:
         """A request with these texts."""
         messages = [{"role": "system", "content": encodable(system)}] if system else []
         messages.append({"role": "user", "content": encodable(user)})
+        return self.request({"messages": messages}, max_tokens)
+
+    def request(self, texts: Mapping[str, Any], max_tokens: int | None) -> dict[str, Any]:
+        """A request with texts in the endpoint's own shape."""
         sampling = self.sampling
-        given = {
-            "temperature": sampling.temperature,
-            "seed": sampling.seed,
-            self.limit_name: max_tokens,
-        }
-        named = {name: value for name, value in given.items() if value is not None}
-        return {"model": self.model, "messages": messages, **named, **sampling.extra_body}
+        limit = {} if max_tokens is None else {LIMIT: max_tokens}
+        return {"model": self.model, **texts, **sampling.chosen, **limit, **sampling.extra_body}
+
+    def likeliest(self, top: int) -> dict[str, Any]:
+        """What a request says to be told so many likeliest tokens."""
+        return {"logprobs": True, "top_logprobs": top}
+
+    def read(self, data: Any) -> Said:
+        """What an answer says; Malformed if it is none."""
+        return read_said(data)
 
     def settings(self, max_tokens: int | None) -> dict[str, Any]:
         """What of it determines a reply, JSON-able."""
         given = {
-            "temperature": self.sampling.temperature,
-            "seed": self.sampling.seed,
             "max_tokens": max_tokens,
             "extra_body": dict(self.sampling.extra_body) or None,
         }
-        return {name: value for name, value in given.items() if value is not None}
+        named = {name: value for name, value in given.items() if value is not None}
+        return {**self.identity, **self.sampling.chosen, **named}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +182,7 @@ def read_said(data: Any) -> Said:
         truncated=finish == "length",
         refusal=str(refusal),
         usage=read_usage(data),
-        first=_first(logprobs[0]) if logprobs else (),
+        first=first_tokens(logprobs[0]) if logprobs else (),
         thoughts=content.thoughts or thought,
     )
 
@@ -187,7 +218,7 @@ def _thought(part: Mapping[str, Any]) -> str:
     return "".join(str(one.get("text", "")) if isinstance(one, dict) else str(one) for one in inner)
 
 
-def _first(token: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
+def first_tokens(token: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
     """The likeliest first tokens with their probabilities, the one that was said among them."""
     top = list(token.get("top_logprobs") or [])
     if token["token"] not in [one["token"] for one in top]:
@@ -248,8 +279,12 @@ class TextMode:
     chat: Chat
     schema: Mapping[str, Any] | None = None
 
-    path = PATH
     most = 1
+
+    @property
+    def path(self) -> str:
+        """Where requests go, below the base URL."""
+        return self.chat.path
 
     @property
     def max_written(self) -> int | None:
@@ -276,7 +311,7 @@ class TextMode:
     def read(self, data: Any, asks: Sequence[Ask]) -> Read:
         """The text of the reply, whatever it is."""
         del asks
-        said = read_said(data)
+        said = self.chat.read(data)
         usage = said.usage or Usage()
         reply = Reply(said.text, truncated=said.truncated, usage=usage, detail=said.detail)
         return Read([reply], said.usage)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 
 from exampp.errors import InputError
+from exampp.llm.openai.dialect import LIMIT, NEWER_LIMIT
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -24,9 +25,8 @@ SHORTEST_SECRET = 4
 """Characters; shorter keys are placeholders, and replacing them would garble messages."""
 
 CONNECT_SECONDS = 10.0
-NEWER_LIMIT = "max_completion_tokens"
 NEWER_LIMIT_HOSTS = ("api.openai.com", ".openai.azure.com")
-"""Where `max_tokens` is refused for current models; other servers all know the older name."""
+"""Where `max_tokens` is refused for current models; most other servers know the older name."""
 
 Open = Callable[[float, int], "AsyncOpenAI"]
 Scrub = Callable[[str], str]
@@ -71,7 +71,7 @@ class Connection:
     def limit_name(self) -> str:
         """What the longest reply in tokens is called in a request."""
         host = self.server.partition(":")[0]
-        return NEWER_LIMIT if host.endswith(NEWER_LIMIT_HOSTS) else "max_tokens"
+        return NEWER_LIMIT if host.endswith(NEWER_LIMIT_HOSTS) else LIMIT
 
 
 def _server(url: str) -> str:

@@ -11,6 +11,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import NamedTuple
@@ -20,6 +21,7 @@ from exampp.llm.openai.apart import run
 from exampp.llm.openai.budget import Budget
 from exampp.llm.openai.chat import Mode
 from exampp.llm.openai.connection import Connection
+from exampp.llm.openai.dialect import Dialect
 from exampp.llm.openai.sender import Policy, Sender
 from exampp.llm.openai.trouble import Then, Trouble
 
@@ -87,7 +89,13 @@ class Engine:
     """
 
     def __init__(
-        self, connection: Connection, model: str, policy: Policy, mode: Mode, budget: Budget
+        self,
+        connection: Connection,
+        model: str,
+        policy: Policy,
+        mode: Mode,
+        budget: Budget,
+        dialect: Dialect,
     ) -> None:
         self._connection = connection
         self._model = model
@@ -95,6 +103,7 @@ class Engine:
         self._mode = mode
         self.stopping = False
         self._budget = budget
+        self._dialect = dialect
         self._done: SimpleQueue[Pairs | BaseException] = SimpleQueue()
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -148,7 +157,9 @@ class Engine:
         self._closing = asyncio.Event()
         policy = self._policy
         async with self._connection.open(policy.timeout, policy.max_concurrency) as client:
-            self._sender = Sender(client, self._connection, self._model, policy, self._budget)
+            self._sender = Sender(
+                client, self._connection, self._model, policy, self._budget, self._dialect
+            )
             self._loop = asyncio.get_running_loop()
             self._started.set()
             await self._closing.wait()
@@ -192,11 +203,15 @@ class Engine:
 
     async def _replies(self, unit: Unit) -> Pairs:
         mode, asks = self._mode, unit.asks
-        read = partial(mode.read, asks=asks)
-        outcome = await self._sender.post(mode.path, mode.body(asks), read, unit.worst)
+        read, body = partial(mode.read, asks=asks), mode.body(asks)
+        outcome = await self._sender.post(mode.path, body, read, unit.worst)
         if not isinstance(outcome, Trouble):
             self._budget.settle(unit.worst, outcome.usage)
-            return list(zip(asks, outcome.replies, strict=True))
+            without = self._dialect.left_out(body)
+            return [
+                (ask, replace(r, detail={**r.detail, "without": without}) if without else r)
+                for ask, r in zip(asks, outcome.replies, strict=True)
+            ]
         self._budget.settle(unit.worst, None if outcome.lost else Usage(), lost=outcome.lost)
         if outcome.error is not None:
             raise outcome.error

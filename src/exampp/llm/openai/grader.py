@@ -12,14 +12,18 @@ from exampp.llm.base import LEAST_MASS, Ask, Reply
 from exampp.llm.openai.apart import Errand, GivenUp
 from exampp.llm.openai.budget import Budget, Limits, Spent
 from exampp.llm.openai.chat import Chat, Mode, Sampling, TextMode, json_schema
+from exampp.llm.openai.completions import Completions
 from exampp.llm.openai.connection import Connection
 from exampp.llm.openai.decisions import DECISIONS, INSTRUCTIONS, DecisionsMode
+from exampp.llm.openai.dialect import Dialect
 from exampp.llm.openai.engine import Engine, Source, stream
 from exampp.llm.openai.labels import LabelsMode, check_labels
 from exampp.llm.openai.probe import Capabilities, Prober
 from exampp.llm.openai.sender import Policy, Sender
 
 Decode = Literal["auto", "text", "labels", "json", "decisions"]
+Endpoint = Literal["chat", "completions"]
+ENDPOINTS: Mapping[str, type[Chat]] = {"chat": Chat, "completions": Completions}
 PROBE_RETRIES = 3
 LOOK_AHEAD = 2
 """Requests that are prepared for each that may be in flight."""
@@ -42,6 +46,10 @@ class OpenAICompatibleGrader:
       most of the first token of a sample reply; else `json` if there are labels and a field, and
       the server keeps to schemas; else `text`. `settings` tell which it is; name it to be sure
       that another server or version does not make another grader.
+
+    `endpoint` is `chat`, or `completions` for models that go on writing a text. What the server
+    refuses of temperature, seed and top_p is left out of all requests; `note` and the detail of
+    every reply (`without`) say so.
 
     A mode that the server silently ignores is an error, found out by a few requests before the
     first ask. A redirect to another host than `redirect_to` stops the run. `revision` is for
@@ -73,9 +81,14 @@ class OpenAICompatibleGrader:
         policy: Policy | None = None,
         limits: Limits | None = None,
         redirect_to: str | None = None,
+        endpoint: Endpoint = "chat",
     ) -> None:
         self._connection = Connection(base_url, api_key, redirect_to)
-        self._chat = Chat(model, sampling or Sampling(), self._connection.limit_name)
+        if endpoint not in ENDPOINTS:
+            known = ", ".join(ENDPOINTS)
+            raise InputError(f"there is no endpoint {endpoint!r}", mend=f"Give one of {known}")
+        self._chat = ENDPOINTS[endpoint](model, sampling or Sampling())
+        self._dialect = Dialect(self._connection.limit_name)
         self._labels = tuple(labels)
         self._field = field
         self._meanings = dict(meanings or {})
@@ -124,6 +137,11 @@ class OpenAICompatibleGrader:
         }
 
     @property
+    def note(self) -> str:
+        """What a user should know of how the server is asked."""
+        return self._dialect.note
+
+    @property
     def capabilities(self) -> Capabilities:
         """What the server can do; found out by a few requests the first time."""
         if self._capabilities is None:
@@ -153,7 +171,9 @@ class OpenAICompatibleGrader:
         except GivenUp:
             return
         source = Source(asks, mode, self._budget)
-        engine = Engine(self._connection, self._chat.model, self._policy, mode, self._budget)
+        engine = Engine(
+            self._connection, self._chat.model, self._policy, mode, self._budget, self._dialect
+        )
         self._give_up = engine.stop
         try:
             yield from stream(engine, source, LOOK_AHEAD * self._policy.max_concurrency)
@@ -186,6 +206,12 @@ class OpenAICompatibleGrader:
         if self._decode == "json":
             return TextMode(self._chat, json_schema(self._labels, self._field))
         if self._decode == "decisions":
+            if isinstance(self._chat, Completions):
+                raise InputError(
+                    "typed decisions have an endpoint of their own",
+                    field="endpoint",
+                    mend="Leave --endpoint out",
+                )
             return self._decisions(DECISIONS)
         return TextMode(self._chat)
 
@@ -250,7 +276,9 @@ class OpenAICompatibleGrader:
 
         async def run() -> T:
             async with connection.open(policy.timeout, 1) as client:
-                sender = Sender(client, connection, model, policy, self._budget, probe=True)
+                sender = Sender(
+                    client, connection, model, policy, self._budget, self._dialect, probe=True
+                )
                 return await check(Prober(sender, self._chat))
 
         errand = Errand(run)

@@ -17,7 +17,7 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.llm.base import LEAST_MASS, Ask, Reply, Usage
-from exampp.llm.openai.chat import PATH, TOP_LOGPROBS, Chat, Read, Said, read_said
+from exampp.llm.openai.chat import TOP_LOGPROBS, Chat, Read, Said
 from exampp.llm.openai.trouble import Malformed
 
 BLANKS = " \t\r\n\u2581\u0120\u010a"
@@ -48,9 +48,13 @@ class LabelsMode:
     labels: tuple[str, ...]
     top: int = TOP_LOGPROBS
 
-    path = PATH
     most = 1
     max_written = 1
+
+    @property
+    def path(self) -> str:
+        """Where requests go, below the base URL."""
+        return self.chat.path
 
     def settings(self) -> dict[str, Any]:
         """What determines a reply, JSON-able; `top` only bounds how much of it is seen."""
@@ -64,12 +68,12 @@ class LabelsMode:
     def body(self, asks: Sequence[Ask]) -> dict[str, Any]:
         """The request for one ask."""
         body = self.chat.body(asks[0].system, asks[0].user, 1)
-        return body | {"logprobs": True, "top_logprobs": self.top}
+        return body | self.chat.likeliest(self.top)
 
     def read(self, data: Any, asks: Sequence[Ask]) -> Read:
         """The reply of one ask."""
         del asks
-        said = read_said(data)
+        said = self.chat.read(data)
         return Read([self._reply(said)], said.usage)
 
     def _reply(self, said: Said) -> Reply:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from exampp.errors import InputError, Unfinished
 from exampp.llm.base import Ask
-from exampp.llm.openai.chat import PATH, TOP_LOGPROBS, Chat, Said, json_schema, read_said
+from exampp.llm.openai.chat import TOP_LOGPROBS, Chat, Said, json_schema
 from exampp.llm.openai.decisions import DECISIONS, SYSTEM_ONE, DecisionsMode
 from exampp.llm.openai.labels import LabelsMode
 from exampp.llm.openai.sender import Sender
@@ -76,7 +76,7 @@ class Prober:
         said = f"Answer with one of: {', '.join(labels)}." if labels else "Answer with a digit."
         user = f"How many legs does a snake have? {said}\nAnswer:"
         for top in (TOP_LOGPROBS, FEWER_LOGPROBS):
-            body = self._chat.body("", user, 1) | {"logprobs": True, "top_logprobs": top}
+            body = self._chat.body("", user, 1) | self._chat.likeliest(top)
             reply = await self._ask(body)
             if reply is None:
                 continue
@@ -119,7 +119,7 @@ class Prober:
 
     async def _ask(self, body: dict[str, Any]) -> Said | None:
         """The reply to a request with a feature; None if the server refuses the feature."""
-        outcome = await self._sender.post(PATH, body, read_said)
+        outcome = await self._sender.post(self._chat.path, body, self._chat.read)
         if not isinstance(outcome, Trouble):
             return outcome
         error = outcome.error
@@ -129,7 +129,7 @@ class Prober:
         if outcome.status == 500:
             # some servers break at a feature; if this one breaks without it, nothing is known
             plain = self._chat.body("", "Say hello.", 1)
-            works = await self._sender.post(PATH, plain, read_said)
+            works = await self._sender.post(self._chat.path, plain, self._chat.read)
             if isinstance(works, Trouble):
                 self._fail(works)
         return None

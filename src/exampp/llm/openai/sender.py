@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from exampp.errors import InputError, Unfinished
 from exampp.llm.openai.budget import Budget
 from exampp.llm.openai.connection import Connection
+from exampp.llm.openai.dialect import Dialect
 from exampp.llm.openai.pace import Pace
 from exampp.llm.openai.trouble import Malformed, Then, Trouble, of_status, of_transport
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 Read = TypeVar("Read")
 LONGEST_BACKOFF = 60.0
+MALFORMED_RETRIES = 2
+"""A server that answers in another shape than documented will hardly think better of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ class Sender:
         model: str,
         policy: Policy,
         budget: Budget,
+        dialect: Dialect,
         *,
         probe: bool = False,
     ) -> None:
@@ -78,6 +82,7 @@ class Sender:
         self._client = client
         self._model = model
         self._policy = policy
+        self._dialect = dialect
         self._pace = Pace(policy.max_concurrency)
         self._probe = probe
         self._answered = False
@@ -89,17 +94,23 @@ class Sender:
         """What `read` makes of the reply, or why there is none after all retries.
 
         `read` raises Malformed if the reply is not of its shape. `worst` is the most that the
-        request can cost.
+        request can cost. What the server refuses of the request and can be done without is left
+        out, and the rest is asked at once.
         """
+        malformed = 0
         for attempt in count():
             outcome = await self._attempt(path, body, read, worst, retry=attempt > 0)
             if not isinstance(outcome, Trouble):
                 self._answered, self._in_vain = True, 0
                 return outcome
             trouble = self._weigh(outcome)
+            malformed += trouble.malformed
+            if again := self._without(trouble.parameter, body):
+                trouble = trouble._replace(then=Then.AGAIN, error=None)
             if trouble.then not in (Then.AGAIN, Then.REJECTED):
                 return trouble
-            if trouble.then is Then.REJECTED or attempt >= self._policy.max_retries:
+            spent = attempt >= self._policy.max_retries or malformed > MALFORMED_RETRIES
+            if trouble.then is Then.REJECTED or (spent and not again):
                 return self._give_up(trouble, attempt)
             if self.stopping:
                 raise asyncio.CancelledError
@@ -108,9 +119,16 @@ class Sender:
                 return trouble._replace(
                     then=Then.FAULT, reason=f"{trouble.reason}; not asked again: {over}"
                 )
+            if again:
+                continue
             longest = min(LONGEST_BACKOFF, self._policy.backoff * 2**attempt)
             await asyncio.sleep(random.uniform(0, longest))
         raise AssertionError("count() does not end")
+
+    def _without(self, parameter: str, body: Mapping[str, Any]) -> bool:
+        """Whether the request goes without a parameter that the server got and refused."""
+        self._dialect.give_up(parameter)
+        return bool(parameter) and parameter not in self._dialect.spoken(body)
 
     async def _attempt(
         self,
@@ -128,7 +146,10 @@ class Sender:
             if task is not None:
                 self.sending.add(task)
             self.budget.sent(retry=retry, probe=self._probe)
-            outcome = await self._exchange(path, body, read)
+            sent = self._dialect.spoken(body)
+            outcome = await self._exchange(path, sent, read)
+            if isinstance(outcome, Trouble) and outcome.parameter not in sent:
+                outcome = outcome._replace(parameter="")
             if isinstance(outcome, Trouble) and outcome.wait is not None:
                 self._pace.pause(min(outcome.wait, self._policy.max_wait))
             return outcome
@@ -161,7 +182,7 @@ class Sender:
         except (openai.APIError, TimeoutError) as error:
             return of_transport(error)
         except (ValueError, RecursionError):
-            return Trouble(Then.AGAIN, "the reply is not JSON", lost=True)
+            return Trouble(Then.AGAIN, "the reply is not JSON", lost=True, malformed=True)
         if isinstance(data, dict) and data.get("error") and not data.get("choices"):
             # some gateways report the trouble of the server behind them with status 200
             code = data["error"].get("code") if isinstance(data["error"], dict) else None
@@ -171,7 +192,8 @@ class Sender:
             return read(data)
         except (Malformed, LookupError, TypeError, ValueError, AttributeError) as error:
             what = str(error) if isinstance(error, Malformed) else "unknown shape"
-            return Trouble(Then.AGAIN, f"the reply is malformed: {what}", lost=True)
+            reason = f"the reply is malformed: {what}"
+            return Trouble(Then.AGAIN, reason, lost=True, malformed=True)
 
     def _weigh(self, trouble: Trouble) -> Trouble:
         """End the run if the server wants to be left alone for too long."""

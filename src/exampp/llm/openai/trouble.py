@@ -27,12 +27,21 @@ REFUSED = re.compile(r"content.?(filter|policy|management)|responsible.?ai", re.
 PARAMETERS = {
     "temperature": "Give temperature=None",
     "seed": "Give seed=None",
-    "max_tokens": "Give max_tokens=None, and extra_body={'max_completion_tokens': 512} if need be",
-    "max_completion_tokens": "Give max_tokens=None, and the limit by extra_body",
+    "top_p": "Leave --top-p out",
+    "reasoning_effort": "Leave --reasoning-effort out, or give what this model knows",
+    "chat_template_kwargs": "Leave --chat-template-kwargs out",
+    "max_tokens": "Give max_tokens=None, and the limit by extra_body",
+    "max_completion_tokens": "Give a smaller --max-new-tokens",
     "logprobs": "Choose another decode than 'labels'",
     "top_logprobs": "Choose another decode than 'labels'",
     "response_format": "Choose another decode than 'json'",
 }
+_NAMED = re.compile(rf"['\"`]({'|'.join(PARAMETERS)})['\"`]")
+_UNQUOTED = re.compile(rf"\b({'|'.join(PARAMETERS)})\b")
+_UNKNOWN = re.compile(
+    r"(?i)un(?:supported|known|recognized|expected)|deprecated|invalid|only the default|extra "
+    r"|not (?:support|permit|allow|recogni|accept|available)|n't (?:support|accept|allow)"
+)
 OVERLOADED = (429, 503, 529)
 PASSING = (408, 409, 425, 429)
 
@@ -56,7 +65,8 @@ class Trouble(NamedTuple):
     `wait` is the number of seconds that the server wants to be left alone. `overload` tells that
     fewer requests should be in flight, `lost` that the request may have been worked on and billed,
     `unreachable` that no connection came about. `error` is what a run stops with. `status` is that
-    of HTTP, 0 if there was none.
+    of HTTP, 0 if there was none. `parameter` is what the server refuses of the request; `malformed`
+    tells that it answered in a shape that is not documented.
     """
 
     then: Then
@@ -67,6 +77,8 @@ class Trouble(NamedTuple):
     unreachable: bool = False
     error: ExamError | None = None
     status: int = 0
+    parameter: str = ""
+    malformed: bool = False
 
 
 class Malformed(Exception):
@@ -96,21 +108,23 @@ def of_status(
     said, code, parameter = _message(body)
     said = connection.scrub(said)[:MESSAGE_CHARACTERS]
     reason = f"HTTP {status}: {said}" if said else f"HTTP {status}"
-    error = _stopping(status, code, parameter, reason, connection.server, model)
+    too_long = status == 413 or CONTEXT.search(code.replace("_", " ")) or CONTEXT.search(said)
+    refused = "" if too_long else _refused(status, parameter, said)
+    error = _stopping(status, code, refused, reason, connection.server, model)
     if error is not None:
-        return Trouble(Then.STOP, reason, error=error, status=status)
+        return Trouble(Then.STOP, reason, error=error, status=status, parameter=refused)
     if status in PASSING or status >= 500:
         wait = retry_after(headers)
         return Trouble(Then.AGAIN, reason, wait, overload=status in OVERLOADED, status=status)
     if REFUSED.search(code) or REFUSED.search(said):
         return Trouble(Then.REFUSAL, reason, status=status)
-    if status == 413 or CONTEXT.search(code.replace("_", " ")) or CONTEXT.search(said):
+    if too_long:
         return Trouble(Then.FAULT, f"too long for the model ({reason})", status=status)
     return Trouble(Then.REJECTED, reason, status=status)
 
 
 def _stopping(
-    status: int, code: str, parameter: str, reason: str, server: str, model: str
+    status: int, code: str, refused: str, reason: str, server: str, model: str
 ) -> ExamError | None:
     """The error that no other request would escape, or None."""
     what = f"{server}: {reason}"
@@ -123,11 +137,19 @@ def _stopping(
         return InputError(what, mend=mend)
     if status == 402 or code in ("insufficient_quota", "billing_hard_limit_reached"):
         return Unfinished(f"{what}. Mend the account, then run it again")
-    if status in (400, 422):
-        named = parameter or next((n for n in PARAMETERS if f"'{n}'" in reason), "")
-        if named in PARAMETERS:
-            return InputError(what, field=named, mend=PARAMETERS[named])
+    if refused:
+        return InputError(what, field=refused, mend=PARAMETERS[refused])
     return None
+
+
+def _refused(status: int, parameter: str, said: str) -> str:
+    """The parameter that the server refuses, as far as it says; empty if it is none of ours."""
+    if status not in (400, 422):
+        return ""
+    if parameter in PARAMETERS:
+        return parameter
+    named = _NAMED.search(said) or (_UNKNOWN.search(said) and _UNQUOTED.search(said))
+    return named[1] if named else ""
 
 
 def _message(body: object) -> tuple[str, str, str]:

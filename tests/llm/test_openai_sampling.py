@@ -1,0 +1,169 @@
+"""How a model is asked to choose: options on their way, and servers that refuse some of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from contract import answers, make_asks
+from servers import Answer, FaultServer, Seen, error, rating
+
+from exampp.errors import InputError
+from exampp.grade.graders import make_grading, make_writer
+from exampp.llm.openai import OpenAICompatibleGrader, Policy, Sampling
+from exampp.llm.options import Options
+
+POLICY = Policy(max_concurrency=4, max_retries=2, timeout=2, backoff=0.01)
+
+
+def grader_at(server: FaultServer, **sampling: Any) -> OpenAICompatibleGrader:
+    chosen = Sampling(**sampling)
+    return OpenAICompatibleGrader("m", server.url, decode="text", policy=POLICY, sampling=chosen)
+
+
+def refusing(**said: Answer) -> FaultServer:
+    """A server that refuses requests with these parameters."""
+
+    def plan(seen: Seen) -> Answer | None:
+        return next((answer for name, answer in said.items() if name in seen.body), None)
+
+    return FaultServer(plan=plan)
+
+
+WORDINGS = [
+    ("temperature", error(400, "Unsupported value", param="temperature")),
+    ("temperature", error(400, "Unsupported value: 'temperature' does not support 0.0")),
+    ("temperature", error(422, "`temperature` is deprecated for this model.")),
+    ("temperature", error(400, "This model does not support temperature.")),
+    ("seed", Answer({"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs"}]}, 422)),
+    ("seed", error(400, "Unknown parameter: seed")),
+    ("top_p", error(400, "top_p is not supported with this model")),
+]
+
+
+@pytest.mark.parametrize(("name", "said"), WORDINGS)
+def test_what_a_server_refuses_is_left_out_once_for_all(name: str, said: Answer) -> None:
+    with refusing(**{name: said}) as server:
+        grader = grader_at(server, top_p=0.9)
+        before = grader.settings
+        replies = answers(grader, make_asks(20, 2))
+        assert {reply.fault for reply in replies.values()} == {""}
+        refused = [name in seen.body for seen in server.requests]
+        assert sum(refused) <= POLICY.max_concurrency
+        assert len(server.requests) == 40 + sum(refused)
+        kept = {"temperature", "seed", "top_p", "max_tokens"} - {name}
+        assert kept <= server.requests[-1].body.keys()
+    assert all(reply.detail == {"without": [name]} for reply in replies.values())
+    assert grader.note.startswith(f"The server refuses {name}:")
+    assert grader.settings == before, "the identity is what was asked for"
+
+
+def test_the_limit_of_a_reply_has_a_newer_name() -> None:
+    said = error(400, "Unsupported: 'max_tokens'. Use 'max_completion_tokens' instead.")
+    with refusing(max_tokens=said, temperature=error(400, "no", param="temperature")) as server:
+        grader = grader_at(server)
+        replies = answers(grader, make_asks(1, 1))
+        assert [sorted(seen.body) for seen in server.requests] == [
+            ["max_tokens", "messages", "model", "seed", "temperature"],
+            ["max_completion_tokens", "messages", "model", "seed", "temperature"],
+            ["max_completion_tokens", "messages", "model", "seed"],
+        ]
+        assert server.requests[-1].body["max_completion_tokens"] == 512
+    assert replies[0].detail == {"without": ["temperature"]}
+
+
+@pytest.mark.parametrize("name", ["temperature", "max_tokens", "seed"])
+@pytest.mark.parametrize("status", [400, 200])
+def test_a_server_that_refuses_what_is_not_sent_is_not_asked_in_a_circle(
+    name: str, status: int
+) -> None:
+    said = {"error": {"message": f"Unsupported: '{name}'", "code": 400}}
+    with FaultServer(lambda _: Answer(said, status)) as server:
+        with pytest.raises(InputError, match=f"Unsupported: '{name}'"):
+            list(grader_at(server).answer(make_asks(1, 1)))
+        assert len(server.requests) == 2
+
+
+def test_the_completions_endpoint_has_one_name_for_the_limit() -> None:
+    with FaultServer(lambda _: error(400, "Unsupported: 'max_tokens'")) as server:
+        grader = OpenAICompatibleGrader("m", server.url, decode="text", endpoint="completions")
+        with pytest.raises(InputError, match="'max_tokens'"):
+            list(grader.answer(make_asks(1, 1)))
+        assert len(server.requests) == 1
+
+
+def test_what_the_user_asked_for_by_name_is_not_left_out() -> None:
+    with refusing(reasoning_effort=error(400, "Unknown parameter: 'reasoning_effort'")) as server:
+        grader = grader_at(server, reasoning_effort="high")
+        with pytest.raises(InputError, match="Leave --reasoning-effort out"):
+            list(grader.answer(make_asks(1, 1)))
+        assert len(server.requests) == 1
+
+
+def test_a_prompt_that_is_too_long_refuses_no_parameter() -> None:
+    said = "'max_tokens' is too large: 512. This model's maximum context length is 600 tokens"
+    with FaultServer(lambda _: error(400, said)) as server:
+        reply = answers(grader_at(server), make_asks(1, 1))[0]
+        assert len(server.requests) == 1
+    assert reply.fault.startswith("too long for the model")
+
+
+CHOSEN: dict[str, Any] = {
+    "temperature": 0.5,
+    "seed": 7,
+    "top_p": 0.9,
+    "reasoning_effort": "low",
+    "chat_template_kwargs": {"enable_thinking": False},
+}
+
+
+def test_options_reach_the_request_and_the_identity() -> None:
+    with FaultServer(rating) as server:
+        common: dict[str, Any] = {"model": "m", "base_url": server.url, "retries": 0}
+        extra: dict[str, Any] = {"extra_body": '{"top_k": 3}'}
+        options = Options(**common, **CHOSEN, **extra, decode="text", max_new_tokens=9)
+        grading = make_grading("openai", options)
+        answers(grading.grader, make_asks(1, 1))
+        answers(make_writer("openai", Options(**common, **CHOSEN, **extra)), make_asks(1, 1))
+        graded, written = (seen.body for seen in server.requests)
+    for body, most in ((graded, 9), (written, 2048)):
+        sent = {name: value for name, value in body.items() if name not in ("model", "messages")}
+        assert sent == {**CHOSEN, "top_k": 3, "max_tokens": most}
+    settings = grading.identity.settings
+    assert {name: settings[name] for name in CHOSEN} == CHOSEN
+    assert settings["extra_body"] == {"top_k": 3}
+
+
+def test_options_by_default_add_nothing_to_the_identity() -> None:
+    common: dict[str, Any] = {"model": "m", "base_url": "http://localhost:1/v1", "decode": "text"}
+    plain = make_grading("openai", Options(**common)).identity
+    assert set(plain.settings) == {
+        *("name", "model", "decode", "temperature", "seed", "max_tokens"),
+        *("prompt_hash", "unnumbered"),
+    }
+    named = Options(**common, temperature=0, seed=0, endpoint="chat", extra_body={})
+    assert make_grading("openai", named).identity.key == plain.key
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"extra_body": "{top_k: 3}"}, "extra-body is '{top_k: 3}'. Give a JSON object"),
+        ({"extra_body": "[1]"}, "Give a JSON object"),
+        ({"extra_body": {"seed": 3}}, "extra_body sets seed"),
+        ({"extra_body": {"top_p": 1}, "top_p": 0.5}, "extra_body sets top_p"),
+        ({"temperature": "hot"}, "temperature is 'hot'. Give a number"),
+        ({"temperature": -1}, "temperature is -1.0. Give 0 or more"),
+        ({"temperature": float("nan")}, "temperature is nan"),
+        ({"top_p": 0}, "top_p is 0.0"),
+        ({"max_new_tokens": 0}, "max_tokens is 0"),
+        ({"endpoint": "completions", "reasoning_effort": "low"}, "has no reasoning_effort"),
+        ({"endpoint": "completions", "decode": "decisions"}, "an endpoint of their own"),
+        ({"endpoint": "responses"}, "no endpoint 'responses'. Give one of chat, completions"),
+    ],
+)
+def test_options_that_cannot_be(options: dict[str, Any], message: str) -> None:
+    common: dict[str, Any] = {"model": "m", "base_url": "http://localhost:1/v1", "decode": "text"}
+    with pytest.raises(InputError) as caught:
+        make_grading("openai", Options(**{**common, **options}))
+    assert message in str(caught.value)
