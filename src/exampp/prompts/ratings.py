@@ -47,6 +47,7 @@ _FIELD = re.compile(
     r"(?P<mark>[:|][:|\-\n(]*+|\n[\n\-(|]*+|-\(?|)"
     r"(?:[OaAe]{0,2}(?P<value>[NXPEQcC]))?"
 )
+_NOUN = re.compile(r"w{1,3}[:|][OaA]{0,2}[NXPEQ]")
 _OTHER_FIELD = re.compile(rf"(?<=[wefQ][:|]){_NUMBER}")
 _NEXT_LABEL = re.compile(r"[OaF]{0,4}[RA][:|]")
 _QUALIFIERS = re.compile(r"[OaFxsh]{0,5}\Z")
@@ -66,10 +67,12 @@ def _forms(*patterns: str) -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile(pattern) for pattern in patterns)
 
 
+_IS = rf"R[pOaeT]{{0,4}}i{{1,3}}:?[Oa]{{0,2}}{_N}"
 _NAMED = _forms(
-    rf"(?<![wevpf])[OaF]{{0,4}}R[pOaeT]{{0,4}}i{{1,3}}:?[Oa]{{0,2}}{_N}",  # my rating would be 4
+    rf"(?<![wevpfd])[OaF]{{0,4}}{_IS}",  # my rating would be 4
     rf"(?:(?<=[\n.,;:])|\A)[OaF]{{0,4}}Rv[Oa]{{0,2}}{_N}",  # a rating of 4
 )
+_BEST = _forms(rf"d{_IS}")  # the best rating is 3
 _SENTENCES = _forms(
     rf"I{_F}{{0,6}}[VR](?:{_F}{{0,12}}[aOTeAivVRF])?(?:(?<=V)p)?:?a?{_N}",  # I rate it 4
     rf"(?:[TeA]{_F}{{0,6}}|Of{{0,3}})D(?:{_F}{{0,4}}[aOivRA])?{_N}",  # it deserves a 4
@@ -85,6 +88,8 @@ _ALONE = _forms(
     rf"[.?]a?{_N}[.)\n]*+\Z",  # its last sentence
     rf"(?:(?<=[\n.,:(\-])|\A)a?(?P<n>P|{_NUMBER}(?=g))",  # 4/5, 4 stars
     rf"V:a?{_N}",  # rated: 4
+    rf"(?:(?<=[\n.])|\A)O:a?{_N}",  # overall: 4
+    rf"\ATi{{1,3}}{_N}(?=[.\n]*+\Z|:)",  # it's 4, and no more
 )
 _AFTER_VALUE = re.compile(r'\Z|[,:\-](?![NXPEQ])|[.;)(\n|"bcNglsptOTIRA]|[a-zA-Z]{1,3}[:|]')
 _AFTER_SENTENCE = re.compile(rf"(?!w)(?:{_AFTER_VALUE.pattern})")
@@ -224,7 +229,9 @@ def _is_field(match: re.Match[str], before: str) -> bool:
         return mark[:1] == ":" and (has_value or match["name"] != "F")
     if mark or match["name"] != "R":
         return bool(mark) and match["name"] != "F"
-    return not match["about"] and _STARTS.search(before) is not None
+    if match["about"] or _NOUN.match(match.string, match.end()):
+        return False  # grade 5 pupils: 4
+    return _STARTS.search(before) is not None
 
 
 def _called(name: str, own: str, before: str, doubted: bool) -> str:
@@ -247,6 +254,9 @@ class _Reply:
         self.tokens = _marked(tokens, other, "L")
         self.kinds = self.tokens.kinds
         self.doubts = Doubts(self.kinds)
+        # "the best rating is 5" tells what the scale is
+        best = {at for at in self._places(_BEST) if tokens.values[at] != highest}
+        self.stated = self._places(_NAMED) | best
 
     def fields(self) -> list[Said]:
         """What each field says that is called a rating, and what is stated behind them."""
@@ -255,7 +265,7 @@ class _Reply:
             return []
         said = [Said(self._value(one), one.name == "final") for one in ratings]
         final = any(one.final for one in said)
-        behind = (at for at in self._places(_NAMED + _SENTENCES) if at > ratings[-1].at)
+        behind = (at for at in self.stated | self._places(_SENTENCES) if at > ratings[-1].at)
         stated = [found for found in map(self._number, behind) if found.rating is not None]
         return said + [Said(found, final) for found in stated]
 
@@ -287,7 +297,7 @@ class _Reply:
 
     def statement(self) -> Found:
         """What a reply says in which no field is called a rating."""
-        named = self._places(_NAMED)
+        named = self.stated
         stated = self._set_off(named | self._places(_SENTENCES), _AFTER_SENTENCE)
         answers = {one.at for one in self.named if one.name == "answer" and one.at >= 0}
         stated |= self._set_off(answers | self._places(_ALONE), _AFTER_ALONE)
