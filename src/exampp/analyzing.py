@@ -76,10 +76,10 @@ class Analyzing(ABC):
     def banks(self, kind: str) -> Sequence[str | None]:
         """The banks that hold items of a kind; None where there is but one, and no choice."""
 
-    def bank_origin(self, book: Gradebook) -> tuple[str, tuple[str, ...]]:
-        """(the version of the bank, who made its items); where only ids are known, their hash."""
+    def bank_origin(self, book: Gradebook) -> tuple[str, str]:
+        """(the version of the bank, or the hash of its ids, a warning if the grader made it)."""
         ids = (item_id for query in book.queries for item_id in query.item_ids)
-        return content_hash(*ids)[:16], ()
+        return content_hash(*ids)[:16], ""
 
     def judged(self, *, grader: str, bank: str | None = None) -> Sequence[JudgedCell]:  # noqa: ARG002
         """The cells about which people decided, beside what a grader said of them."""
@@ -372,12 +372,12 @@ class Analyzing(ABC):
         )
         who = {**grades, "decisions": None if decisions == "with" else decisions}
         given = Given(str(self.path), who, [str(p) for p in runs], [str(p) for p in official])
-        version, makers = self.bank_origin(book)
+        version, own_bank = self.bank_origin(book)
         source = Source(
             name=self.path.name,
             title=title,
             bank_version=version,
-            makers=makers,
+            own_bank=own_bank,
             graders=tuple(one.name for one in self.graders),
             commands=commands(given, settings, judged=self.highest_judgment is not None),
             made=f"exampp {__version__}, {datetime.now(UTC):%Y-%m-%d}",

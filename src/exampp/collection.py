@@ -51,12 +51,13 @@ from exampp.records.choosing import choose_grader, label
 from exampp.records.dossier import Dossier
 from exampp.records.gradebook import Gradebook, without_decisions
 from exampp.records.grading import RatingScale, check_scale
+from exampp.records.origin import own_bank
 from exampp.records.readings import said_without_key
 from exampp.records.wording import quoted
 from exampp.report.table import Table
 from exampp.review.trial import effect_tables
 from exampp.reviewing import Reviewing
-from exampp.store.bank import MAIN_BANK, QUERY_BANK, Edit, bank_names
+from exampp.store.bank import MAIN_BANK, QUERY_BANK, Edit, bank_names, makers
 from exampp.store.cells import DEPTH, Exam, items_without_key
 from exampp.store.connection import connect, transaction
 from exampp.store.dossier import read_dossiers
@@ -391,18 +392,16 @@ class Collection(Banking, Reviewing, Graded):
         book = read_gradebook(self._connection, chosen, name, part)
         book = without_decisions(book) if decisions == "without" else book
         book = replace(book, notes=(*book.notes, *scale_note(chosen.identity, "found or given")))
+        warning = self._own_bank(book)
+        book = replace(book, notes=(*book.notes, *([warning] if warning else [])))
         return with_run_files(book, runs)
 
-    def bank_origin(self, book: Gradebook) -> tuple[str, tuple[str, ...]]:
-        """(the version of the bank, who made its items)."""
+    def bank_origin(self, book: Gradebook) -> tuple[str, str]:
+        """(the version of the bank, a warning if the grader made its items)."""
         if book.grader.kind == "query":
             return super().bank_origin(book)
         version = self.bank_version(bank=book.bank)
-        log = self.bank_log(bank=book.bank)
-        columns = [column.name for column in log.columns]
-        reason, operation = columns.index("reason"), columns.index("operation")
-        makers = dict.fromkeys(str(row[reason]) for row in log.rows if row[operation] == "add")
-        return f"{version.digest} (edit {version.number})", tuple(makers)
+        return f"{version.digest} (edit {version.number})", self._own_bank(book)
 
     def dossiers(
         self,
@@ -433,6 +432,10 @@ class Collection(Banking, Reviewing, Graded):
             [s.identity for s in stored], grader=grader, prompt=prompt, kind=kind
         )
         return next(s for s in stored if s.identity == chosen), self._bank(bank, chosen.kind)
+
+    def _own_bank(self, book: Gradebook) -> str:
+        made = makers(self._connection, book.bank, book.grader.kind)
+        return own_bank(book.grader.by_content.model, made.models, made.items)
 
     def _edit(self, author: str | None, reason: str) -> Edit:
         return Edit(author or _user(), reason, _now())

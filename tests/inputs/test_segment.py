@@ -69,3 +69,22 @@ def test_sentences() -> None:
         "End",
     ]
     assert sentences("\u4e00\u3002\u4e8c\uff01\u4e09") == ["\u4e00\u3002", "\u4e8c\uff01", "\u4e09"]
+
+
+def test_stars_are_text_unless_the_file_is_markdown(tmp_path: Path) -> None:
+    said = "The *y* axis is **not** `x`.\n\n- one _two_"
+    folder = tmp_path / "texts"
+    (folder / "plain").mkdir(parents=True)
+    (folder / "marked").mkdir()
+    (folder / "plain" / "q1.txt").write_text(said)
+    (folder / "marked" / "q1.md").write_text(said)
+    lines = tmp_path / "answers.jsonl"
+    answers = [{"query_id": "q1", "run_id": "told", "answer": said}]
+    answers += [{"query_id": "q1", "run_id": "parts", "answer": [{"text": said}]}]
+    lines.write_text("".join(json.dumps(one) + "\n" for one in answers))
+    found = {
+        one.system: "\n\n".join(part.text for part in segments(one))
+        for one in (*read_folder(folder), *read(lines))
+    }
+    assert found.pop("marked") == "The y axis is not x.\n\none two"
+    assert found == dict.fromkeys(("plain", "told", "parts"), said)

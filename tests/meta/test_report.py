@@ -213,7 +213,7 @@ def test_a_sound_exam_has_no_warnings() -> None:
         (exam(0), Source(""), {}, "There are no queries"),
         (
             exam(grader=GraderIdentity("org/model-7b", "p", "question")),
-            Source("", makers=("a person", "org/model-7b with dl-questions")),
+            Source("", own_bank="The bank was made by the model that grades: easy."),
             {},
             "The bank was made by the model that grades",
         ),

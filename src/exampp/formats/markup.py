@@ -22,18 +22,12 @@ _HTML = re.compile(
     r"\s*>|<(?:br|p|hr)\s*/?>|<!doctype html|<html\b",
     re.IGNORECASE,
 )
-_MARKDOWN = re.compile(
-    r"^ {0,3}#{1,6} +\S|^ {0,3}[-*+] +\S|^ {0,3}(?:```|~~~)|^ {0,3}> |^\|.*\|[ \t]*$"
-    r"|\*\*\S[^*\n]*\*\*|\[[^\]\n]+\]\([^)\s]+\)",
-    re.MULTILINE,
-)
-
-
 def kind_of(text: str) -> str:
-    """`html`, `markdown` or `plain`, by what the text looks like."""
-    if _HTML.search(text):
-        return "html"
-    return "markdown" if _MARKDOWN.search(text) else "plain"
+    """`html` or `plain`, by what the text looks like; that it is Markdown its file has to say.
+
+    A star, an underscore or a hyphen at the start of a line is text before it is a mark.
+    """
+    return "html" if _HTML.search(text) else "plain"
 
 
 def blocks(text: str, kind: str | None = None) -> list[Block]:

@@ -56,7 +56,7 @@ class Statement:
 class Response:
     """What a system said for a query (or `query/subtopic`), in order.
 
-    `markup` is html, markdown or plain; None where the text has to tell.
+    `markup` is html, markdown or plain; None where the text has to tell whether it is HTML.
     """
 
     query_id: str
@@ -213,7 +213,7 @@ def _file(file: Path, system: str | None) -> Response:
             "whose response is this?",
             mend="Put it into a folder that is named like its system, or name it with --system",
         )
-    # what an author typed as plain text may be Markdown all the same
+    # what an author typed as plain text may be HTML all the same
     return Response(
         fit_name(file.stem),
         system,

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from exampp.grade.leases import Holder, holders
 from exampp.records import GraderIdentity, State
 from exampp.records.choosing import label
+from exampp.records.origin import own_bank
 from exampp.records.readings import (
     COLUMNS,
     RuleCount,
@@ -18,7 +19,7 @@ from exampp.records.readings import (
     warned,
 )
 from exampp.report.table import GRADER_KEY, Column, Table, Value
-from exampp.store.bank import bank_names
+from exampp.store.bank import bank_names, makers
 from exampp.store.cells import DEPTH, count_due, exam_of, items_without_key
 from exampp.store.grades import failure_reasons, graders, rule_counts
 from exampp.store.runs import spent_by, unpriced_runs
@@ -28,7 +29,8 @@ class GraderStatus(NamedTuple):
     """A grader on a bank: its cells by rule of reading, and how many are due to a `depth`.
 
     `reasons` are the most frequent reasons of cells without a grade, with their numbers; `held_by`
-    are the runs that grade just now, `without_key` the items that answers cannot be verified to.
+    are the runs that grade just now, `without_key` the items that answers cannot be verified to;
+    `own_bank` warns that the model made the items itself.
     """
 
     grader: GraderIdentity
@@ -38,6 +40,7 @@ class GraderStatus(NamedTuple):
     reasons: list[tuple[str, int]]
     held_by: tuple[Holder, ...] = ()
     without_key: tuple[str, ...] = ()
+    own_bank: str = ""
 
 
 def grading_status(connection: sqlite3.Connection, depth: int = DEPTH) -> list[GraderStatus]:
@@ -48,6 +51,7 @@ def grading_status(connection: sqlite3.Connection, depth: int = DEPTH) -> list[G
         for bank in bank_names(connection, identity.kind):
             exam = exam_of(connection, grader, bank, depth)
             readings = rule_counts(connection, key, bank)
+            made = makers(connection, bank, identity.kind)
             one = GraderStatus(
                 identity,
                 bank,
@@ -56,6 +60,7 @@ def grading_status(connection: sqlite3.Connection, depth: int = DEPTH) -> list[G
                 failure_reasons(connection, key),
                 holders(connection, key),
                 items_without_key(connection, exam) if readings else (),
+                own_bank(identity.by_content.model, made.models, made.items) if readings else "",
             )
             found.append(one)
     return found
@@ -75,6 +80,8 @@ def status_table(entries: Sequence[GraderStatus]) -> Table:
         notes += [f"{label(one.grader)}: {n} x {reason}" for reason, n in one.reasons]
         notes += [f"{label(one.grader)}: {holder}" for holder in one.held_by]
         notes += [f"{label(one.grader)}: {said}" for said in warned(one.readings, one.grader)]
+        if one.own_bank:
+            notes.append(f"{label(one.grader)}: {one.own_bank}")
         if one.without_key:
             notes.append(f"{label(one.grader)}: {said_without_key(one.without_key)}")
     return Table.of(

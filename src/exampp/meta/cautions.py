@@ -51,15 +51,15 @@ def families_of(name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What cautions look at: the grades, the leaderboard's first column, and the bank's makers.
+    """What cautions look at: the grades, and the leaderboard's first column.
 
-    `makers` are names of models or people who made the bank, as far as known; `compared` is the
-    number of systems of an official leaderboard that the systems are compared with.
+    `own_bank` warns that the grader made the bank; `compared` is the number of systems of an
+    official leaderboard that the systems are compared with.
     """
 
     book: Gradebook
     column: Column
-    makers: tuple[str, ...] = ()
+    own_bank: str = ""
     compared: int | None = None
 
 
@@ -103,14 +103,8 @@ def _own_family(standing: Standing) -> Iterator[str]:
 
 
 def _own_bank(standing: Standing) -> Iterator[str]:
-    model = standing.book.grader.by_content.model
-    short = model.rpartition("/")[2].casefold()
-    same = [maker for maker in standing.makers if short and short in maker.casefold()]
-    if same:
-        yield (
-            f"The bank was made by the model that grades ({_listed(same)}): it may ask what that "
-            "model finds easy."
-        )
+    if standing.own_bank:
+        yield standing.own_bank
 
 
 def _missing(standing: Standing) -> Iterator[str]:

@@ -44,13 +44,14 @@ class Settings:
 class Source:
     """What is known besides the grades: where they come from, and how to get them again.
 
-    `makers` are the models or people that made the bank; `graders` the names of all who graded.
+    `own_bank` warns that the model that grades made the bank; `graders` are the
+    names of all who graded.
     """
 
     name: str
     title: str = ""
     bank_version: str = ""
-    makers: tuple[str, ...] = ()
+    own_bank: str = ""
     graders: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     made: str = ""

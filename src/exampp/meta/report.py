@@ -72,7 +72,7 @@ def _summary(found: Findings) -> Section:
         tiles.append((f"{apart / len(pairs):.0%}", share))
     official = found.settings.official
     compared = [len(set(ranks) & set(book.systems)) for ranks in official.values()]
-    standing = Standing(book, found.main, found.source.makers, min(compared, default=None))
+    standing = Standing(book, found.main, found.source.own_bank, min(compared, default=None))
     warned = cautions(standing)
     return Section.of(
         "summary",

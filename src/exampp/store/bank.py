@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from exampp.outside import check_id, kept
 from exampp.records import BankEntry, Facet, Item, Query, facet_of_item
+from exampp.records.origin import models_in
 from exampp.store.inputs import WHOLE_QUERY, put_facets, put_queries
 from exampp.store.interning import from_json, insert, intern, to_json
 
@@ -182,6 +184,31 @@ def add_items(
         append_edit(connection, row, operation, version, item.weight, answers, True, edit)
         made.append(item)
     return made
+
+
+class Makers(NamedTuple):
+    """How many active items a bank has, and how many each model made, as far as it is known."""
+
+    items: int
+    models: dict[str, int]
+
+
+def makers(connection: sqlite3.Connection, bank: str, kind: str) -> Makers:
+    """Which models made the items of one kind; a person's edits do not change who made an item."""
+    rows = connection.execute(
+        "SELECT i.extra, l.extra FROM item i JOIN bank b USING (bank) LEFT JOIN bank_line l "
+        "ON (l.bank, l.query, l.facet) = (i.bank, i.query, i.facet) "
+        "WHERE b.name = ? AND i.kind = ? AND i.active",
+        (bank, kind),
+    )
+    found: Counter[str] = Counter()
+    items = 0
+    for own, of_line in rows:
+        items += 1
+        models = set(models_in(from_json(own)) if own else ())
+        # what a line says is said of the items that came with it, not of what people add to it
+        found.update(models or set(models_in(from_json(of_line)) if of_line and own else ()))
+    return Makers(items, dict(found))
 
 
 def _has_text(connection: sqlite3.Connection, item: int) -> bool:

@@ -1,0 +1,99 @@
+"""Which models a bank says it was made by, and whether one of them grades it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import exams
+import pytest
+
+import exampp
+from exampp.llm.base import Ask
+from exampp.llm.scripted import ScriptedGrader
+from exampp.records.origin import models_in, own_bank, same_model
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("gpt-4o", "openai/gpt-4o", True),
+        ("gpt-4o", "GPT-4o-2024-08-06", True),
+        ("google/flan-t5-large", "/models/flan-t5-large/", True),
+        ("llama3:latest", "llama3", True),
+        ("gpt-4o", "gpt-4o-mini", False),
+        ("gpt-4", "gpt-4o", False),
+        ("", "", False),
+    ],
+)
+def test_names_of_one_model(one: str, other: str, same: bool) -> None:
+    assert same_model(one, other) is same
+    assert same_model(other, one) is same
+
+
+@pytest.mark.parametrize(
+    ("extra", "models"),
+    [
+        ({"generated": {"model": "m", "prompt": "p"}}, ["m"]),
+        ({"info": {"llm_model": "m"}}, ["m"]),
+        ({"creator": [{"is_human": False, "assessor": ["m"]}]}, ["m"]),
+        ({"creator": [{"is_human": True, "assessor": ["ann"]}]}, []),
+        ({"importance": "vital", "assessor": "ann"}, []),
+        ({"llm": None}, []),
+    ],
+)
+def test_what_provenance_names(extra: dict[str, Any], models: list[str]) -> None:
+    assert list(models_in(extra)) == models
+
+
+def test_the_warning_counts() -> None:
+    assert own_bank("m", {"org/m": 2}, 2).startswith("The bank was made by the model that grades")
+    assert own_bank("m", {"m": 1, "n": 1}, 4).startswith("1 of the 4 items of the bank were made")
+    assert own_bank("n", {"m": 2}, 2) == ""
+
+
+def rate(_: Ask) -> str:
+    return "4"
+
+
+def warnings(collection: exampp.Collection, **chosen: str) -> list[list[str]]:
+    """What is told by evaluate, the report and status of a model that made the bank."""
+    board = collection.evaluate(["Cover@20"], min_rating=4, **chosen).notes
+    report = (
+        collection.report(**chosen).to_json()
+        if hasattr(collection.report(**chosen), "to_json")
+        else str(collection.report(**chosen))
+    )
+    told = [*board], [str(report)], [*collection.status().notes]
+    return [[one for one in some if "made by the model that grades" in one] for some in told]
+
+
+@pytest.mark.parametrize("made", ["generated", "imported", "edited"])
+def test_who_grades_its_own_bank_is_told(made: str, tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        said = json.dumps(["What is air?", "Why does it snow?"])
+        writer = ScriptedGrader(said, record=False)
+        collection.bank_generate(writer, prompt="dl-questions", bank="own", model="org/judge")
+        bank = "own"
+        if made == "imported":
+            collection.bank_export(tmp_path / "own.jsonl", bank="own")
+            collection.import_files(tmp_path / "own.jsonl", bank="again")
+            bank = "again"
+        if made == "edited":
+            for row in collection.bank_show(bank="own").rows:
+                collection.bank_edit(
+                    "reword", str(row[2]), f"{row[4]} Why?", query_id=str(row[0]), bank="own"
+                )
+        judge = ScriptedGrader(rate, record=False)
+        collection.grade(judge, prompt="question-self-rating", model="judge", bank=bank)
+        assert all(warnings(collection, bank=bank))
+
+
+def test_a_bank_of_people_is_no_cause_to_warn(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        query = str(collection.bank_show().rows[0][0])
+        collection.bank_add(query, "What is air?", author="judge", reason="judge")
+        judge = ScriptedGrader(rate, record=False)
+        collection.grade(judge, prompt="question-self-rating", model="judge")
+        assert not any(warnings(collection))
