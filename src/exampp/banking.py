@@ -373,13 +373,21 @@ class Banking:
         *,
         seed: int = 0,
         again: bool = False,
+        public: str | Path | None = None,
+        sealed: str | Path | None = None,
         bank: str = MAIN_BANK,
         author: str | None = None,
         reason: str = "",
     ) -> Table:
-        """Seal a share of a bank and commit to it; the notes of the table hold the commitment."""
+        """Seal a share of a bank and commit to it; the notes of the table hold the commitment.
+
+        `public` and `sealed` are files for the two parts. Where one cannot be written, the bank is
+        not split.
+        """
         edit = self._edit(author, reason)
-        return Bank(self._connection, bank).split(share, seed, edit, again=again)
+        files = {"public": public, "sealed": sealed}
+        wanted = {part: Path(file) for part, file in files.items() if file is not None}
+        return Bank(self._connection, bank).split(share, seed, edit, again=again, files=wanted)
 
     def bank_verify(
         self,

@@ -365,3 +365,16 @@ def test_a_real_bank(tmp_path: Path, shared_data: Path) -> None:
         assert all(row["public"] for row in counts)
         collection.bank_export(tmp_path / "sealed.jsonl.gz", part="sealed")
         assert verify_file(tmp_path / "sealed.jsonl.gz").unchanged
+
+
+def test_without_its_files_there_is_no_split(tmp_path: Path) -> None:
+    public, nowhere = tmp_path / "public.jsonl", tmp_path / "no" / "folder" / "sealed.csv"
+    (tmp_path / "made").mkdir()
+    with make(tmp_path / "made") as collection:
+        with pytest.raises(exampp.InputError):
+            collection.bank_split(0.4, public=public, sealed=nowhere)
+        assert not public.exists()
+        assert not any(row[5] for row in collection.bank_list().rows)
+        collection.bank_split(0.4, public=public, sealed=tmp_path / "sealed.jsonl")
+        assert public.exists()
+        assert collection.bank_verify(tmp_path / "sealed.jsonl").unchanged

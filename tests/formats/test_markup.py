@@ -69,7 +69,7 @@ def test_html(text: str, expected: list[str]) -> None:
 
 
 def test_the_markup_of_each_block_is_kept() -> None:
-    found = blocks("# A\n\nsome *b*\n\n\nc\n")
+    found = blocks("# A\n\nsome *b*\n\n\nc\n", "markdown")
     assert [block.markup for block in found] == ["# A\n\n", "some *b*\n\n\n", "c\n"]
     assert [block.markup for block in blocks("<p>a</p><p>b</p>")] == ["<p>a", "</p><p>b</p>"]
     assert [block.markup for block in blocks("a\n\nb")] == ["", ""]

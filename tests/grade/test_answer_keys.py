@@ -102,8 +102,8 @@ def test_a_change_of_a_key_verifies_again_and_asks_only_for_verdicts(
     assert column(collection, "rater", SCATTER) == [5, 5, 5]
     assert due(collection) == dict(zip(names, [0, PASSAGES, 0], strict=True))
     judge = verify(collection)
-    # two passages have the same answer
-    assert len(judge.calls) == 2
+    # two passages have the same answer, that there is none: nobody is asked about that
+    assert len(judge.calls) == 1
     assert column(collection, "judge", SCATTER) == [1, 0, 0]
 
 
@@ -282,3 +282,24 @@ def test_answers_without_keys_are_exported_as_the_class_that_has_none(tmp_path: 
     text = (tmp_path / "out.jsonl").read_text()
     assert '"QuestionCompleteConciseUnanswerablePromptWithChoices"' in text
     assert KEY2 not in text
+
+
+def test_an_answer_that_says_there_is_none_needs_no_model(tmp_path: Path) -> None:
+    said = ["unanswerable", "There is no answer.", "N/A", "the blue part of it"]
+    with exams.make(tmp_path) as collection:
+        (tmp_path / "keyed.tsv").write_text(KEYED)
+        collection.import_files(tmp_path / "keyed.tsv", bank="keyed")
+        _, *rest = sorted({row["item"] for row in rows_of(collection.bank_show(bank="keyed"))})
+        for one in rest:
+            collection.bank_edit("retire", str(one), bank="keyed")
+        extractor = ScriptedGrader(said, record=False)
+        collection.grade(extractor, prompt="question-answering", bank="keyed", model="m")
+        judge = verify(collection)
+        assert all("blue" in ask.user for ask in judge.calls)
+        assert len(judge.calls) <= 1
+        readings = rows_of(collection.status_tables()["readings"])
+        (told,) = [row for row in readings if row["rule"] == "no answer"]
+        assert told["cells"] == PASSAGES - len(judge.calls)
+        ratings = collection.gradebook(grader="judge", bank="keyed").queries[0].ratings
+        assert {int(one) for one in ratings.ravel()} == {0}
+        assert verify(collection).calls == []

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
-from exampp.formats.responses import Response, Statement
+import json
+from pathlib import Path
+
+from exampp.formats.responses import Response, Statement, read, read_folder
 from exampp.inputs.segment import Segment, bundled_spans, segments, sentences, windows
 
 
@@ -79,7 +82,7 @@ def test_stars_are_text_unless_the_file_is_markdown(tmp_path: Path) -> None:
     (folder / "plain" / "q1.txt").write_text(said)
     (folder / "marked" / "q1.md").write_text(said)
     lines = tmp_path / "answers.jsonl"
-    answers = [{"query_id": "q1", "run_id": "told", "answer": said}]
+    answers: list[dict[str, object]] = [{"query_id": "q1", "run_id": "told", "answer": said}]
     answers += [{"query_id": "q1", "run_id": "parts", "answer": [{"text": said}]}]
     lines.write_text("".join(json.dumps(one) + "\n" for one in answers))
     found = {

@@ -13,6 +13,7 @@ import exampp
 from exampp.llm.base import Ask
 from exampp.llm.scripted import ScriptedGrader
 from exampp.records.origin import models_in, own_bank, same_model
+from exampp.report.page import to_json
 
 
 @pytest.mark.parametrize(
@@ -57,15 +58,11 @@ def rate(_: Ask) -> str:
     return "4"
 
 
-def warnings(collection: exampp.Collection, **chosen: str) -> list[list[str]]:
+def warnings(collection: exampp.Collection, bank: str = "main") -> list[list[str]]:
     """What is told by evaluate, the report and status of a model that made the bank."""
-    board = collection.evaluate(["Cover@20"], min_rating=4, **chosen).notes
-    report = (
-        collection.report(**chosen).to_json()
-        if hasattr(collection.report(**chosen), "to_json")
-        else str(collection.report(**chosen))
-    )
-    told = [*board], [str(report)], [*collection.status().notes]
+    board = collection.evaluate(["Cover@20"], min_rating=4, bank=bank).notes
+    report = to_json(collection.report(bank=bank))
+    told = [*board], [report], [*collection.status().notes]
     return [[one for one in some if "made by the model that grades" in one] for some in told]
 
 
@@ -87,7 +84,7 @@ def test_who_grades_its_own_bank_is_told(made: str, tmp_path: Path) -> None:
                 )
         judge = ScriptedGrader(rate, record=False)
         collection.grade(judge, prompt="question-self-rating", model="judge", bank=bank)
-        assert all(warnings(collection, bank=bank))
+        assert all(warnings(collection, bank))
 
 
 def test_a_bank_of_people_is_no_cause_to_warn(tmp_path: Path) -> None:

@@ -314,8 +314,20 @@ class Bank:
 
     # ---- sealing ---------------------------------------------------------------------------------
 
-    def split(self, share: float, seed: int, edit: Edit, *, again: bool = False) -> Table:
-        """Seal a share of the active items and commit to them; the table counts both parts."""
+    def split(
+        self,
+        share: float,
+        seed: int,
+        edit: Edit,
+        *,
+        again: bool = False,
+        files: Mapping[str, Path] | None = None,
+    ) -> Table:
+        """Seal a share of the active items and commit to them; the table counts both parts.
+
+        `files` are written by part (public, sealed) before the split is kept: where one cannot be,
+        there is no split, and none of those that were new.
+        """
         with self.connection, transaction(self.connection):
             known = newest_split(self.connection, self.name)
             if known is not None and not again:
@@ -332,7 +344,20 @@ class Bank:
             keys = [state.key for state in sealed if state.key is not None]
             seal = (salt, commitment)
             put_split(self.connection, self.name, share, seed, seal, number, keys, edit)
+            self._export_parts(files or {})
         return tables.split_table(active, frozenset(keys), commitment)
+
+    def _export_parts(self, files: Mapping[str, Path]) -> None:
+        made: list[Path] = []
+        try:
+            for part, path in files.items():
+                new = not path.exists()
+                self.export(path, part)
+                made += [path] if new else []
+        except BaseException:
+            for path in made:
+                path.unlink(missing_ok=True)
+            raise
 
     def export(self, path: Path, part: str | None = None) -> int:
         """Write the bank, or one part of it, to a file; returns the number of items.

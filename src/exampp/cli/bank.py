@@ -341,12 +341,18 @@ def split_bank(
     """
     with exampp.Collection(collection) as opened:
         table = opened.bank_split(
-            secret, seed=seed, again=again, bank=bank, author=author, reason=reason
+            secret,
+            seed=seed,
+            again=again,
+            public=public,
+            sealed=sealed,
+            bank=bank,
+            author=author,
+            reason=reason,
         )
-        for path, part in ((public, "public"), (sealed, "sealed")):
-            if path is not None:
-                count = opened.bank_export(path, part=part, bank=bank)
-                remark(f"{path}: {count} items")
+    for column, path in enumerate((public, sealed), 1):
+        if path is not None:
+            remark(f"{path}: {sum(int(str(row[column])) for row in table.rows)} items")
     show(table, style.value)
 
 

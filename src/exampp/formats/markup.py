@@ -22,6 +22,8 @@ _HTML = re.compile(
     r"\s*>|<(?:br|p|hr)\s*/?>|<!doctype html|<html\b",
     re.IGNORECASE,
 )
+
+
 def kind_of(text: str) -> str:
     """`html` or `plain`, by what the text looks like; that it is Markdown its file has to say.
 

@@ -27,7 +27,9 @@ from exampp.grade.reading import Reader, Reading
 from exampp.llm.base import Ask, Grader, Reply, checked
 from exampp.llm.replies import Replies
 from exampp.prompts import Prompt
+from exampp.prompts.verification import says_none
 from exampp.records import Grade, GraderIdentity, Outcome, State
+from exampp.records.readings import NO_ANSWER
 from exampp.records.wording import quoted
 from exampp.stopping import GRACE_SECONDS
 from exampp.store.cells import (
@@ -360,6 +362,10 @@ class GradingRun:
 
     def _ask(self, key: int, query: int, one: Due, progress: Progress) -> Ask | None:
         self._asks += 1
+        if self.exam.answers_of is not None and says_none(one.passage, one.keys):
+            outcome = Outcome(State.GRADED, self.grading.prompt.lowest, NO_ANSWER)
+            self._keep(key, self._asks, one, None, Reading(outcome, None, None), progress)
+            return None
         try:
             asked = self.grading.ask(self._asks, one)
         except InputError as error:

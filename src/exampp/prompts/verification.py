@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from exampp.errors import InputError
 from exampp.prompts import rubric
+from exampp.prompts.expressions import is_unanswerable, says_nothing
 from exampp.prompts.spans import find_words
 from exampp.prompts.words import drop_punctuation, edit_distance, normalise
 
@@ -61,6 +62,16 @@ def verify(
         return Verified(correct, "rubric", span=span)
     rule, key = _match(answer, tuple(keys))
     return Verified(key is not None, rule, key, span)
+
+
+def says_none(answer: str, keys: Sequence[str]) -> bool:
+    """Whether an extracted answer says that there is none, and no known answer is that.
+
+    It needs no model to be found not correct.
+    """
+    if not (is_unanswerable(answer) or says_nothing(answer)):
+        return False
+    return any(key.strip() for key in keys) and not verify(answer, keys).correct
 
 
 def _without_period(text: str) -> str:

@@ -31,9 +31,12 @@ LEAST_KEYED = 20
 LEAST_MATCHING = 0.05
 """A smaller share of at least `LEAST_KEYED` answers that match their keys is worth a warning."""
 
+NO_ANSWER = "no answer"
+"""The rule by which an extracted answer that says there is none is not correct."""
 _BECAUSE: Mapping[str, str] = {
     "answered": "the reply is text without a number",
     "unanswerable": "the reply says that there is no answer",
+    NO_ANSWER: "the extracted answer says that there is none; nobody was asked",
     UNMATCHED: "the extracted answer matches no known one",
     **dict.fromkeys(MATCHED, "the extracted answer matches a known one"),
 }
