@@ -30,7 +30,7 @@ from exampp.bank.changes import (
     version_of,
 )
 from exampp.bank.lint import lint
-from exampp.bank.splitting import choose_sealed, commitment_of, record_of
+from exampp.bank.splitting import choose_sealed, commitment_of, record_of, write_all
 from exampp.errors import InputError
 from exampp.formats import bank as workbench_bank
 from exampp.formats import banks, plain_bank
@@ -344,20 +344,8 @@ class Bank:
             keys = [state.key for state in sealed if state.key is not None]
             seal = (salt, commitment)
             put_split(self.connection, self.name, share, seed, seal, number, keys, edit)
-            self._export_parts(files or {})
+            write_all(files or {}, self.export)
         return tables.split_table(active, frozenset(keys), commitment)
-
-    def _export_parts(self, files: Mapping[str, Path]) -> None:
-        made: list[Path] = []
-        try:
-            for part, path in files.items():
-                new = not path.exists()
-                self.export(path, part)
-                made += [path] if new else []
-        except BaseException:
-            for path in made:
-                path.unlink(missing_ok=True)
-            raise
 
     def export(self, path: Path, part: str | None = None) -> int:
         """Write the bank, or one part of it, to a file; returns the number of items.

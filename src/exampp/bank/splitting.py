@@ -13,8 +13,9 @@ import hashlib
 import json
 import random
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 from exampp.bank.changes import place
@@ -77,6 +78,20 @@ def _within_query(subtopics: _Subtopics, chance: random.Random) -> list[ItemStat
     for group in groups:
         chance.shuffle(group)
     return [state for group in groups for state in group]
+
+
+def write_all(files: Mapping[str, Path], write: Callable[[Path, str], object]) -> None:
+    """Write a file for each part; where one cannot be written, those that were new are gone."""
+    made: list[Path] = []
+    try:
+        for part, path in files.items():
+            new = not path.exists()
+            write(path, part)
+            made += [path] if new else []
+    except BaseException:
+        for path in made:
+            path.unlink(missing_ok=True)
+        raise
 
 
 def record_of(item: ItemState | Item) -> Record:
