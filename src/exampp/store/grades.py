@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
@@ -22,6 +23,8 @@ detail.
 
 Rules = Mapping[str, Any]
 """How replies are read: what `prompts.reading.read` takes beside the reply, by name."""
+_WORDING = "-workbench"
+"""What ends the names of prompts in the Workbench's own wording."""
 NO_KEY = 0
 """The answer key of a grade in which known answers played no part."""
 WITHOUT_KEY = (
@@ -54,9 +57,13 @@ def known_grader(connection: sqlite3.Connection, identity: GraderIdentity) -> St
     """The grader of the collection that has this identity; None where it has not graded yet.
 
     A local model that graded under the first version's identity, whose key held the folder as it
-    was typed, is the same grader; of several such the one with most grades.
+    was typed, is the same grader; of several such the one with most grades. So is a grader of a
+    workbench file whose prompt was taken for the paper's wording before both were told apart.
     """
-    exact = next(iter(_stored(connection, "key = ?", identity.key)), None)
+    keys = [identity.key]
+    if "prompt_info" in identity.settings and identity.prompt.endswith(_WORDING):
+        keys.append(replace(identity, prompt=identity.prompt.removesuffix(_WORDING)).key)
+    exact = next((one for key in keys for one in _stored(connection, "key = ?", key)), None)
     content = identity.by_content.settings.get(CONTENT)
     if exact is not None or content is None:
         return exact
