@@ -24,6 +24,7 @@ from exampp.formats.lines import Skipped, existing_file, refuse
 from exampp.formats.workbench_gradebook import read_grades
 from exampp.formats.workbench_graders import scale_note
 from exampp.meta.phrases import counted
+from exampp.outside import counting_replaced
 from exampp.records import BankEntry, GraderIdentity, Judgment
 from exampp.records.choosing import choose_grader
 from exampp.records.dossier import Dossier
@@ -210,7 +211,8 @@ class Workbench(Graded):
         self._counted: dict[str, tuple[RuleCount, ...]] = {}
         self._scale = None if scale is None else check_scale(scale)
         skipped = self.skipped if on_error == "skip" else refuse
-        self._grades = read_grades(self.path, skipped, self._scale)
+        with counting_replaced() as self._unfit:
+            self._grades = read_grades(self.path, skipped, self._scale)
         if scale is not None and not any(scale_note(one, "") for one in self.graders):
             raise InputError("every grader has its own scale", file=path, mend="Leave out --scale")
 
@@ -248,6 +250,10 @@ class Workbench(Graded):
         if self.skipped.count:
             first = self.skipped.first[0]
             note = f"Skipped {counted(self.skipped.count, 'bad line')}, the first: {first}."
+            book = replace(book, notes=(*book.notes, note))
+        if self._unfit.file:
+            place = f"{self._unfit.file}:{self._unfit.line}"
+            note = f"Characters that are no text are read as U+FFFD, the first in {place}."
             book = replace(book, notes=(*book.notes, note))
         told = scale_note(chosen, "found" if self._scale is None else "given")
         return with_run_files(replace(book, notes=(*book.notes, *told)), runs)

@@ -205,6 +205,9 @@ def test_states_without_a_grade() -> None:
     ]
     said = without_grade({"unparsed": 8, "refused": 2}, readings)
     assert said == "8 unparsed (5 my rule; 3 several ratings, such as '3 or 4'), 2 refused"
+    short = without_grade({"unparsed": 8, "refused": 2}, readings, most=1)
+    rest = "3 for other reasons, which the report lists"
+    assert short == f"8 unparsed (5 my rule; {rest}), 2 refused"
 
 
 def test_the_report_says_it_with_a_table(exam: Path, exampp_command: Commands) -> None:

@@ -383,3 +383,16 @@ def test_a_file_that_was_imported_under_the_name_of_the_paper_keeps_its_grader(
     with exampp.Collection.create(tmp_path / "new.exam") as collection:
         collection.import_files(path)
         assert [one.name for one in collection.graders] == ["m:thomas-workbench"]
+
+
+@pytest.mark.parametrize("odd", ["half a pair: \ud800", "NUL: \0"])
+def test_what_is_no_text_is_told_without_an_import_too(odd: str, tmp_path: Path) -> None:
+    whole = ["q0", [direct("p0", answer="1", self_ratings=[])]]
+    broken = ["q1", [direct("p1", answer=odd, self_ratings=[])]]
+    path = file_of(tmp_path / "graded.jsonl", whole, broken)
+    with exampp.Workbench(path) as graded:
+        assert f"no text are read as U+FFFD, the first in {path}:2." in " ".join(
+            graded.gradebook().notes
+        )
+    with exampp.Workbench(file_of(tmp_path / "clean.jsonl", whole)) as graded:
+        assert not any("U+FFFD" in note for note in graded.gradebook().notes)

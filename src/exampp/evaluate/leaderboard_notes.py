@@ -72,7 +72,7 @@ class Notes:
                 "so that Cover may be too high."
             )
         if book.pending:
-            states = without_grade(book.pending, book.readings)
+            states = without_grade(book.pending, book.readings, most=1)
             yield f"Cells without a grade in the whole collection: {states}."
         if self.policy.name != "exam" and self.covers:
             yield f"Cover and nCover follow the policy {self.policy.name}."

@@ -254,14 +254,22 @@ def rows(
     ]
 
 
-def without_grade(pending: Mapping[str, int], readings: Sequence[RuleCount] = ()) -> str:
-    """8 unparsed (5 off the scale, such as '7'; 3 empty), 2 refused: the cells without a grade."""
+def without_grade(
+    pending: Mapping[str, int], readings: Sequence[RuleCount] = (), most: int | None = None
+) -> str:
+    """8 unparsed (5 off the scale, such as '7'; 3 empty), 2 refused: the cells without a grade.
+
+    Only the `most` frequent reasons are told, if some number is given; the rest is counted.
+    """
     rules: dict[str, list[RuleCount]] = {}
     for one in readings:
         if one.state is State.UNPARSED:
             rules.setdefault(one.rule, []).append(one)
     several = sorted(rules.values(), key=_cells, reverse=True)
-    why = "; ".join(_why(counts) for counts in several)
+    rest = [] if most is None else several[most:]
+    why = "; ".join(_why(counts) for counts in several[:most])
+    if rest:
+        why += f"; {sum(map(_cells, rest)):,} for other reasons, which the report lists"
     return ", ".join(
         f"{count:,} {state}" + (f" ({why})" if why and state == "unparsed" else "")
         for state, count in pending.items()
