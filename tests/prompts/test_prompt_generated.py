@@ -29,6 +29,7 @@ READ: list[tuple[str, str, list[str]]] = [
     ('Sure: {"questions": ["What is a?", "Why b?"]} Anything else?', "embedded", AB),
     ('{"question": "What is a?"}\n{"question": "Why b?"}', "embedded", AB),
     ("['What is a?', 'Why b?']", "python", AB),
+    ("The list [of 2]:\n['What is a?',\n \"Why b?\"]\n\nHope it helps [1].", "python", AB),
     ("questions = [\n  'What is a?',\n  \"Why b?\",\n]", "python", AB),
     ('{"questions": ["What is a?", "Why b?"],}', "python", AB),
     ('{"questions": ["What is a?" "Why b?"]}', "repaired", AB),

@@ -48,6 +48,8 @@ _COUNTED = re.compile(r"(?i)(?:question|nugget|keyfact|fact|item|q|n)?(?:text)?\
 _WORD = re.compile(r"\w")
 _CLOSED = re.compile(r"\]\s*\}?\s*`*\s*\n")
 _OPENING = re.compile(r"[{\[]")
+_CLOSING = re.compile(r"[}\]]")
+_MOST_ENDS = 20
 _ADJACENT = re.compile(r"""["']\s+["']""")
 _JSON_LIKE = re.compile(r"[{\[]\s*[\"'{\[“]")
 _TEXTS = {
@@ -133,17 +135,20 @@ def _values(text: str) -> Iterator[Any]:
 
 
 def _literal(text: str) -> Any:
-    start = _OPENING.search(text)
-    end = max(text.rfind("]"), text.rfind("}"))
-    if start is None or end < start.start() or _ADJACENT.search(text):
+    """What a text holds as Python: up to its last bracket that ends something."""
+    start = _JSON_LIKE.search(text) or _OPENING.search(text)
+    if start is None or _ADJACENT.search(text):
         return None
-    try:
-        with warnings.catch_warnings():
-            # a reply is no source of ours: its escapes are nobody's business
-            warnings.simplefilter("ignore", SyntaxWarning)
-            return ast.literal_eval(text[start.start() : end + 1])
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return None
+    ends = [found.end() for found in _CLOSING.finditer(text, start.end())]
+    for end in ends[: -_MOST_ENDS - 1 : -1]:
+        try:
+            with warnings.catch_warnings():
+                # a reply is no source of ours: its escapes are nobody's business
+                warnings.simplefilter("ignore", SyntaxWarning)
+                return ast.literal_eval(text[start.start() : end])
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+    return None
 
 
 def _repaired(text: str, kind: str) -> list[Made]:
