@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,11 @@ from contract import Counted, answers, item_text, make_asks
 from servers import Answer, FaultServer, Seen, capable, decide, error
 
 from exampp.errors import InputError
+from exampp.grade.graders import make_grading
 from exampp.llm.openai import Limits, OpenAICompatibleGrader, Policy
+from exampp.llm.options import Options
+from exampp.prompts import load
+from exampp.prompts.declaration import meanings_of
 
 SIX = tuple("012345")
 MEANINGS = {label: f"meaning {label}" for label in SIX}
@@ -140,3 +145,28 @@ def test_max_requests_loses_no_ask_that_was_pulled() -> None:
     # one request was a probe; the last cannot look whether the passage has more items
     assert len(replies) == source.pulled == 3 + 3 + 1
     assert grader.stopped == "max_requests: 4 requests"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "first", "last"),
+    [
+        ("question-self-rating", "The answer is not relevant or", "The answer is highly relevant"),
+        ("nugget-self-rating", "Not mentioned at all.", "Detailed, clear coverage."),
+        ("thomas", "not relevant, should never be shown", "highly relevant, very helpful"),
+    ],
+)
+def test_the_meanings_are_those_of_the_prompt(prompt: str, first: str, last: str) -> None:
+    with capable("decisions") as server:
+        options = Options("m", prompt, decode="decisions", base_url=server.url)
+        grading = make_grading("openai", options)
+        answers(grading.grader, make_asks(1, 1))
+        levels = server.requests[-1].body["questions"][0]["levels"]
+    assert [level["label"] for level in levels] == [str(n) for n in range(len(levels))]
+    assert levels[0]["description"].startswith(first)
+    assert levels[-1]["description"].startswith(last)
+
+
+def test_words_mean_themselves_and_a_bare_scale_nothing() -> None:
+    assert meanings_of(load("sun")) == {"Yes": "Yes", "No": "No"}
+    bare = replace(load("thomas"), user="Rate {query} by {context}: 0, 1 or 2")
+    assert meanings_of(bare) == {}

@@ -11,6 +11,7 @@ from servers import Answer, FaultServer, Seen, error, rating
 from exampp.errors import InputError
 from exampp.grade.graders import make_grading, make_writer
 from exampp.llm.openai import OpenAICompatibleGrader, Policy, Sampling
+from exampp.llm.openai.connection import Connection
 from exampp.llm.options import Options
 
 POLICY = Policy(max_concurrency=4, max_retries=2, timeout=2, backoff=0.01)
@@ -167,3 +168,15 @@ def test_options_that_cannot_be(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         make_grading("openai", Options(**{**common, **options}))
     assert message in str(caught.value)
+
+
+def test_a_forgotten_address_is_what_the_error_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    assert Connection(api_key="some-key").mend.startswith("Name your server with --base-url")
+    assert Connection("http://localhost:1/v1").mend.startswith("Start the server")
+
+
+@pytest.mark.parametrize("make", [make_grading, make_writer])
+def test_a_misspelt_grader_is_recognised(make: Any) -> None:
+    with pytest.raises(InputError, match="called 'opnai'. Did you mean 'openai'"):
+        make("opnai", Options())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from exampp.llm.base import MARKED, WRITTEN, Grader
 from exampp.llm.draft import THRESHOLDS, DraftGrader
 from exampp.llm.options import Options, declarations, options_of
 from exampp.prompts import Prompt, content_hash, load, names
+from exampp.prompts.declaration import meanings_of, suggest
 from exampp.prompts.reading import UNNUMBERED
 from exampp.records import GraderIdentity
 
@@ -219,6 +220,7 @@ def _openai(prompt: Prompt, options: Options) -> Grader:
         options.api_key,
         prompt.labels,
         prompt.field,
+        meanings_of(prompt),
         decode=given.get("decode", "auto"),
         revision=options.revision or "",
         sampling=sampling,
@@ -263,6 +265,8 @@ WRITTEN_TOKENS = 2048
 
 def make_writer(name: str, options: Options) -> Grader:
     """A backend that writes what it is asked for, whatever it is: for generating banks."""
+    if name not in BACKENDS:
+        raise _no_grader(name, _WRITERS)
     if name not in _WRITERS:
         raise InputError(f"the grader {name!r} writes no texts", mend=f"Give {_WRITERS_LISTED}")
     _check_options(name, options)
@@ -278,6 +282,11 @@ def make_writer(name: str, options: Options) -> Grader:
 
 _WRITERS = {"hf": "generate", "openai": "text"}
 _WRITERS_LISTED = " or ".join(_WRITERS)
+
+
+def _no_grader(name: str, known: Iterable[str]) -> InputError:
+    meant = suggest(name, known) or f"known: {', '.join(known)}"
+    return InputError(f"no grader is called {name!r}", mend=meant[0].upper() + meant[1:])
 
 
 def _check_options(name: str, options: Options) -> None:
@@ -298,7 +307,7 @@ def _dashed(option: str) -> str:
 def make_grading(name: str, options: Options, settings: Mapping[str, Any] | None = None) -> Grading:
     """The grading of a backend; InputError for a name or an option that it does not know."""
     if name not in BACKENDS:
-        raise InputError(f"no grader is called {name!r}", mend=f"Known: {', '.join(BACKENDS)}")
+        raise _no_grader(name, BACKENDS)
     _check_options(name, options)
     backend = BACKENDS[name]
     prompt = load(options.prompt or backend.prompt)

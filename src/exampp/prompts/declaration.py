@@ -105,6 +105,22 @@ def content_hash(prompt: Prompt) -> str:
     return hash_of(json.dumps(content, sort_keys=True, ensure_ascii=False))
 
 
+def meanings_of(prompt: Prompt) -> dict[str, str]:
+    """What the labels of a prompt mean: its line for each (`4: The answer is`), else a word itself.
+
+    Labels of which the prompt says nothing have no entry.
+    """
+    text = f"{prompt.system}\n{prompt.user}"
+    found: dict[str, str] = {}
+    for label in prompt.labels:
+        line = re.search(rf"(?m)^[\s*•-]*{re.escape(label)}\s*[:=.)\u2013-]\s*(\S.*)$", text)
+        if line:
+            found[label] = line[1].strip()
+        elif not label.isdigit():
+            found[label] = label
+    return found
+
+
 def suggest(word: str, known: Iterable[str]) -> str:
     """`did you mean 'x'?` for the nearest known word, or an empty string."""
     names = {name.lower(): name for name in known}

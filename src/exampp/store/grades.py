@@ -336,7 +336,8 @@ def failure_reasons(
         "GROUP BY 1, 2 ORDER BY n DESC LIMIT ?",
         (grader, most),
     )
-    return [(f"{State(state).name.lower()}: {why}", count) for why, state, count in rows]
+    named = ((State(state).name.lower(), why, count) for why, state, count in rows)
+    return [(state if why in (state, None) else f"{state}: {why}", n) for state, why, n in named]
 
 
 def put_sheets(

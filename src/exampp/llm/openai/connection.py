@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 DEFAULT_URL = "https://api.openai.com/v1"
+NOT_NAMED = (
+    "Name your server with --base-url, such as http://localhost:8000/v1, or set OPENAI_BASE_URL: "
+    "api.openai.com is asked where neither is given"
+)
 NO_KEY = "none"
 """Sent to servers that want no key, because the SDK wants one."""
 
@@ -35,16 +39,17 @@ Scrub = Callable[[str], str]
 class Connection:
     """A server; `server` is its host and port, the only thing that may be shown or recorded.
 
-    `open(timeout, connections)` makes a client of the SDK, without retries of its own, for the
-    event loop that runs; `scrub` takes the key out of a text. A redirect is followed only to the
-    server itself and to `redirect_to` (`host` or `host:port`): passages go to nobody else.
+    `mend` says what helps where it does not answer. `open(timeout, connections)` makes a client of
+    the SDK, without retries of its own, for the event loop that runs; `scrub` takes the key out of
+    a text. A redirect is followed only to the server itself and to `redirect_to` (`host` or
+    `host:port`): passages go to nobody else.
 
     Raises:
         InputError: the SDK is not installed, the URL is none or carries secrets, a key is missing.
 
     """
 
-    __slots__ = ("open", "scrub", "server")
+    __slots__ = ("mend", "open", "scrub", "server")
 
     def __init__(
         self,
@@ -52,13 +57,15 @@ class Connection:
         api_key: str | None = None,
         redirect_to: str | None = None,
     ) -> None:
-        url = base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL
+        named = base_url or os.environ.get("OPENAI_BASE_URL")
+        url = named or DEFAULT_URL
+        self.mend = "Start the server, or correct the base URL" if named else NOT_NAMED
         key = _checked(api_key or os.environ.get("OPENAI_API_KEY") or "")
         self.server = _server(url)
         if not key and url == DEFAULT_URL:
             raise InputError(
                 "there is no key for api.openai.com",
-                mend="Set OPENAI_API_KEY, or OPENAI_BASE_URL to the URL of another server",
+                mend="Set OPENAI_API_KEY, or name another server with --base-url",
             )
         self.open: Open = _opener(url, key or NO_KEY, _follows(url, redirect_to))
         secret = key if len(key) >= SHORTEST_SECRET else ""

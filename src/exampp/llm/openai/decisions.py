@@ -59,7 +59,8 @@ class DecisionsMode:
             raise InputError(
                 f"decode 'decisions' needs the meanings of the labels {', '.join(missing)}",
                 field="meanings",
-                mend="Give meanings={'0': 'not covered', ...}: the server sees no prompt",
+                mend="Let lines of the prompt say what they mean ('0: not covered'), or give "
+                "meanings={'0': 'not covered', ...}: the server sees no prompt",
             )
         if ITEM not in self.instructions:
             raise InputError("the instructions have no place for {item}", field="instructions")

@@ -207,9 +207,8 @@ class Sender:
         self._in_vain += 1
         server = self.connection.server
         if trouble.unreachable and not self._answered:
-            error: InputError | Unfinished = InputError(
-                f"{server} does not answer", mend="Start the server, or correct the base URL"
-            )
+            what = f"{server} does not answer"
+            error: InputError | Unfinished = InputError(what, mend=self.connection.mend)
             return trouble._replace(then=Then.STOP, error=error)
         if self._in_vain >= self._policy.give_up_after:
             what = f"{server}: {self._in_vain} asks in a row without a reply ({trouble.reason})"
