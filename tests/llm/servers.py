@@ -160,12 +160,20 @@ def random_faults(
 class FaultServer:
     """Serves on a free port while it is entered; `requests` holds what came in, in order.
 
+    `tells` is what it says of itself, by path: to requests without a body, which are not counted.
     With `delay` every answer takes that many seconds. `busiest` is how many requests were in the
     server at a time at most.
     """
 
-    def __init__(self, script: Script = rating, plan: Plan | None = None, delay: float = 0) -> None:
+    def __init__(
+        self,
+        script: Script = rating,
+        plan: Plan | None = None,
+        delay: float = 0,
+        tells: Mapping[str, Any] | None = None,
+    ) -> None:
         self.script = script
+        self.tells = tells or {}
         self.plan = plan
         self.delay = delay
         self.requests: list[Seen] = []
@@ -221,6 +229,10 @@ class FaultServer:
         with suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
                 seen = await self._read(reader)
+                if not seen.body:
+                    told = self.tells.get(seen.path)
+                    self._write(writer, error(404) if told is None else Answer(told))
+                    continue
                 self.active += 1
                 self.busiest = max(self.busiest, self.active)
                 try:
@@ -241,7 +253,9 @@ class FaultServer:
         pairs = (line.split(":", 1) for line in head[1:] if ":" in line)
         headers = {name.lower(): value.strip() for name, value in pairs}
         raw = await reader.readexactly(int(headers.get("content-length", 0)))
-        body = json.loads(raw) if raw else {}
+        if not raw:
+            return Seen(head[0].split()[1], {}, headers, "", 0)
+        body = json.loads(raw)
         text = text_of(body)
         seen = Seen(head[0].split()[1], body, headers, text, self._attempts[text])
         self._attempts[text] += 1

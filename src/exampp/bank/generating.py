@@ -189,7 +189,8 @@ class GenerationRun:
         if price_read is not None and price_written is not None:
             written = WRITTEN_TOKENS * len(self.due)
             cost = (tokens * price_read + written * price_written) / 1e6
-        return Preview(len(self.due), tokens, measured, cost, tuple(shown), self.notes)
+        exact = measured and getattr(self.grader, "exact_tokens", True)
+        return Preview(len(self.due), tokens, exact, cost, tuple(shown), self.notes)
 
     def stop(self, grace: float = GRACE_SECONDS) -> None:
         """Ask nothing new; `steps` ends when what came within `grace` seconds is kept."""

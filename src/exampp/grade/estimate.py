@@ -56,7 +56,8 @@ def estimate(
     if price_read is not None and price_written is not None:
         cost = (tokens * price_read + written * planned.asks * price_written) / 1e6
     shown = tuple(_shown(one) for one in sample[:2])
-    return Estimate(planned.cells, planned.asks, tokens, measured, seconds, cost, shown)
+    exact = measured and getattr(grader, "exact_tokens", True)
+    return Estimate(planned.cells, planned.asks, tokens, exact, seconds, cost, shown)
 
 
 def _sample(run: GradingRun) -> Iterator[Asked]:

@@ -228,6 +228,7 @@ def _openai(prompt: Prompt, options: Options) -> Grader:
         limits=openai.Limits(options.max_requests, options.max_cost, price),
         redirect_to=options.redirect_to,
         endpoint=given.get("endpoint", "chat"),
+        limit=options.limit,
     )
 
 

@@ -12,6 +12,7 @@ from exampp.records.choosing import label
 from exampp.records.origin import own_bank
 from exampp.records.readings import (
     COLUMNS,
+    AskedOtherwise,
     RuleCount,
     by_state,
     rows,
@@ -21,7 +22,7 @@ from exampp.records.readings import (
 from exampp.report.table import GRADER_KEY, Column, Table, Value
 from exampp.store.bank import bank_names, makers
 from exampp.store.cells import DEPTH, count_due, exam_of, items_without_key
-from exampp.store.grades import failure_reasons, graders, rule_counts
+from exampp.store.grades import asked_otherwise, failure_reasons, graders, rule_counts
 from exampp.store.runs import spent_by, unpriced_runs
 
 
@@ -31,6 +32,8 @@ class GraderStatus(NamedTuple):
     `reasons` are the most frequent reasons of cells without a grade, with their numbers; `held_by`
     are the runs that grade just now, `without_key` the items that answers cannot be verified to;
     `own_bank` warns that the model made the items itself.
+    are the runs that grade just now, `without_key` the items that answers cannot be verified to.
+    `otherwise` tells what was cut, and what servers refused.
     """
 
     grader: GraderIdentity
@@ -41,6 +44,7 @@ class GraderStatus(NamedTuple):
     held_by: tuple[Holder, ...] = ()
     without_key: tuple[str, ...] = ()
     own_bank: str = ""
+    otherwise: AskedOtherwise = AskedOtherwise()
 
 
 def grading_status(connection: sqlite3.Connection, depth: int = DEPTH) -> list[GraderStatus]:
@@ -61,6 +65,7 @@ def grading_status(connection: sqlite3.Connection, depth: int = DEPTH) -> list[G
                 holders(connection, key),
                 items_without_key(connection, exam) if readings else (),
                 own_bank(identity.by_content.model, made.models, made.items) if readings else "",
+                asked_otherwise(connection, key, bank),
             )
             found.append(one)
     return found
@@ -82,6 +87,7 @@ def status_table(entries: Sequence[GraderStatus]) -> Table:
         notes += [f"{label(one.grader)}: {said}" for said in warned(one.readings, one.grader)]
         if one.own_bank:
             notes.append(f"{label(one.grader)}: {one.own_bank}")
+        notes += [f"{label(one.grader)}: {said}" for said in one.otherwise.said()]
         if one.without_key:
             notes.append(f"{label(one.grader)}: {said_without_key(one.without_key)}")
     return Table.of(

@@ -80,7 +80,12 @@ class Options:
     device: str | None = _option("hf: cpu, cuda, cuda:1, mps.", HF)
     dtype: str | None = _option("hf: float32 or bfloat16.", HF)
     beams: int | None = _option("hf: beams of generate.", HF, writes=False)
-    limit: int | None = _option("hf: tokens of a prompt at most.", HF, writes=False)
+    limit: int | None = _option(
+        "Tokens of a prompt at most; longer passages are cut. [default: what the model or the "
+        "server says]",
+        *(HF, OPENAI),
+        writes=False,
+    )
     batch_tokens: int | None = _option("hf: tokens in a batch.", HF, writes=False)
     max_new_tokens: int | None = _option("Tokens of a reply at most.", HF, OPENAI)
     temperature: float | None = _option("openai: of the model's choices. [default: 0]", OPENAI)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from exampp.records.grading import CONTENT, Grade, GraderIdentity, State
 from exampp.records.wording import excerpt, quoted
@@ -162,6 +163,22 @@ def _phrase(one: RuleCount, grader: GraderIdentity) -> tuple[str, str]:
         because = _BECAUSE.get(one.rule, f"of the rule {one.rule!r}")
         rest = f"{one.rating} because {because}"
     return f"is {rest}", f"are {rest}"
+
+
+class AskedOtherwise(NamedTuple):
+    """How many passages a grader saw cut, and cells it was asked without parameters, by these."""
+
+    cut: int = 0
+    without: tuple[tuple[tuple[str, ...], int], ...] = ()
+
+    def said(self) -> Iterator[str]:
+        """Sentences, without the stop at their end; none where all was asked as it was meant."""
+        if self.cut:
+            passages = "1 passage was" if self.cut == 1 else f"{self.cut:,} passages were"
+            yield f"{passages} cut to fit what the model takes"
+        for names, cells in self.without:
+            cell = "1 cell was" if cells == 1 else f"{cells:,} cells were"
+            yield f"{cell} asked without {', '.join(names)}, which the server refuses"
 
 
 def warned(readings: Sequence[RuleCount], grader: GraderIdentity) -> Iterator[str]:

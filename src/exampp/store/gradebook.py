@@ -17,7 +17,7 @@ from exampp.records.readings import by_state, said_without_key
 from exampp.store.bank import has_items_without_text
 from exampp.store.cells import exam_of, items_without_key
 from exampp.store.decisions import VersionCell, decisions_on
-from exampp.store.grades import IN_FORCE, StoredGrader, rule_counts
+from exampp.store.grades import IN_FORCE, StoredGrader, asked_otherwise, rule_counts
 from exampp.store.inputs import Member, members
 from exampp.store.splits import PARTS, newest_split
 
@@ -71,7 +71,9 @@ def read_gradebook(
     systems = tuple(row[0] for row in connection.execute("SELECT name FROM system ORDER BY system"))
     queries = connection.execute("SELECT query, query_id FROM query ORDER BY query").fetchall()
     readings = rule_counts(connection, grader.key, bank)
+    notes = list(asked_otherwise(connection, grader.key, bank).said())
     keyless = items_without_key(connection, exam_of(connection, grader, bank))
+    notes += [said_without_key(keyless)] if keyless else []
     pending = by_state(readings)
     pending.pop("graded", None)
     return Gradebook(
@@ -88,7 +90,7 @@ def read_gradebook(
         bank_is_graded_items=has_items_without_text(connection, bank, grader.identity.kind),
         pending=pending,
         readings=readings,
-        notes=(f"{said_without_key(keyless)}.",) if keyless else (),
+        notes=tuple(f"{said}." for said in notes),
     )
 
 

@@ -13,7 +13,7 @@ from exampp.outside import fit_text, fit_value
 from exampp.records import Grade, GraderIdentity, State
 from exampp.records.choosing import distinct
 from exampp.records.grading import CONTENT, RatingScale
-from exampp.records.readings import WITHOUT_EXAMPLE, RuleCount
+from exampp.records.readings import WITHOUT_EXAMPLE, AskedOtherwise, RuleCount
 from exampp.store.interning import from_json, insert, to_json
 
 GradeRow = tuple[int, int, int, int, int, int | None, str | None, str, float | None, str | None]
@@ -338,6 +338,28 @@ def failure_reasons(
     )
     named = ((State(state).name.lower(), why, count) for why, state, count in rows)
     return [(state if why in (state, None) else f"{state}: {why}", n) for state, why, n in named]
+
+
+_OF_BANK = f"""
+FROM item i JOIN bank b USING (bank)
+JOIN grade g ON g.grader = :grader AND g.item_version = i.version AND {IN_FORCE}
+WHERE i.active AND (:bank IS NULL OR b.name = :bank)
+"""
+
+
+def asked_otherwise(
+    connection: sqlite3.Connection, grader: int, bank: str | None = None
+) -> AskedOtherwise:
+    """What the cells of a grader say of how they were asked; those of `bank` where one is given."""
+    values = {"grader": grader, "bank": bank}
+    cut = f"SELECT count(DISTINCT g.passage_version) {_OF_BANK} AND instr(g.detail, '\"cut\":true')"
+    without = (
+        f"SELECT json_extract(g.detail, '$.without'), count(*) {_OF_BANK} AND instr(g.detail, "
+        "'\"without\":[') GROUP BY 1 ORDER BY 1"
+    )
+    (passages,) = connection.execute(cut, values).fetchone()
+    rows = connection.execute(without, values).fetchall()
+    return AskedOtherwise(passages, tuple((tuple(from_json(names)), n) for names, n in rows))
 
 
 def put_sheets(

@@ -10,10 +10,11 @@ from typing import Any, Literal, TypeVar, get_args
 from exampp.errors import InputError
 from exampp.llm.base import LEAST_MASS, Ask, Reply
 from exampp.llm.openai.apart import Errand, GivenUp
-from exampp.llm.openai.budget import Budget, Limits, Spent
+from exampp.llm.openai.budget import TEMPLATE_TOKENS, Budget, Limits, Spent
 from exampp.llm.openai.chat import Chat, Mode, Sampling, TextMode, json_schema
 from exampp.llm.openai.completions import Completions
 from exampp.llm.openai.connection import Connection
+from exampp.llm.openai.context import context_of, pieces
 from exampp.llm.openai.decisions import DECISIONS, INSTRUCTIONS, DecisionsMode
 from exampp.llm.openai.dialect import Dialect
 from exampp.llm.openai.engine import Engine, Source, stream
@@ -49,7 +50,7 @@ class OpenAICompatibleGrader:
 
     `endpoint` is `chat`, or `completions` for models that go on writing a text. What the server
     refuses of temperature, seed and top_p is left out of all requests; `note` and the detail of
-    every reply (`without`) say so.
+    every reply (`without`) say so. `limit` is how many tokens a prompt may have.
 
     A mode that the server silently ignores is an error, found out by a few requests before the
     first ask. A redirect to another host than `redirect_to` stops the run. `revision` is for
@@ -82,7 +83,10 @@ class OpenAICompatibleGrader:
         limits: Limits | None = None,
         redirect_to: str | None = None,
         endpoint: Endpoint = "chat",
+        limit: int | None = None,
     ) -> None:
+        if limit is not None and limit < 1:
+            raise InputError(f"limit is {limit}", mend="Give 1 or more")
         self._connection = Connection(base_url, api_key, redirect_to)
         if endpoint not in ENDPOINTS:
             known = ", ".join(ENDPOINTS)
@@ -98,6 +102,8 @@ class OpenAICompatibleGrader:
         self._policy = policy or Policy()
         self._limits = limits or Limits()
         self._budget = Budget(self._limits)
+        self._limit = limit
+        self._context: tuple[int | None] | None = None
         self._capabilities: Capabilities | None = None
         self._checked: Mode | None = None
         self._give_up: Callable[[float], None] | None = None
@@ -118,7 +124,8 @@ class OpenAICompatibleGrader:
         mode = self._declared or self._mode()
         identity = {"name": "openai", "model": self._chat.model}
         revision = {"revision": self._revision} if self._revision else {}
-        return {**identity, **revision, **mode.settings()}
+        limit = {} if self._limit is None else {"limit": self._limit}
+        return {**identity, **revision, **limit, **mode.settings()}
 
     @property
     def unnumbered(self) -> str | None:
@@ -160,8 +167,30 @@ class OpenAICompatibleGrader:
 
     @property
     def limit(self) -> int | None:
-        """None: which tokens the server makes is not known here."""
-        return None
+        """Tokens that a prompt may have: as given, else what the server says less the reply's.
+
+        None where nobody says it, and for typed decisions, which send no prompt.
+        """
+        if self._limit is not None:
+            return self._limit
+        mode = self._declared or self._mode()
+        if isinstance(mode, DecisionsMode):
+            return None
+        if self._context is None:
+            self._context = (self._errand(self._ask_context),)
+        (context,) = self._context
+        return None if context is None else max(1, context - (mode.max_written or 0))
+
+    exact_tokens = False
+    """Whether `offsets` and `length` count the model's own tokens."""
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """The (start, end) characters of what counts as a token of the text."""
+        return pieces(text)
+
+    def length(self, user: str, system: str = "") -> int:
+        """Tokens of a prompt, with those of a chat template."""
+        return len(pieces(user)) + len(pieces(system)) + TEMPLATE_TOKENS
 
     def answer(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Reply]]:
         """Yield every ask with its reply as they come, pulling twice `max_concurrency` requests."""
@@ -281,6 +310,14 @@ class OpenAICompatibleGrader:
                 )
                 return await check(Prober(sender, self._chat))
 
+        return self._errand(run)
+
+    async def _ask_context(self) -> int | None:
+        async with self._connection.open(self._policy.timeout, 1) as client:
+            return await context_of(client, self._chat.model)
+
+    def _errand(self, run: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """What a coroutine returns that runs on a thread of its own."""
         errand = Errand(run)
         self._give_up = errand.give_up
         try:

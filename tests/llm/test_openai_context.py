@@ -1,0 +1,89 @@
+"""Passages cut to what a server takes, and a prompt that never fits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import exams
+import pytest
+from servers import Answer, FaultServer, Seen, error, rating
+
+from exampp.errors import InputError
+from exampp.grade.graders import make_grading
+from exampp.llm.openai.budget import TEMPLATE_TOKENS
+from exampp.llm.openai.context import pieces
+from exampp.llm.options import Options
+
+SLOTS: dict[str, Any] = {"default_generation_settings": {"n_ctx": 800}, "total_slots": 2}
+TELLS: list[tuple[str, Any, int | None]] = [
+    ("/v1/models", {"data": [{"id": "x"}, {"id": "m", "max_model_len": 800}]}, 800),
+    ("/v1/models", {"data": [{"id": "m", "context_length": 800}]}, 800),
+    ("/v1/models", {"data": [{"id": "m", "meta": {"n_ctx": 800}}]}, 800),
+    ("/props", SLOTS, 800),
+    ("/v1/models", {"data": [{"id": "other", "max_model_len": 800}]}, None),
+    ("/v1/models", {"data": [{"id": "m", "max_model_len": "many"}]}, None),
+    ("/v1/models", {"data": "none"}, None),
+    ("/v1/models", [1], None),
+]
+
+
+def telling(path: str, told: Any) -> FaultServer:
+    return FaultServer(tells={path: told})
+
+
+def options_at(server: FaultServer, **more: Any) -> dict[str, Any]:
+    given = {"model": "m", "base_url": server.url, "decode": "text", "max_new_tokens": 500}
+    return given | more
+
+
+@pytest.mark.parametrize(("path", "told", "context"), TELLS)
+def test_the_limit_is_what_the_server_says_less_the_reply(
+    path: str, told: Any, context: int | None
+) -> None:
+    with telling(path, told) as server:
+        grader: Any = make_grading("openai", Options(**options_at(server))).grader
+        assert grader.limit == (None if context is None else context - 500)
+
+
+def test_long_passages_are_cut_and_counted_in_status_and_leaderboard(tmp_path: Path) -> None:
+    with telling(*TELLS[0][:2]) as server, exams.make(tmp_path) as collection:
+        long = tmp_path / "long.jsonl"
+        long.write_text('{"docid": "p1", "text": "%s"}\n' % ("blue sky " * 500), "utf-8")
+        collection.import_files(long, update=True)
+        collection.grade("openai", **options_at(server))
+        sent = [seen.text for seen in server.requests]
+        notes = [*collection.status().notes, *collection.evaluate().notes]
+    cut = [text for text in sent if "blue sky blue sky" in text]
+    assert cut
+    assert all(295 <= len(pieces(text)) + TEMPLATE_TOKENS <= 300 for text in cut)
+    assert all("Question: " in text for text in cut), "the question stays whole"
+    said = [note for note in notes if "1 passage was cut to fit what the model takes" in note]
+    assert len(said) == 2
+
+
+def test_a_limit_that_is_given_counts_and_names_the_grader() -> None:
+    with telling(*TELLS[0][:2]) as server:
+        grading = make_grading("openai", Options(**options_at(server, limit=700)))
+        assert getattr(grading.grader, "limit", None) == 700
+        assert grading.identity.settings["limit"] == 700
+        assert not server.requests
+
+
+def test_a_prompt_that_never_fits_is_refused_before_the_run() -> None:
+    with telling(*TELLS[0][:2]) as server:
+        with pytest.raises(InputError, match="before item and passage are put in"):
+            make_grading("openai", Options(**options_at(server, prompt="sun-few", limit=200)))
+        assert not server.requests
+
+
+def test_a_refused_parameter_is_told_in_status_and_leaderboard(tmp_path: Path) -> None:
+    def script(seen: Seen) -> Answer:
+        refused = "temperature" in seen.body
+        return error(400, "no", param="temperature") if refused else rating(seen)
+
+    with FaultServer(script) as server, exams.make(tmp_path) as collection:
+        progress = collection.grade("openai", **options_at(server, retries=0))
+        notes = [*collection.status().notes, *collection.evaluate().notes]
+    said = f"{progress.total} cells were asked without temperature, which the server refuses"
+    assert sum(said in note for note in notes) == 2
