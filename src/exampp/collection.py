@@ -39,7 +39,8 @@ from exampp.inputs.beir import corpus_of
 from exampp.inputs.datasets import has_documents, is_dataset
 from exampp.inputs.exporting import EXPORTS, export
 from exampp.inputs.files import Given
-from exampp.inputs.importing import UNKNOWN_PASSAGES, Importer, ImportReport, import_files
+from exampp.inputs.import_report import ImportReport
+from exampp.inputs.importing import UNKNOWN_PASSAGES, Importer, import_files
 from exampp.inputs.pooling import pool_tables
 from exampp.inputs.segment import PASSAGE_TOKENS
 from exampp.llm.base import Grader

@@ -11,7 +11,7 @@ import pytest
 from commands import Commands
 
 import exampp
-from exampp.inputs.files import system_of
+from exampp.formats.lines import system_of
 
 P = exams.PASSAGES
 

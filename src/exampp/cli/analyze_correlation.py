@@ -49,7 +49,8 @@ from exampp.cli.output import end_where_undefined, show, show_several
 def correlation(
     collection: Collections,
     official: Annotated[
-        list[Path], typer.Option(help="An official leaderboard; repeat for several.")
+        list[Path],
+        typer.Option(help="An official leaderboard, or FILE:MEASURE of one; repeat for several."),
     ],
     measure: Annotated[
         list[str] | None,

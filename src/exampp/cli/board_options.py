@@ -122,7 +122,9 @@ Scale = Annotated[
 
 Officials = Annotated[
     list[Path] | None,
-    typer.Option(help="Compare with this official leaderboard; repeat for several."),
+    typer.Option(
+        help="Compare with an official leaderboard, FILE or FILE:MEASURE; repeat for several."
+    ),
 ]
 RoundTo = Annotated[
     int | None,

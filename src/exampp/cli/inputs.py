@@ -23,7 +23,7 @@ from exampp.formats.output import tidy, unfinished
 from exampp.meta.phrases import counted
 
 if TYPE_CHECKING:
-    from exampp.inputs.importing import ImportReport
+    from exampp.inputs.import_report import ImportReport
 
 
 Files = list[Path] | None
@@ -114,7 +114,7 @@ _BANKS = ("bank", "plain-bank", "questions", "tqa", "nuggetizer", "argue", "trec
 
 @counting(
     Counts(("--as",), "for files that stand without an option", lambda given: bool(given["files"])),
-    _of_files("--bank-name", "banks", *_BANKS),
+    _of_files("--bank-name", "banks", *_BANKS, "assignments"),
     _of_files("--depth", "runs", *_RANKED),
     _of_files("--unknown-passages", "runs", *_RANKED),
     _of_files("--corpus", "runs and judgments", *_RANKED, "qrels", "ranx-qrels"),
@@ -286,7 +286,7 @@ _DECIDED = ("decided cells", "deciders", "disputed cells", "decided cells of ear
 
 
 def _exports_bank(given: Given) -> bool:
-    return (given["kind"] or kind_by_name(Path(given["to"]))) in _BANKS
+    return (given["kind"] or kind_by_name(Path(given["to"]))) in (*_BANKS, "assignments")
 
 
 @counting(Counts(("--bank",), "for banks", _exports_bank))

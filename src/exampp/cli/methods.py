@@ -41,7 +41,10 @@ QrelsFiles = Annotated[
 ]
 Scores = Annotated[
     list[Path] | None,
-    typer.Option(help="A leaderboard made elsewhere as one more method; repeat for several."),
+    typer.Option(
+        help="A leaderboard made elsewhere, FILE or FILE:MEASURE, as one more method; repeat for "
+        "several."
+    ),
 ]
 
 

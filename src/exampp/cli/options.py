@@ -65,6 +65,7 @@ class ExportFormat(StrEnum):
     bank = "bank"
     questions = "questions"
     nuggetizer = "nuggetizer"
+    assignments = "assignments"
     argue = "argue"
     trec_nuggets = "trec-nuggets"
     runs = "runs"

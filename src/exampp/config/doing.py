@@ -21,6 +21,7 @@ from exampp.config.reading import BOOK_OPTIONS, ROLES, Config
 from exampp.errors import InputError
 from exampp.evaluate import tables
 from exampp.evaluate.leaderboard import Leaderboard
+from exampp.formats.leaderboards import split_measure
 from exampp.formats.lines import encode_text
 from exampp.formats.output import keep_inputs, writing
 from exampp.grade.run import GradingRun
@@ -108,7 +109,8 @@ def _written_and_read(config: Config) -> tuple[list[Path], list[str]]:
         for key in ("files", *ROLES)
         for name in as_list(one.get(key, ()))
     ]
-    named += [name for one in config.reports for name in one.get("official", ())]
+    boards = [name for one in config.reports for name in one.get("official", ())]
+    named += [str(split_measure(name)[0]) for name in boards]
     named += [config.inputs["corpus"]] if "corpus" in config.inputs else []
     read = [file for name in named for file in glob.glob(_named(config, name))]  # noqa: PTH207
     return written, read
@@ -270,7 +272,7 @@ def _report(config: Config, collection: Collection, number: int, wanted: Mapping
     outputs = {key: config.place(wanted[key]) for key in writers if key in wanted}
     listed = ", ".join(wanted[key] for key in outputs)
     official = [str(config.place(path)) for path in wanted.get("official", ())]
-    stamps = [_stamp(path) for path in official]
+    stamps = [_stamp(str(split_measure(path)[0])) for path in official]
     state = _fingerprint([wanted, stamps, collection.fingerprint(grades=True)])
     if all(path.exists() for path in outputs.values()) and collection.is_done(name, state):
         return Step(name, f"{listed}: as it was", skipped=True)

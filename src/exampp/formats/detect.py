@@ -16,9 +16,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exampp.errors import InputError
-from exampp.formats import car, decisions, headers, passages, queries, questions, responses
+from exampp.formats import (
+    assignments,
+    car,
+    decisions,
+    headers,
+    passages,
+    queries,
+    questions,
+    responses,
+    score_tables,
+)
 from exampp.formats.fields import shown
-from exampp.formats.headers import is_qrels_header, names_of, nearly
+from exampp.formats.headers import is_qrels_header, names_of, nearly, plain
 from exampp.formats.lines import plain_name, read_lines, valid_json
 from exampp.formats.objects import OBJECT
 from exampp.formats.plain_rows import MEANINGS
@@ -131,6 +141,8 @@ def _is_run(sample: _Sample) -> bool:
 def _is_qrels(sample: _Sample) -> bool:
     if is_qrels_header(sample.header):
         return True
+    if _is_scores(sample):
+        return False
     if _has_words(sample, 4) and _has_numbers(sample.columns(None), 3):
         return True
     # without a header, three columns may as well be passages
@@ -168,8 +180,16 @@ def _is_tqa(sample: _Sample) -> bool:
     return _LESSONS.match(sample.start) is not None
 
 
-def _is_nuggetizer(sample: _Sample) -> bool:
+def _has_nuggets(sample: _Sample) -> bool:
     return "nuggets" in sample.keys and not sample.keys.isdisjoint({"qid", "query"})
+
+
+def _is_nuggetizer(sample: _Sample) -> bool:
+    return _has_nuggets(sample) and sample.keys.isdisjoint(assignments.KEYS)
+
+
+def _is_assignments(sample: _Sample) -> bool:
+    return _has_nuggets(sample) and not sample.keys.isdisjoint(assignments.KEYS)
 
 
 def _is_argue(sample: _Sample) -> bool:
@@ -221,11 +241,12 @@ def _has_tabs(sample: _Sample, widths: set[int]) -> bool:
         and not _is_plain_bank(sample)
         and sample.widths("\t") <= widths
         and not is_qrels_header(sample.header)
+        and not _is_scores(sample)
     )
 
 
 def _may_be_queries(sample: _Sample) -> bool:
-    if _is_argue(sample) or _is_nuggetizer(sample) or _is_responses(sample):
+    if _is_argue(sample) or _has_nuggets(sample) or _is_responses(sample):
         return False
     if _has_tabs(sample, {2}):
         return not sample.header or queries.is_header(list(sample.header))
@@ -263,7 +284,30 @@ def _is_ranx_qrels(sample: _Sample) -> bool:
     )
 
 
+def _is_scores(sample: _Sample) -> bool:
+    """Whether the file is a table of scores of another program; see `score_tables`."""
+    if not sample.keys.isdisjoint(score_tables.MEASURE):
+        return not sample.keys.isdisjoint(score_tables.VALUE)
+    if _is_json(sample):
+        return "examScore" in sample.keys
+    separator = next((mark for mark in "\t," if mark in sample.head), None)
+    rows = sample.columns(separator)
+    names = {plain(cell) for cell in rows[0]}
+    if not (names.isdisjoint(score_tables.MEASURE) or names.isdisjoint(score_tables.VALUE)):
+        return True
+    if plain(rows[0][0]) in score_tables.SYSTEM and "+/-" in rows[0]:
+        return True
+    if sample.widths(separator) not in ({3}, {4}):
+        return False
+    values = [row[-1] for row in rows if row[0].strip() != "runid"]
+    is_real = any("." in value for value in values)
+    has_all = any(cell.strip() == "all" for row in rows for cell in row[:-1])
+    return (is_real or has_all) and all(map(_is_number, values))
+
+
 def _may_be_leaderboard(sample: _Sample) -> bool:
+    if _is_scores(sample):
+        return True
     if _is_json(sample):
         return _is_dictionary(sample, "-0123456789")
     separator = next((mark for mark in "\t," if mark in sample.head), None)
@@ -289,6 +333,7 @@ KINDS: Mapping[str, _Kind] = {
     "questions": _Kind(_may_be_questions, name=re.compile("question|nugget|bank")),
     "tqa": _Kind(_is_tqa),
     "nuggetizer": _Kind(_is_nuggetizer),
+    "assignments": _Kind(_is_assignments),
     "argue": _Kind(_is_argue),
     "trec-nuggets": _Kind(_is_trec_nuggets, name=re.compile(r"nuggets\.(txt|tsv)$")),
     "responses": _Kind(_may_be_responses, name=re.compile("response|answer|generat|output")),
@@ -319,7 +364,16 @@ KINDS: Mapping[str, _Kind] = {
 ROLES: Mapping[str, tuple[str, ...]] = {
     "queries": ("queries", "car-topics"),
     "passages": ("passages", "car-paragraphs"),
-    "bank": ("bank", "plain-bank", "questions", "tqa", "nuggetizer", "argue", "trec-nuggets"),
+    "bank": (
+        "bank",
+        "plain-bank",
+        "questions",
+        "tqa",
+        "nuggetizer",
+        "assignments",
+        "argue",
+        "trec-nuggets",
+    ),
     "runs": ("run", "ranx", "candidates"),
     "qrels": ("qrels", "ranx-qrels"),
     "responses": ("responses",),

@@ -1,4 +1,7 @@
-"""Official leaderboards: a JSON dictionary of system to rank, or lines of system and rank."""
+"""Official leaderboards: a JSON dictionary of system to rank, or lines of system and rank.
+
+Tables of scores that other programs write are read too, see `score_tables`.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,11 @@ from itertools import groupby
 from pathlib import Path
 
 from exampp.errors import InputError
+from exampp.formats import score_tables
 from exampp.formats.fields import real, repeated, shown
 from exampp.formats.lines import OnError, encode_text, read_lines, read_pairs, refuse, text_of
 from exampp.formats.output import writing
+from exampp.outside import check_path
 
 _RANKS = frozenset({"rank", "ranks", "ranking", "position", "place", "pos", "#"})
 """Headers of a column of ranks."""
@@ -31,6 +36,9 @@ def read(path: str | Path, on_error: OnError = refuse) -> dict[str, float]:
     ranks, equal ones sharing the average. Without a header, and in JSON, numbers are ranks.
     InputError for a system without a finite number, a rank below 1, a system that occurs twice,
     and a header that may mean either.
+
+    A table of scores of another program (`score_tables`), or a folder of such, is ranked by its
+    only measure, or by the one that is named behind the path: `FILE:MEASURE`.
     """
     values, is_score = _values(path, on_error)
     return ranks_of(values) if is_score else values
@@ -44,6 +52,13 @@ def read_scores(path: str | Path, on_error: OnError = refuse) -> dict[str, float
 
 def _values(path: str | Path, on_error: OnError) -> tuple[dict[str, float], bool]:
     """The number of every system, and whether these are scores, not ranks."""
+    path, measure = split_measure(path)
+    if path.is_dir():
+        return dict(score_tables.one_of(score_tables.read_folder(path), measure, path)), True
+    if (scores := score_tables.read(path)) is not None:
+        return dict(score_tables.one_of(scores, measure, path)), True
+    if measure is not None:
+        raise InputError("names no measures", file=path, mend=f"Leave :{measure} out")
     first, head = next(read_lines(path))
     is_score = False
     if head.lstrip().startswith((b"{", b"[")):
@@ -63,6 +78,18 @@ def _values(path: str | Path, on_error: OnError) -> tuple[dict[str, float], bool
         else:
             values[system], lines[system] = value, number
     return values, is_score
+
+
+def split_measure(path: str | Path) -> tuple[Path, str | None]:
+    """The file, and the measure that is named behind it after a colon, if one is.
+
+    A file whose own name has the colon is that file.
+    """
+    whole = check_path(path)
+    name, colon, measure = str(path).rpartition(":")
+    if not colon or whole.exists() or not name or not measure:
+        return whole, None
+    return Path(name), measure
 
 
 def _is_score(name: str, path: str | Path, number: int) -> bool:

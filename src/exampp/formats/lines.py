@@ -191,6 +191,20 @@ def plain_name(path: str | Path) -> str:
     return re.sub(r"\.(gz|xz|zst)$", "", name)
 
 
+_ENDINGS = re.compile(r"\.(?:gz|xz|zst|run|txt|trec|res|eval|tsv|jsonl?|ranx)$", re.IGNORECASE)
+
+
+def system_of(file: Path) -> str:
+    """The system that a run file is named after: `input.bm25.gz` and `bm25.run` are of bm25.
+
+    TREC publishes the runs of its participants as `input.NAME.gz`.
+    """
+    name = fit_name(file.name)
+    while (short := _ENDINGS.sub("", name)) != name and short:
+        name = short
+    return name.removeprefix("input.") or name
+
+
 def decode_json(
     line: bytes, decoder: msgspec.json.Decoder[T], path: str | Path, number: int | None
 ) -> T:

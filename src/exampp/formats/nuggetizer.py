@@ -47,17 +47,17 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
     for number, line in read_lines(path):
         try:
             value = decode_json(line, _OBJECT, path, number)
-            query_id, query_text = _query(value)
+            query_id, query_text = query_of(value)
             if earlier := first.add(query_id, number):
                 raise repeated(f"query {shown(query_id)}", earlier, path, number, "qid")
-            items = _items(query_id, value, lambda error, n=number: on_error(error.at(path, n)))  # type: ignore[misc]
+            items = items_of(query_id, value, lambda error, n=number: on_error(error.at(path, n)))  # type: ignore[misc]
         except InputError as error:
             on_error(error.at(path, number))
             continue
-        yield from _entries(query_id, query_text, items, without(value, *_QUERY_KEYS))
+        yield from entries_of(query_id, query_text, items, without(value, *_QUERY_KEYS))
 
 
-def _query(value: Json) -> tuple[str, str]:
+def query_of(value: Json) -> tuple[str, str]:
     """(id, text) of a line's query, which may be an object of its own."""
     if isinstance(value.get("query"), dict):
         query = value["query"]
@@ -65,7 +65,8 @@ def _query(value: Json) -> tuple[str, str]:
     return identifier(value, "qid"), optional(value, "query", str) or ""
 
 
-def _items(query_id: str, value: Json, on_error: OnError) -> list[Item]:
+def items_of(query_id: str, value: Json, on_error: OnError) -> list[Item]:
+    """The nuggets of a line; a bad one goes to `on_error`."""
     items: dict[tuple[str, str], Item] = {}
     for number, nugget in enumerate(member(value, "nuggets", list)):
         place = f"nuggets[{number}]"
@@ -104,7 +105,8 @@ def _item(query_id: str, nugget: Json, place: str) -> Item:
     )
 
 
-def _entries(query_id: str, text: str, items: list[Item], extra: Json) -> Iterator[BankEntry]:
+def entries_of(query_id: str, text: str, items: list[Item], extra: Json) -> Iterator[BankEntry]:
+    """The entries of a query, one for each of its subtopics; the first has the `extra`."""
     by_facet: dict[str | None, list[Item]] = {} if items else {None: []}
     for item in items:
         by_facet.setdefault(item.facet_id, []).append(item)

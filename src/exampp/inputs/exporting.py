@@ -11,6 +11,7 @@ from typing import TypeVar
 from exampp.errors import InputError
 from exampp.formats import (
     argue,
+    assignments,
     candidates,
     decisions,
     nuggetizer,
@@ -25,6 +26,7 @@ from exampp.formats import (
     workbench,
 )
 from exampp.formats import bank as workbench_bank
+from exampp.formats.assignments import GRADER, Assigned
 from exampp.formats.candidates import Retrieved
 from exampp.records import BankEntry
 from exampp.store.bank import MAIN_BANK, read_bank
@@ -101,6 +103,31 @@ def _retrieved(connection: sqlite3.Connection) -> Iterator[Retrieved]:
         yield Retrieved(ranking, known, texts.get(query_id, ""))
 
 
+def _assignments(connection: sqlite3.Connection, path: Path, bank: str | None) -> int:
+    entries = {entry.query_id: entry for entry in _entries(connection, bank)}
+    found = [
+        Assigned(
+            pool.query_id,
+            entries[pool.query_id].query_text,
+            ranked.system,
+            passage.text,
+            entries[pool.query_id].items,
+            sheet.grades,
+            (residue or {}).get("set", {}).get("response_length"),
+        )
+        for pool in read_pools(connection)
+        if pool.query_id in entries
+        for passage in pool.passages
+        for sheet in passage.sheets
+        if sheet.grader.key == GRADER.key
+        for ranked, residue in passage.rankings
+    ]
+    if not found:
+        raise InputError("the collection has no assignments of nuggetizer")
+    assignments.write(path, found)
+    return len(found)
+
+
 BANKS: Mapping[str, Callable[[Path, list[BankEntry]], None]] = {
     "bank": _write_bank,
     "questions": questions.write,
@@ -113,6 +140,7 @@ BANKS: Mapping[str, Callable[[Path, list[BankEntry]], None]] = {
 EXPORTS: Mapping[str, Callable[[sqlite3.Connection, Path, str | None], int]] = {
     "workbench": _writer(read_pools, workbench.write),
     **{kind: _bank_as(write) for kind, write in BANKS.items()},
+    "assignments": _assignments,
     "runs": _writer(read_runs, runs.write),
     "ranx": _writer(read_runs, ranx.write),
     "candidates": _writer(_retrieved, candidates.write),

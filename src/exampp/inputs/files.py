@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -10,11 +9,10 @@ from typing import NamedTuple
 from exampp.errors import InputError
 from exampp.formats import responses
 from exampp.formats.detect import Told, tell
-from exampp.formats.lines import existing_file
+from exampp.formats.lines import existing_file, system_of
 from exampp.inputs import beir, datasets
-from exampp.outside import check_path, fit_name
+from exampp.outside import check_path
 
-_ENDINGS = re.compile(r"\.(?:gz|xz|zst|run|txt|trec|res|tsv|jsonl?|ranx)$", re.IGNORECASE)
 _RANKED = ("run", "ranx", "candidates")
 
 
@@ -107,14 +105,3 @@ def _inside(given: Given, system: bool) -> Iterator[Known]:
                 mend="Rename one of them",
             )
         yield Known(file, *told, system=name)
-
-
-def system_of(file: Path) -> str:
-    """The system that a run file is named after: `input.bm25.gz` and `bm25.run` are of bm25.
-
-    TREC publishes the runs of its participants as `input.NAME.gz`.
-    """
-    name = fit_name(file.name)
-    while (short := _ENDINGS.sub("", name)) != name and short:
-        name = short
-    return name.removeprefix("input.") or name

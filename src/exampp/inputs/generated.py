@@ -10,9 +10,11 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from exampp.errors import InputError
+from exampp.formats.assignments import GRADER, Assigned
 from exampp.formats.candidates import Retrieved
 from exampp.formats.fields import shown
 from exampp.formats.lines import OnError
@@ -20,7 +22,16 @@ from exampp.formats.responses import Response
 from exampp.inputs.places import Places
 from exampp.inputs.rankings import RunLog, stage, top
 from exampp.inputs.segment import Segment, segments
-from exampp.records import Passage, Ranked, Residue
+from exampp.records import (
+    BankEntry,
+    Item,
+    Passage,
+    PooledPassage,
+    QueryPool,
+    Ranked,
+    Residue,
+    Sheet,
+)
 from exampp.store.inputs import put_passages, with_text
 from exampp.store.interning import batches
 
@@ -113,3 +124,47 @@ def take_candidates(
             continue
         count += stage(connection, places, ((ranked, None) for ranked in ranking), log.rank)
     return count
+
+
+def assigned_pools(found: Iterable[Assigned]) -> Iterator[QueryPool]:
+    """Assignments as pools: every answer is one passage, of rank 1, with its grades.
+
+    The same answer of several runs is one passage with several rankings. InputError where its
+    grades differ.
+    """
+    pools: dict[str, dict[str, PooledPassage]] = {}
+    for one in found:
+        pool = pools.setdefault(one.query_id, {})
+        key = passage_id(one.answer)
+        ranked = Ranked(one.query_id, key, 1, 1.0, one.system)
+        length = one.response_length
+        residue = None if length is None else {"set": {"response_length": length}}
+        known = pool.setdefault(
+            key, PooledPassage(key, one.answer, sheets=(Sheet(GRADER, one.grades),))
+        )
+        if known.sheets[0].grades != one.grades:
+            raise InputError(
+                f"run {shown(one.system)} has the answer of another run to query "
+                f"{shown(one.query_id)}, but other assignments",
+                mend="Leave one of the two out",
+            )
+        pool[key] = replace(known, rankings=(*known.rankings, (ranked, residue)))
+    for query_id, pool in pools.items():
+        yield QueryPool(query_id, tuple(pool.values()))
+
+
+def assigned_bank(found: Iterable[Assigned]) -> Iterator[BankEntry]:
+    """The nuggets that the lines name, those of a query once."""
+    items: dict[str, dict[str, Item]] = {}
+    texts: dict[str, str] = {}
+    for one in found:
+        texts[one.query_id] = texts.get(one.query_id) or one.query_text
+        of_query = items.setdefault(one.query_id, {})
+        for item in one.items:
+            if of_query.setdefault(item.item_id, item).weight != item.weight:
+                raise InputError(
+                    f"nugget {shown(item.text)} of query {shown(one.query_id)} is vital in one "
+                    "line and okay in another"
+                )
+    for query_id, of_query in items.items():
+        yield BankEntry(query_id, tuple(of_query.values()), texts[query_id])

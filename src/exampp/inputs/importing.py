@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from exampp.errors import InputError
 from exampp.formats import (
+    assignments,
     banks,
     candidates,
     car,
@@ -31,15 +30,20 @@ from exampp.formats.workbench_graders import has_open_scale
 from exampp.inputs import beir, datasets
 from exampp.inputs.corpus import look_up
 from exampp.inputs.files import Given, Known, tell_all
-from exampp.inputs.generated import take_candidates, take_responses
+from exampp.inputs.generated import (
+    assigned_bank,
+    assigned_pools,
+    take_candidates,
+    take_responses,
+)
+from exampp.inputs.import_report import Imported, ImportReport
 from exampp.inputs.places import Places
 from exampp.inputs.rankings import RunLog, findings, stage, top
 from exampp.inputs.segment import PASSAGE_TOKENS
-from exampp.outside import Replacements, counting_replaced, fit_name
+from exampp.outside import counting_replaced, fit_name
 from exampp.records import BankEntry, GraderIdentity, Judgment, QueryPool, Ranked
-from exampp.records.differences import Differences, Protected
+from exampp.records.differences import Protected
 from exampp.records.grading import RatingScale
-from exampp.report.table import Table, render
 from exampp.store.bank import (
     Edit,
     Settle,
@@ -68,89 +72,8 @@ from exampp.store.interning import batches, intern
 from exampp.store.pools import put_pools
 
 _LISTED = 5
-_TOLD = ("added", "changed", "removed", "unchanged")
-_FINDING = ("system", "finding", "count", "which")
-_NO_FINDINGS = Table((), ())
-
 UNKNOWN_PASSAGES = ("error", "keep")
 """What becomes of a run's passages whose text is not in the collection."""
-
-
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """One file taken over: what it was, and how many records it held.
-
-    `by_name` says that its content fits several kinds, and that its name decided.
-    """
-
-    file: str
-    kind: str
-    records: int
-    by_name: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ImportReport:
-    """What an import did: its files, and the collection's counts before and after.
-
-    `differences` say what changed, for every kind of thing; `changes` counts the rows that were
-    added, changed or removed: 0 where all was known already. Of a `dry_run` all this is what an
-    import would do, and nothing was done. `retired` items were in the bank and are not in the file
-    that was imported for it now.
-    `impact` tells, of a `dry_run` on a bank that is graded, what it would do to labels and scores.
-    `missing` are the passages that the corpus did not have; `findings` what is odd about the runs,
-    a table of system, finding, count and which. `replaced` counts the characters that are no text.
-    `remarks` say what else is odd about the files, such as a key that nearly is a known one.
-    `bad_cells` counts the ratings of graded files that
-    cannot be read and were kept as unparsed, `bad_cells_first` are the first of them.
-    """
-
-    files: tuple[Imported, ...]
-    before: Mapping[str, int]
-    after: Mapping[str, int]
-    changes: int
-    retired: int = 0
-    skipped: int = 0
-    skipped_first: tuple[InputError, ...] = ()
-    missing: tuple[str, ...] = ()
-    findings: Table = _NO_FINDINGS
-    differences: tuple[Differences, ...] = ()
-    dry_run: bool = False
-    replaced: Replacements = field(default_factory=Replacements)
-    bad_cells: int = 0
-    bad_cells_first: tuple[InputError, ...] = ()
-    impact: Mapping[str, Table] = field(default_factory=dict)
-    remarks: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it as JSON-able data."""
-        return {
-            "dry_run": self.dry_run,
-            "files": [asdict(file) for file in self.files],
-            "changes": {
-                one.things: {
-                    "before": one.now - one.added + one.removed,
-                    "after": one.now,
-                    **{what: getattr(one, what) for what in _TOLD},
-                    "examples": [asdict(example) for example in one.examples],
-                }
-                for one in self.differences
-            },
-            "retired": self.retired,
-            "missing": list(self.missing),
-            "findings": [dict(zip(_FINDING, row, strict=True)) for row in self.findings.rows],
-            "replaced": asdict(self.replaced),
-            "remarks": list(self.remarks),
-            "skipped": self.skipped,
-            "skipped_first": [str(error) for error in self.skipped_first],
-            "bad_cells": self.bad_cells,
-            "bad_cells_first": [str(error) for error in self.bad_cells_first],
-            "impact": {name: json.loads(render(t, "json")) for name, t in self.impact.items()},
-        }
-
-    def with_skipped(self, count: int, first: Sequence[InputError]) -> ImportReport:
-        """The report with the bad lines that were left out: how many, and the first of them."""
-        return replace(self, skipped=count, skipped_first=tuple(first))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +139,19 @@ class Importer:
         for identity in given.values():
             set_scale(self.connection, put_grader(self.connection, identity), self.scale)
         return count
+
+    def assignments(self, path: Path) -> int:
+        """Answers with the nuggets that they support: a bank, passages, rankings and grades."""
+        on_error = self.log.counting(path, self.on_error)
+        found = list(assignments.read(path, on_error))
+        for one in found:
+            self.log.see(path, one.query_id, one.system)
+        entries = list(self.of_known_queries(path, assigned_bank(found)))
+        put_bank(self.connection, self.bank, entries, self.edit)
+        known = {entry.query_id for entry in entries}
+        pools = assigned_pools(one for one in found if one.query_id in known)
+        put_pools(self.connection, pools, self.edit)
+        return len(found)
 
     def queries(self, path: Path) -> int:
         """Queries and their subtopics."""
@@ -357,6 +293,7 @@ KINDS: Mapping[str, _Take] = {
     "car-paragraphs": Importer.car_paragraphs,
     "passages": Importer.passages,
     **{kind: _bank(reader) for kind, reader in banks.READERS.items()},
+    "assignments": Importer.assignments,
     "workbench": Importer.workbench,
     "qrels": Importer.qrels,
     "ranx-qrels": lambda importer, path: importer.qrels(path, "ranx-qrels"),

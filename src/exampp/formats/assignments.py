@@ -1,0 +1,116 @@
+"""Assignments of castorini's nuggetizer: which nuggets the answer of a system supports.
+
+A line is one of nuggetizer's nuggets files with `answer_text`, `run_id` and, for every nugget, an
+`assignment`: support, partial_support or not_support. They are grades of one grader, on a scale of
+their own: 2, 1 and 0, so that partial support is neither lost nor taken for support.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from exampp.errors import InputError
+from exampp.formats.fields import FirstLines, repeated, shown
+from exampp.formats.importance import importance_of
+from exampp.formats.json_document import Json, identifier, spoken, without
+from exampp.formats.lines import OnError, decode_json, encode_json, read_lines, refuse
+from exampp.formats.nuggetizer import items_of, query_of
+from exampp.formats.output import writing
+from exampp.records import Grade, GraderIdentity, Item, State
+
+RATINGS = {"not_support": 0, "partial_support": 1, "support": 2}
+_LABELS = {rating: label for label, rating in RATINGS.items()}
+GRADER = GraderIdentity("nuggetizer", "assignment", "nugget", 0, 2, {"format": "nuggetizer"})
+"""Whose grades the assignments are; the files do not name the model."""
+KEYS = frozenset({"answer_text", "run_id"})
+"""A line with one of them holds assignments."""
+_OBJECT: msgspec.json.Decoder[Json] = msgspec.json.Decoder(Json)
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """The answer of a system to a query, the nuggets of the query, and which it supports."""
+
+    query_id: str
+    query_text: str
+    system: str
+    answer: str
+    items: tuple[Item, ...]
+    grades: tuple[Grade, ...]
+    response_length: Any = None
+
+
+def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Assigned]:
+    """Yield the lines of a file in file order.
+
+    A label that is none of the three, as nuggetizer leaves it where it could not read a reply, is
+    an unparsed grade that keeps it; a nugget without an assignment has no grade. InputError for a
+    line without a query, an answer, a run or nuggets, and for two of one run and query.
+    """
+    first = FirstLines()
+    for number, line in read_lines(path):
+        try:
+            value = decode_json(line, _OBJECT, path, number)
+            query_id, query_text = query_of(value)
+            system, answer = identifier(value, "run_id"), spoken(value, "answer_text")
+            if earlier := first.add((query_id, system), number):
+                what = f"run {shown(system)} with query {shown(query_id)}"
+                raise repeated(what, earlier, path, number)
+            found = items_of(query_id, value, lambda error, n=number: on_error(error.at(path, n)))  # type: ignore[misc]
+        except InputError as error:
+            on_error(error.at(path, number))
+            continue
+        grades = tuple(_grade(item) for item in found if "assignment" in item.extra)
+        items = tuple(replace(i, extra=without(dict(i.extra), "assignment")) for i in found)
+        length = value.get("response_length")
+        yield Assigned(query_id, query_text, system, answer, items, grades, length)
+
+
+def _grade(item: Item) -> Grade:
+    label = item.extra["assignment"]
+    rating = RATINGS.get(label.strip().lower()) if isinstance(label, str) else None
+    if rating is not None:
+        return Grade(item.item_id, State.GRADED, rating, rule="imported")
+    detail = {"reason": f"the assignment is {shown(label)}", "raw": label}
+    return Grade(item.item_id, State.UNPARSED, rule="imported", detail=detail)
+
+
+def write(path: str | Path, found: Iterable[Assigned]) -> None:
+    """Write assignments, one line for every run and query.
+
+    InputError for an item that is no nugget, or whose weight is neither vital (1) nor okay (0.5).
+    """
+    with writing(path) as stream:
+        for one in found:
+            grades = {grade.item_id: grade for grade in one.grades}
+            length = one.response_length
+            row = {
+                "query": one.query_text,
+                "qid": one.query_id,
+                "answer_text": one.answer,
+                "response_length": len(one.answer.split()) if length is None else length,
+                "run_id": one.system,
+                "nuggets": [_nugget(item, grades, path) for item in one.items],
+            }
+            stream.write(encode_json(row, path))
+
+
+def _nugget(item: Item, grades: Mapping[str, Grade], path: str | Path) -> Json:
+    word = importance_of(item.weight)
+    if word is None or item.kind != "nugget":
+        raise InputError(
+            f"item {shown(item.item_id)} ({item.kind} of weight {item.weight:g}) is no nugget that "
+            "is vital (1) or okay (0.5)",
+            file=path,
+            mend="Name another bank with --bank, or write the grades as a workbench file",
+        )
+    row: Json = {"text": item.text, "importance": word} | without(dict(item.extra), "importance")
+    if grade := grades.get(item.item_id):
+        kept = (grade.detail or {}).get("raw", "failed")
+        row["assignment"] = kept if grade.rating is None else _LABELS[grade.rating]
+    return row
