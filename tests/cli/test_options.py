@@ -94,6 +94,7 @@ MODEL = {
     "--chat-template-kwargs": """'{"enable_thinking": false}'""",
     "--extra-body": """'{"top_k": 3}'""",
     "--endpoint": "completions",
+    "--quantize": "8bit",
     "--base-url": "http://localhost:1/v1",
     "--concurrency": "3",
     "--retries": "2",

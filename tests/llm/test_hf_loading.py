@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_models import LABELS
+from tiny_models import LABELS, build_llama
 
 from exampp.errors import InputError
+from exampp.llm.base import Ask
 from exampp.llm.hf import load
 from exampp.llm.hf.fetching import default_dtype, find_device
 
@@ -99,6 +101,9 @@ def test_auto_scores_labels_that_are_single_tokens_and_generates_the_others(t5: 
         ({"dtype": "int3"}, "no dtype 'int3'"),
         ({"device": "tpu"}, "no device 'tpu' here"),
         ({"device": "cpu:x"}, "no device 'cpu:x' here"),
+        ({"device": "cpu,cpu"}, "'cpu,cpu' are no cards to share a model"),
+        ({"device": "cpu, tpu"}, "no device 'tpu' here"),
+        ({"quantize": "3bit"}, "no quantisation '3bit'"),
         ({"decode": "guess"}, "'guess' is not known"),
         ({"task": "sorting"}, "'sorting' is not known"),
         ({"beams": 0}, "beams is 0"),
@@ -110,6 +115,59 @@ def test_auto_scores_labels_that_are_single_tokens_and_generates_the_others(t5: 
 def test_options_that_cannot_be(t5: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         load(str(t5), **{"device": "cpu", **options})
+
+
+def test_precision_is_part_of_a_grader_and_the_device_is_not(t5: Path, llama: Path) -> None:
+    plain = load(str(t5), device="cpu").settings
+    assert load(str(t5), device="cpu", dtype="auto").settings == plain
+    assert load(str(t5), device="cpu", dtype="float32").settings == plain
+    assert load(str(t5), device="cpu:0", dtype="float32").settings == plain
+    rounded = load(str(t5), device="cpu", dtype="bfloat16").settings
+    assert {**plain, "dtype": "bfloat16"} == rounded
+    assert load(str(llama), device="cpu", dtype="float16").settings["dtype"] == "float16"
+
+
+@pytest.mark.skipif(find_spec("bitsandbytes") is not None, reason="bitsandbytes is installed")
+@pytest.mark.parametrize("bits", ["8bit", "4bit"])
+def test_fewer_bits_need_a_package(t5: Path, bits: str) -> None:
+    with pytest.raises(InputError, match=f"weights of {bits} need the package bitsandbytes") as at:
+        load(str(t5), device="cpu", quantize=bits)
+    assert "--dtype bfloat16" in at.value.mend
+
+
+@pytest.mark.skipif(find_spec("bitsandbytes") is None, reason="bitsandbytes is not installed")
+@pytest.mark.parametrize(
+    ("name", "bits"),
+    [("t5_taught", "8bit"), ("llama", "8bit"), ("t5_reader", "8bit"), ("llama_wide", "4bit")],
+)
+def test_models_grade_with_fewer_bits(name: str, bits: str, request: pytest.FixtureRequest) -> None:
+    folder = str(request.getfixturevalue(name))
+    labels = () if name == "t5_reader" else LABELS
+    whole = load(folder, labels=labels, device="cpu")
+    grader = load(folder, labels=labels, device="cpu", quantize=bits)
+    assert grader.settings == {**whole.settings, "quantize": bits}
+    asks = [
+        Ask(n, "What is the river", f"The river {n} is long", f"Question: river Context: {n}")
+        for n in range(5)
+    ]
+    found = {ask.key: reply for ask, reply in grader.answer(asks)}
+    for ask, reply in whole.answer(asks):
+        other = found[ask.key]
+        assert not other.fault
+        if labels:
+            assert other.scores is not None
+            assert reply.scores is not None
+            assert sum(other.scores.values()) == pytest.approx(1)
+            # rounded weights, not other ones; 4 bits turn a random model
+            assert other.scores != reply.scores
+            apart = max(abs(other.scores[x] - reply.scores[x]) for x in LABELS)
+            assert apart < 0.2 or bits == "4bit"
+
+
+@pytest.fixture(scope="module")
+def llama_wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One whose rows are as long as a block of 4-bit weights."""
+    return build_llama(tmp_path_factory.mktemp("wide-llama"), width=64)
 
 
 def test_extractive_models_decode_in_their_own_way(bert: Path) -> None:

@@ -104,7 +104,7 @@ def teach(model: Any, tokenizer: Any, labels: Sequence[str], steps: int = 30) ->
         optimizer.step()
 
 
-def build_llama(folder: Path, *, chat: bool = True) -> Path:
+def build_llama(folder: Path, *, chat: bool = True, width: int = 32) -> Path:
     """A Llama of 2 layers with a byte-level BPE, and a chat template if wanted."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -126,8 +126,8 @@ def build_llama(folder: Path, *, chat: bool = True) -> Path:
     torch.manual_seed(2)
     config = transformers.LlamaConfig(
         vocab_size=len(tokenizer),
-        hidden_size=32,
-        intermediate_size=64,
+        hidden_size=width,
+        intermediate_size=2 * width,
         num_hidden_layers=2,
         num_attention_heads=4,
         num_key_value_heads=2,

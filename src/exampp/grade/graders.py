@@ -194,7 +194,7 @@ def _hf(prompt: Prompt, options: Options) -> Grader:
     # each backend loads when it is asked for: evaluating must not pay for grading
     from exampp.llm import hf
 
-    names = ("revision", "device", "dtype", "decode", "beams", "limit", "batch_tokens")
+    names = ("revision", "device", "dtype", "quantize", "decode", "beams", "limit", "batch_tokens")
     given = options.given()
     chosen = {name: given[name] for name in (*names, "max_new_tokens") if name in given}
     template = options.chat_template_kwargs

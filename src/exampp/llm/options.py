@@ -77,8 +77,17 @@ class Options:
         writes=False,
     )
     revision: str | None = _option("The model's revision.", HF, OPENAI)
-    device: str | None = _option("hf: cpu, cuda, cuda:1, mps.", HF)
-    dtype: str | None = _option("hf: float32 or bfloat16.", HF)
+    device: str | None = _option(
+        "hf: cpu, cuda, cuda:1, mps, or cards that share the layers (cuda:0,cuda:1).", HF
+    )
+    dtype: str | None = _option(
+        "hf: float32, bfloat16, float16 or auto. [default: auto, bfloat16 on cards that have it, "
+        "else float32]",
+        HF,
+    )
+    quantize: str | None = _option(
+        "hf: weights in fewer bits (needs bitsandbytes).", HF, choices=("8bit", "4bit")
+    )
     beams: int | None = _option("hf: beams of generate.", HF, writes=False)
     limit: int | None = _option(
         "Tokens of a prompt at most; longer passages are cut. [default: what the model or the "

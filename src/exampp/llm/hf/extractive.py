@@ -42,7 +42,7 @@ class Extractive:
         self.texts = texts
         self.window = window
         self._tokenizer = tokenizer
-        self._tie = tensors.tie(model.dtype)
+        self._tie = tensors.tie(model)
         self._pad = int(tokenizer.pad_token_id or 0)
         self._has_types = "token_type_ids" in tokenizer.model_input_names
 

@@ -18,7 +18,10 @@ TASKS = {
 }
 """The kinds of models, each with the class of transformers that loads it."""
 
+AUTO = "auto"
 DTYPES = ("float32", "bfloat16", "float16")
+QUANTISED = ("8bit", "4bit")
+"""How weights may be loaded in fewer bits, by bitsandbytes: LLM.int8(), or NF4 of QLoRA."""
 T5_LIKE = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
 INSTALL = "Install what local models need: pip install 'exampp[hf]'"
 
@@ -35,6 +38,7 @@ class Fetched:
     dtype: str
     device: str
     transformers: str
+    quantize: str | None = None
 
 
 def require() -> tuple[ModuleType, ModuleType]:
@@ -59,19 +63,22 @@ def fetch(
     revision: str | None = None,
     device: str | None = None,
     dtype: str | None = None,
+    quantize: str | None = None,
     complete: bool = True,
 ) -> Fetched:
     """Load a model from a folder or from the Hugging Face hub.
 
     `task` (a key of `TASKS`) follows from the model's config if it is not given; `device` is the
-    first of `cuda`, `mps` and `cpu` that there is; `dtype` is bfloat16 on CUDA cards that have it,
-    else float32. A model that lacks weights (a base model without a head for its task) is an
-    error unless `complete` is False: transformers would fill them with noise.
+    first of `cuda`, `mps` and `cpu` that there is, or several cards (`cuda:0,cuda:1`) that share
+    the layers; `dtype` is bfloat16 on CUDA cards that have it, else float32, where it is not given
+    or `auto`. `quantize` is one of `QUANTISED`: linear layers are then computed in `dtype` from
+    weights of so many bits. A model that lacks weights (a base model without a head for its task)
+    is an error unless `complete` is False: transformers would fill them with noise.
 
     Raises:
         InputError: torch or transformers is missing, the model is not there, incomplete or of no
-            known kind, needs code of its own, the device is not there, or the dtype does not suit
-            the model.
+            known kind, needs code of its own, the device or bitsandbytes is not there, or the dtype
+            does not suit the model.
 
     """
     torch, transformers = require()
@@ -84,8 +91,9 @@ def fetch(
         options["revision"] = revision or "main"
     config = guarded(model, lambda: transformers.AutoConfig.from_pretrained(source, **options))
     kind = task or task_of(config)
-    precision = dtype or default_dtype(torch, place)
+    precision = default_dtype(torch, place) if dtype in (None, AUTO) else str(dtype)
     check_dtype(precision, config.model_type)
+    spread = _spread(torch, transformers, place, precision, quantize)
     tokenizer = guarded(
         model, lambda: transformers.AutoTokenizer.from_pretrained(source, **options)
     )
@@ -93,7 +101,7 @@ def fetch(
     loaded, info = guarded(
         model,
         lambda: loader.from_pretrained(
-            source, dtype=getattr(torch, precision), output_loading_info=True, **options
+            source, dtype=getattr(torch, precision), output_loading_info=True, **options, **spread
         ),
     )
     missing = sorted(info["missing_keys"])
@@ -102,8 +110,53 @@ def fetch(
             f"the model '{model}' has no weights for {', '.join(missing[:3])}",
             mend=f"It was not made for the task '{kind}': fine-tune it, or give another task",
         )
-    on_device = guarded(model, lambda: loaded.to(place).eval())
-    return Fetched(kind, on_device, tokenizer, precision, place, transformers.__version__)
+    # what is spread is where it belongs
+    on_device = guarded(model, lambda: (loaded if spread else loaded.to(place)).eval())
+    version = transformers.__version__
+    return Fetched(kind, on_device, tokenizer, precision, place, version, quantize)
+
+
+def _spread(
+    torch: Any, transformers: Any, place: str, dtype: str, quantize: str | None
+) -> dict[str, Any]:
+    """How a model is loaded that is quantised, or shared by several cards; empty for any other."""
+    devices = place.split(",")
+    if quantize is None and len(devices) == 1:
+        return {}
+    options: dict[str, Any] = {"device_map": {"": place}}
+    if len(devices) > 1:
+        indices = (int(device.partition(":")[2]) for device in devices)
+        # room is left for what is computed
+        free = {index: int(torch.cuda.mem_get_info(index)[0] * 0.8) for index in indices}
+        options = {"device_map": "auto", "max_memory": free}
+    if quantize is not None:
+        options["quantization_config"] = _quantisation(torch, transformers, dtype, quantize)
+    return options
+
+
+def _quantisation(torch: Any, transformers: Any, dtype: str, quantize: str) -> Any:
+    if quantize not in QUANTISED:
+        raise InputError(
+            f"there is no quantisation '{quantize}'",
+            field="quantize",
+            mend=f"Give one of {', '.join(QUANTISED)}",
+        )
+    try:
+        import bitsandbytes  # noqa: F401
+    except ImportError:
+        raise InputError(
+            f"weights of {quantize} need the package bitsandbytes",
+            field="quantize",
+            mend="Install it (pip install bitsandbytes), or leave --quantize out: --dtype bfloat16 "
+            "takes half the memory of float32",
+        ) from None
+    if quantize == "8bit":
+        return transformers.BitsAndBytesConfig(load_in_8bit=True)
+    return transformers.BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_compute_dtype=getattr(torch, dtype),
+    )
 
 
 def find_folder(model: str) -> Path | None:
@@ -181,7 +234,20 @@ def task_of(config: Any) -> str:
 
 
 def find_device(torch: Any, device: str | None) -> str:
-    """The device asked for, or the best there is; InputError if there is no such device."""
+    """The device asked for, or the best there is; InputError if there is no such device.
+
+    Several are cards, each with its number, and none twice: `cuda:0,cuda:1`.
+    """
+    several = [] if device is None else [one.strip() for one in device.split(",")]
+    if len(several) > 1:
+        for one in several:
+            find_device(torch, one)
+        if len(set(several)) < len(several) or not all(o.startswith("cuda:") for o in several):
+            raise InputError(
+                f"'{device}' are no cards to share a model",
+                mend="Give each once and by number, as in cuda:0,cuda:1",
+            )
+        return ",".join(several)
     there = {
         "cuda": torch.cuda.is_available(),
         "mps": torch.backends.mps.is_available(),

@@ -105,6 +105,8 @@ def _fetch(
 ) -> Fetched:
     if importlib.util.find_spec("accelerate") is None:
         raise InputError("training needs the package accelerate", mend=INSTALL)
+    if device is not None and "," in device:
+        raise InputError("training takes one device", field="device", mend="Name one of them")
     # a question answering head may be new: it is what is trained
     fetched = fetch(
         base_model, task=task, revision=revision, device=device, dtype="float32", complete=False

@@ -34,6 +34,7 @@ def load(
     revision: str | None = None,
     device: str | None = None,
     dtype: str | None = None,
+    quantize: str | None = None,
     decode: str = "auto",
     beams: int | None = None,
     max_new_tokens: int = 64,
@@ -47,11 +48,12 @@ def load(
     `labels` are the replies that a prompt asks for, where they are few. `decode` is `score` (the
     probability of each label after one decoder pass), `generate` (write the reply, as the papers
     do) or `auto`: score where there are labels and one pass can tell them apart, else generate;
-    the grader's `note` then says why. `task`, `device` and `dtype`: see `fetch`. `beams` is 5 for
-    seq2seq and 1 for causal models; with several, labels are ranked as beam search would rank
-    them (see `labels.choose`). `limit` overrides how many tokens a prompt may have (a window, for
-    extractive models). `batch_tokens` and `look_ahead` change speed and memory, never replies.
-    `template` holds options for the chat template; scoring turns `enable_thinking` off by itself.
+    the grader's `note` then says why. `task`, `device`, `dtype` and `quantize`: see `fetch`.
+    `beams` is 5 for seq2seq and 1 for causal models; with several, labels are ranked as beam search
+    would rank them (see `labels.choose`). `limit` overrides how many tokens a prompt may have (a
+    window, for extractive models). `batch_tokens` and `look_ahead` change speed and memory,
+    never replies. `template` holds options for the chat template; scoring turns `enable_thinking`
+    off by itself.
 
     Raises:
         InputError: an option is not possible, the model cannot be loaded (see `fetch`), or
@@ -67,7 +69,9 @@ def load(
         batch_tokens=batch_tokens,
         look_ahead=look_ahead,
     )
-    fetched = fetch(model, task=task, revision=revision, device=device, dtype=dtype)
+    fetched = fetch(
+        model, task=task, revision=revision, device=device, dtype=dtype, quantize=quantize
+    )
     # the files of a model can be readable one by one and still not fit together
     local, own, note = guarded(
         model,
@@ -78,6 +82,7 @@ def load(
         **model_identity(model, revision, fetched.model.config),
         "task": fetched.task,
         "dtype": fetched.dtype,
+        **({"quantize": fetched.quantize} if fetched.quantize else {}),
         **own,
     }
     kind = fetched.device.partition(":")[0]

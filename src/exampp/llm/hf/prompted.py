@@ -39,7 +39,7 @@ class Prompted(ABC):
         self.labels = labels
         self.generator = generator
         self.limit = limit
-        self._tie = tensors.tie(model.dtype)
+        self._tie = tensors.tie(model)
         pad = texts.tokenizer.pad_token_id
         self._pad = 0 if pad is None else int(pad)
 

@@ -24,7 +24,7 @@ class Seq2Seq(Prompted):
         states = self.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
         start = self.model.generation_config.decoder_start_token_id
         steps = torch.tensor([[start, *labels.shared]], device=ids.device).expand(len(rows), -1)
-        if isinstance(self.model, T5ForConditionalGeneration):
+        if isinstance(self.model, T5ForConditionalGeneration) and self._is_whole:
             logits = first_logits(self.model, states, mask, steps)
         else:
             logits = self.model(
@@ -34,6 +34,12 @@ class Seq2Seq(Prompted):
                 use_cache=False,
             ).logits
         return score(logits, labels, self.length_penalty)
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether the weights are as they were saved, on one device: folding reads them itself."""
+        spread = len(getattr(self.model, "hf_device_map", ())) > 1
+        return not spread and not getattr(self.model, "is_quantized", False)
 
     def generate(self, rows: Sequence[Row]) -> list[Generated]:
         """Write replies with beam search (the papers' 5 beams, if not told otherwise)."""

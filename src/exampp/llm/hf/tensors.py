@@ -47,13 +47,15 @@ def score(
     return [choose(labels, row, length_penalty) for row in table]
 
 
-def tie(dtype: torch.dtype) -> float:
+def tie(model: Any) -> float:
     """The margin, in nats, under which a result is computed again alone.
 
-    Only in float32: in bfloat16 rounding moves log probabilities by some hundredths, so that no
-    small margin makes results independent of their batch, and a large one would double the work.
+    Only in float32, from weights with all their bits: in bfloat16 rounding moves log probabilities
+    by some hundredths, so that no small margin makes results independent of their batch, and a
+    large one would double the work.
     """
-    return ROUNDING if dtype == torch.float32 else 0.0
+    exact = model.dtype == torch.float32 and not getattr(model, "is_quantized", False)
+    return ROUNDING if exact else 0.0
 
 
 def free(device: torch.device) -> None:
