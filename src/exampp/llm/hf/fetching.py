@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -141,15 +142,13 @@ def _quantisation(torch: Any, transformers: Any, dtype: str, quantize: str) -> A
             field="quantize",
             mend=f"Give one of {', '.join(QUANTISED)}",
         )
-    try:
-        import bitsandbytes  # noqa: F401
-    except ImportError:
+    if importlib.util.find_spec("bitsandbytes") is None:
         raise InputError(
             f"weights of {quantize} need the package bitsandbytes",
             field="quantize",
             mend="Install it (pip install bitsandbytes), or leave --quantize out: --dtype bfloat16 "
             "takes half the memory of float32",
-        ) from None
+        )
     if quantize == "8bit":
         return transformers.BitsAndBytesConfig(load_in_8bit=True)
     return transformers.BitsAndBytesConfig(
