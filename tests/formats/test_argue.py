@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from samples import fault, file
 
+from exampp.errors import InputError
 from exampp.formats import argue
 from exampp.formats.detect import detect
 from exampp.formats.lines import Skipped
@@ -145,3 +146,60 @@ def test_bad_banks(tmp_path: Path, line: str, what: str) -> None:
     error = fault(argue.read, path)
     assert error.what.startswith(what)
     assert [entry.query_id for entry in argue.read(path, Skipped())] == ["q"]
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+def test_what_is_written_is_version_three(tmp_path: Path) -> None:
+    path = file(tmp_path, f"{json.dumps(RAGTIME)}\n{json.dumps(V3)}\n", "banks.jsonl")
+    found = list(argue.read(path))
+    argue.write(tmp_path / "out.jsonl", found)
+    first, second = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
+    # what AutoJudge reads: objects by their texts, ids, the parts that were given
+    assert (
+        second["nugget_bank"]["Where is it?"]["answers"]
+        == V3["nugget_bank"]["Where is it?"][  # type: ignore[index]
+            "answers"
+        ]
+    )
+    assert second["claim_bank"]["It is old."]["importance"] == 3
+    assert list(first["nugget_bank"]) == ["A?", "B?"]
+    assert first["metadata"] == RAGTIME["metadata"]
+    again = list(argue.read(tmp_path / "out.jsonl"))
+    assert [entry.items for entry in again] == [entry.items for entry in found]
+
+
+def test_changes_are_written(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    (entry,) = argue.read(file(tmp_path, json.dumps(V3), "7.json"))
+    where, which, old = entry.items
+    items = (
+        replace(where, answers=("Peru", "the Andes"), weight=1.0),
+        which,
+        replace(old, item_id="own", facet_id="s"),
+    )
+    argue.write(tmp_path / "out.jsonl", [replace(entry, items=items)])
+    (again,) = argue.read(tmp_path / "out.jsonl")
+    assert [(i.item_id, i.answers, i.weight, i.facet_id) for i in again.items] == [
+        (i.item_id, i.answers, i.weight, i.facet_id) for i in items
+    ]
+    with pytest.raises(InputError, match=r"the weight 0\.3 of item 'own' is neither vital"):
+        argue.write(
+            tmp_path / "out.jsonl", [replace(entry, items=(replace(items[2], weight=0.3),))]
+        )
+
+
+@pytest.mark.parametrize("real", ["dl19/nuggets", "dl19/questions", "car-y3/nuggets"])
+def test_real_banks_round_trip(tmp_path: Path, shared_data: Path, real: str) -> None:
+    from dataclasses import replace
+
+    from exampp.formats import bank, questions
+
+    found = list(bank.read(shared_data / f"{real}.jsonl.gz"))
+    wanted = {i.item_id: replace(i, extra={}) for entry in found for i in entry.items}
+    for format_ in (argue, questions):
+        format_.write(tmp_path / "n.jsonl", found)
+        items = [i for entry in format_.read(tmp_path / "n.jsonl") for i in entry.items]
+        assert {i.item_id: replace(i, extra={}) for i in items} == wanted

@@ -1,0 +1,173 @@
+"""The matrix of files: every kind that is read or written, and whether it survives both.
+
+The table of the documentation is this one, and the tests walk it with a sample of every kind.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Layout(NamedTuple):
+    """One kind of file.
+
+    `looks` tells what it looks like, `source` whose it is. `read` is `import` or the options that
+    read it, `written` the `--format` of `exampp export` that writes it (empty: none), `lossless`
+    `yes` where what is read comes out as it went in, or what does not.
+    """
+
+    kind: str
+    looks: str
+    source: str
+    read: str = "import"
+    written: str = ""
+    lossless: str = ""
+
+
+MATRIX: tuple[Layout, ...] = (
+    Layout(
+        "queries",
+        "JSON dictionary id → text; JSON-lines of `query_id` (`qid`, `topic_id`, `narrative_id`, "
+        "`request_id`, `id`) and `text` (`query`, `title`, `narrative`), perhaps `subtopics`; two "
+        "columns separated by a tab",
+        "exampp, BEIR, MS MARCO, TREC RAG, RAGTIME, AutoJudge",
+        written="queries",
+        lossless="yes; of a request (`title`, `problem_statement`, `background`) the whole text",
+    ),
+    Layout(
+        "passages",
+        "JSON-lines of `id` (`_id`, `docid`, `docno`, `pid`, `paragraph_id`) and `text` "
+        "(`contents`, `body`, `segment`), perhaps `title`; columns id, text, title with tabs",
+        "exampp, BEIR, MS MARCO, Pyserini",
+        written="passages",
+        lossless="yes",
+    ),
+    Layout(
+        "beir",
+        "a folder of `queries.jsonl`, `qrels/test.tsv` and `corpus.jsonl`",
+        "BEIR",
+    ),
+    Layout(
+        "plain-bank",
+        "CSV or TSV with a header: `query_id` and `question` or `nugget`, perhaps `subtopic_id`, "
+        "`item_id`, `answer`, `weight`; YAML: query id → list of questions",
+        "people",
+        written="bank",
+        lossless="yes",
+    ),
+    Layout(
+        "questions",
+        "JSON-lines, an item each: `query_id`, `query_text`, `qid`, `question`",
+        "Autograding Workbench",
+        written="questions",
+        lossless="yes",
+    ),
+    Layout(
+        "bank",
+        "JSON-lines, a query or subtopic each, with `items` (newer) or `questions` (older)",
+        "Autograding Workbench",
+        written="bank",
+        lossless="yes",
+    ),
+    Layout("tqa", "lessons of Textbook Question Answering, JSON", "TQA"),
+    Layout(
+        "nuggetizer",
+        "JSON-lines of `qid`, `query` and `nuggets` (`text`, `importance`)",
+        "castorini's nuggetizer",
+        written="nuggetizer",
+        lossless="yes",
+    ),
+    Layout(
+        "assignments",
+        "the same with `run_id`, `answer_text` and an `assignment` of every nugget; a bank, "
+        "passages, rankings and grades",
+        "castorini's nuggetizer",
+        written="assignments",
+        lossless="yes",
+    ),
+    Layout(
+        "argue",
+        "NuggetBank v3: `query_id`, `nugget_bank`, `claim_bank`; the banks of RAGTIME 2026",
+        "AutoARGUE, AutoJudge, RAGTIME",
+        written="argue",
+        lossless="yes; RAGTIME's layout comes out as v3",
+    ),
+    Layout(
+        "trec-nuggets",
+        "query, nugget id, vital or okay, text, separated by tabs",
+        "TREC",
+        written="trec-nuggets",
+        lossless="yes",
+    ),
+    Layout(
+        "workbench",
+        "graded passages, JSON-lines of `[query_id, [passage, ...]]`",
+        "Autograding Workbench",
+        written="workbench",
+        lossless="yes",
+    ),
+    Layout(
+        "run",
+        "`query Q0 passage rank score system`; `query passage rank` with `--runs`",
+        "trec_eval, MS MARCO",
+        written="runs",
+        lossless="yes; MS MARCO's comes out as trec_eval's",
+    ),
+    Layout(
+        "ranx",
+        "one JSON object, query → passage → score; the system is named like the file",
+        "ranx",
+        written="ranx",
+        lossless="yes, one system a file",
+    ),
+    Layout(
+        "candidates",
+        'JSON-lines of `{"query": {"qid", "text"}, "candidates": [{"docid", "score", "doc"}]}`; '
+        "brings the texts of passages and of new queries",
+        "Anserini, Pyserini, RankLLM, umbrela",
+        written="candidates",
+        lossless="yes",
+    ),
+    Layout(
+        "qrels",
+        "`query 0 passage relevance`; `query-id`, `corpus-id`, `score`, separated by tabs",
+        "trec_eval, BEIR, MS MARCO",
+        written="judgments",
+        lossless="yes, but the second column; BEIR's comes out as trec_eval's",
+    ),
+    Layout("ranx-qrels", "one JSON object, query → passage → whole number", "ranx"),
+    Layout(
+        "responses",
+        "what systems generated, JSON-lines; see [inputs.md](inputs.md)",
+        "TREC RAG, RAGTIME, AutoJudge, plain answers",
+    ),
+    Layout("texts", "a folder of `SYSTEM/QUERY.txt`, .md or .html", "people"),
+    Layout("car-topics", "outlines and pages, CBOR", "TREC CAR"),
+    Layout("car-paragraphs", "paragraphs, CBOR", "TREC CAR"),
+    Layout("dataset", "`irds:ID`, topics and judgments of a dataset", "ir_datasets"),
+    Layout(
+        "decisions",
+        "what people decided about cells: a tab-separated table with a header",
+        "exampp",
+        written="decisions",
+        lossless="yes",
+    ),
+    Layout(
+        "leaderboard",
+        "JSON dictionary system → rank; two columns; tables of scores, see "
+        "[analysis.md](analysis.md)",
+        "trec_eval, ir_measures, AutoJudge, Autograding Workbench",
+        read="`--official`, `--scores`",
+    ),
+)
+
+
+def markdown() -> str:
+    """The matrix as a table in Markdown."""
+    head = "| kind (`--as`) | what it looks like | source | read | `export --format` | lossless |"
+    lines = [head, "|---|---|---|---|---|---|"]
+    for one in MATRIX:
+        written = f"`{one.written}`" if one.written else ""
+        cells = (f"`{one.kind}`", one.looks, one.source, one.read, written, one.lossless)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
