@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 import servers
 import tiny_models
+from commands import Commands
 
 import exampp
 from exampp.demo import demo_files
@@ -128,6 +130,98 @@ def test_python(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     for left_open in names.values():
         if isinstance(left_open, exampp.Collection):
             left_open.close()
+
+
+SECTIONS = {
+    "EXAM++": "1 2.1 2.2 3 4 4.1.1 4.1.2 4.2 4.2.1 4.2.2 4.3.1 4.3.2 5.1 5.2 5.3 5.4 5.5 5.6 A",
+    "Autograding Workbench": "1 2.1 2.2 2.3 2.4 2.5 3 3.1 3.2 3.3 3.4 3.5 4 4.1 4.2 4.3 4.4 4.5 5"
+    " 6",
+    "FLAN-T5-EXAM": "1 2.1 2.2 2.4 2.5 3 3.1.1 3.1.2 3.1.3 3.2.1 3.2.2 3.2.3 3.3.1 3.3.2 4.1 4.2"
+    " 4.3 4.4 4.5",
+}
+"""The sections of the papers that describe what a program does."""
+
+
+def paper_rows() -> Iterator[tuple[str, str, str, str]]:
+    """(paper, section, what the paper does, what stands for it here) of docs/papers.md."""
+    paper = ""
+    for line in (ROOT / "docs" / "papers.md").read_text().splitlines():
+        if line.startswith("## "):
+            paper = line.removeprefix("## ")
+        elif paper in SECTIONS and line.startswith("| ") and not line.startswith("| section"):
+            section, does, here = line.strip("| ").split(" | ")
+            yield paper, section, does, here
+
+
+def test_every_section_of_the_papers_has_a_row() -> None:
+    rows = list(paper_rows())
+    for paper, sections in SECTIONS.items():
+        told = {section.split(",")[0] for of, section, _, _ in rows if of == paper}
+        assert told == set(sections.split())
+    for *_, here in rows:
+        # a command, a place where there is one, or the reason why not
+        assert re.search(r"`exampp|EXAM\+\+, \d|the same|not here: |\]\(", here), here
+
+
+def test_every_departure_has_its_reason() -> None:
+    text = (ROOT / "docs" / "definitions.md").read_text()
+    rows = text.partition("## Where we differ")[2].partition("\n## ")[0].splitlines()
+    told = [row.strip("|").split("|") for row in rows if row.startswith("| ")]
+    assert len(told) > 30
+    for what, ours, _, why in told:
+        assert what.strip(), what
+        assert ours.strip(), what
+        assert why.strip(), what
+
+
+def test_the_commands_of_the_papers_page(
+    folder: Path, server: str, monkeypatch: pytest.MonkeyPatch, exampp_command: Commands
+) -> None:
+    """From top to bottom, in this process."""
+    write_for_papers(folder)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("OPENAI_BASE_URL", server)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    wrong = []
+    for paper, section, _, here in paper_rows():
+        for command in re.findall(r"`exampp ([^`]+)`", here):
+            if command == "serve":
+                continue
+            # a folder stands in for the model of the hub, and is called by its own name alone
+            command = re.sub(r"\S+/(flan-t5-large[\w-]*:)", r"\1", command)
+            ran = exampp_command(*shlex.split(command))
+            if ran.code:
+                wrong.append(f"{paper} {section}: exampp {command}\n{ran.err}")
+    assert not wrong, "\n".join(wrong)
+
+
+def write_for_papers(folder: Path) -> None:
+    """What the page of the papers speaks of besides: TQA, SQuAD, nuggets, qrels, a reader."""
+    question = {
+        "globalID": "NDQ_1",
+        "questionType": "Multiple Choice",
+        "beingAsked": {"processedText": "Outer layer of the skin?", "rawText": ""},
+        "answerChoices": {
+            "a": {"processedText": "dermis", "rawText": ""},
+            "b": {"processedText": "epidermis", "rawText": ""},
+        },
+        "correctAnswer": {"processedText": "b", "rawText": ""},
+    }
+    lesson = {
+        "globalID": "L_0384",
+        "lessonName": "the integumentary system",
+        "questions": {"nonDiagramQuestions": {"NDQ_1": question}, "diagramQuestions": {}},
+    }
+    (folder / "tqa.json").write_text(json.dumps([lesson]))
+    answer = {"text": "gas", "answer_start": 23}
+    asked = {"id": "1", "question": "What does yeast make?", "is_impossible": False}
+    paragraph = {"context": "Yeast turns sugar into gas.", "qas": [{**asked, "answers": [answer]}]}
+    squad = {"version": "v2.0", "data": [{"title": "t", "paragraphs": [paragraph]}]}
+    (folder / "squad.json").write_text(json.dumps(squad))
+    (folder / "nuggets.tsv").write_text("query_id\tnugget\nvolcanoes\tash is tephra\n")
+    (folder / "judged.qrels").write_text("volcanoes 0 volcanoes-001 1\n")
+    tiny_models.build_t5_reader(folder / "sjrhuschlee" / "flan-t5-large-squad2")
 
 
 def test_every_command_is_documented() -> None:
