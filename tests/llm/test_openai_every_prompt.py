@@ -57,7 +57,9 @@ def says(prompt: Prompt, reply: Reply, reading: Reading) -> bool:
         likeliest = max(reply.scores, key=lambda label: reply.scores[label])  # type: ignore[index]
         return reply.text == likeliest and reply.detail["outside"] <= 1 - LEAST_MASS
     if prompt.reading == "extraction":
-        return bool(text.strip())
+        return (
+            bool(text.strip()) or not rating
+        )  # to extract nothing is to say that nothing is there
     if prompt.reading == "yes-no":
         return re.search(r"\byes\b" if rating else r"\bno\b|\bnot\b", text) is not None
     return str(rating) in re.findall(r"\d+", text)

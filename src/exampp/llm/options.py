@@ -199,5 +199,5 @@ def _checked(name: str, value: Any, kind: Any) -> Any:
     found = read(value)
     if found is None:
         option = name.replace("_", "-")
-        raise InputError(f"{option} is {value!r}", field=option, mend=f"Give {wanted}")
+        raise InputError(f"{option} is {value!r}", mend=f"Give {wanted}")
     return found
