@@ -111,6 +111,7 @@ class Collection(Banking, Reviewing, Graded):
         depth: int | None = None,
         system: str | None = None,
         passage_tokens: int = PASSAGE_TOKENS,
+        cited: bool = False,
         scale: RatingScale | None = None,
         author: str | None = None,
         update: bool = False,
@@ -129,7 +130,8 @@ class Collection(Banking, Reviewing, Graded):
         `corpus` (a file, a folder, or `irds:ID`) is where the texts of ranked and judged passages
         are looked up; `depth` passages of each run are taken, by default all, 20 with a corpus.
         `system` names the system of responses that do not; responses are cut into passages of at
-        most `passage_tokens` tokens, at sentences where it is 0. `scale`, as (0, 3), is that of the
+        most `passage_tokens` tokens, at sentences where it is 0; with `cited`, what a response
+        cites is ranked by a system `NAME:cited`. `scale`, as (0, 3), is that of the
         graders of graded passages whose prompt is not known; by default it goes from 0 to the
         highest label found. A rating that cannot be read is kept as unparsed, and counted.
         Raises InputError for anything malformed; the collection then is as it was.
@@ -153,6 +155,7 @@ class Collection(Banking, Reviewing, Graded):
             dry_run,
             None if scale is None else check_scale(scale),
             settle=self._settle,
+            cited=cited,
         )
         roles = {
             "queries": queries,

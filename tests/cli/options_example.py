@@ -52,8 +52,19 @@ def write(folder: Path) -> None:
         "passages.jsonl": [{"id": name, "text": text} for name, text in PASSAGES.items()],
         "corpus.jsonl": [{"id": f"c{n}", "text": f"Corpus {n}."} for n in range(30)],
         "bad.jsonl": [{"id": "x1", "text": "One."}, {"id": "x2"}],
-        "answers.jsonl": [{"query_id": "q1", "answer": "One sentence. Another sentence."}],
-        "named.jsonl": [{"query_id": "q1", "system": "chat", "answer": "One here. Two here."}],
+        "answers.jsonl": [
+            {
+                "query_id": "q1",
+                "answer": [{"text": "One sentence. Another sentence.", "citations": ["p1"]}],
+            }
+        ],
+        "named.jsonl": [
+            {
+                "query_id": "q1",
+                "system": "chat",
+                "answer": [{"text": "One here. Two here.", "citations": ["p1"]}],
+            }
+        ],
         "reworded.jsonl": [{"query_id": "q1", "title": "another text"}],
         "squad.json": [{"data": []}],
     }

@@ -137,6 +137,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--depth": "1",
             "--system": {"import my.exam late.run": "mine", "import my.exam smaller": "mine"},
             "--passage-tokens": "0",
+            "--cited": "",
             "--update": {},
             "--dry-run": "",
             **FORMAT,

@@ -143,3 +143,46 @@ def test_candidates_bring_the_texts_of_their_queries(tmp_path: Path) -> None:
         # what is known stays
         assert {row["query_id"]: row["text"] for row in rows} == {**exams.QUERIES, "q8": "?"}
         assert collection.import_files(path).changes == 0
+
+
+# ---- what responses cite -------------------------------------------------------------------------
+
+
+def report(run: str, *cited: list[str]) -> str:
+    """A report as AutoJudge has it, its documents beside it."""
+    return json.dumps(
+        {
+            "metadata": {"team_id": "t", "run_id": run, "topic_id": "q1"},
+            "responses": [{"text": f"Part {n}.", "citations": c} for n, c in enumerate(cited)],
+            "documents": {
+                "D1": {"id": "D1", "text": P["p1"], "title": "Sky", "url": None},
+                "D2": {"id": "D2", "text": P["p2"], "title": None},
+                "D3": {"id": "D3", "text": "Nobody cites me."},
+            },
+        }
+    )
+
+
+def test_what_reports_cite_is_a_system_of_its_own(tmp_path: Path, exampp_command: Commands) -> None:
+    exams.make(tmp_path).close()
+    path = written(
+        tmp_path / "run1.jsonl",
+        report("run1", ["D2"], ["D1", "D2"]) + "\n" + report("run2", []) + "\n",
+    )
+    ran = exampp_command("import", tmp_path / "my.exam", path, "--cited")
+    assert ran.code == 0, ran.err
+    with exampp.Collection(tmp_path / "my.exam") as collection:
+        cited = [line for line in runs_of(collection) if line.endswith(":cited")]
+        assert cited == ["q1 Q0 D1 2 0.5 run1:cited", "q1 Q0 D2 1 1.0 run1:cited"]
+        collection.export(tmp_path / "passages.jsonl", "passages")
+        rows = map(json.loads, (tmp_path / "passages.jsonl").read_text().splitlines())
+        texts = {row["passage_id"]: (row.get("title"), row["text"]) for row in rows}
+        assert (texts["D1"], texts["D2"]) == (("Sky", P["p1"]), (None, P["p2"]))
+        assert "D3" not in texts
+        assert collection.import_files(path, cited=True).changes == 0
+        # the texts of others are looked up, as those of runs are
+        other = written(tmp_path / "other.jsonl", report("run3", ["p3", "lost"]))
+        with pytest.raises(exampp.InputError, match="passage 'lost' is not in the collection"):
+            collection.import_files(other, cited=True)
+        collection.import_files(other)
+        assert not any(line.endswith("run3:cited") for line in runs_of(collection))

@@ -91,8 +91,8 @@ def _import(path: Path, files: list[Path], **options: Any) -> ImportReport:
         return opened.import_files(*files, **options)
 
 
-def _of_files(option: str, words: str, *kinds: str) -> Counts:
-    """An option that counts for files of some kinds."""
+def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Counts:
+    """An option that counts for files of some kinds; `cited`: for what responses cite, too."""
 
     def holds(given: Given) -> bool:
         from exampp.inputs.files import Given as File
@@ -101,7 +101,8 @@ def _of_files(option: str, words: str, *kinds: str) -> Counts:
         files = [File(Path(path), given["kind"]) for path in given["files"] or ()]
         files += [File(Path(p), role=role) for role in _ROLES for p in given[role] or ()]
         found = file_kinds(files, system=given["system"] is not None)
-        return any(file.kind in kinds for file in found)
+        citing = ("responses",) if cited and given["cited"] else ()
+        return any(file.kind in (*kinds, *citing) for file in found)
 
     return Counts((option,), f"for {words}", holds)
 
@@ -115,11 +116,12 @@ _BANKS = ("bank", "plain-bank", "questions", "tqa", "nuggetizer", "argue", "trec
 @counting(
     Counts(("--as",), "for files that stand without an option", lambda given: bool(given["files"])),
     _of_files("--bank-name", "banks", *_BANKS, "assignments"),
-    _of_files("--depth", "runs", *_RANKED),
-    _of_files("--unknown-passages", "runs", *_RANKED),
-    _of_files("--corpus", "runs and judgments", *_RANKED, "qrels", "ranx-qrels"),
+    _of_files("--depth", "runs", *_RANKED, cited=True),
+    _of_files("--unknown-passages", "runs", *_RANKED, cited=True),
+    _of_files("--corpus", "runs and judgments", *_RANKED, "qrels", "ranx-qrels", cited=True),
     _of_files("--system", "responses", *_GENERATED, "candidates"),
     _of_files("--passage-tokens", "responses", *_GENERATED),
+    _of_files("--cited", "responses", "responses"),
     _of_files("--scale", "graded passages", "workbench"),
 )
 def import_(
@@ -190,6 +192,12 @@ def import_(
             min=0, help="Tokens of a passage of a response at most; 0: a passage a sentence."
         ),
     ] = 400,
+    cited: Annotated[
+        bool,
+        typer.Option(
+            "--cited", help="What responses cite becomes a ranking, too, of a system NAME:cited."
+        ),
+    ] = False,
     update: Annotated[
         bool,
         typer.Option("--update", help="Let files change what is graded, and items people edited."),
@@ -230,6 +238,7 @@ def import_(
         depth=depth,
         system=system,
         passage_tokens=passage_tokens,
+        cited=cited,
         update=update,
         dry_run=dry_run,
         scale=rating_scale(scale),

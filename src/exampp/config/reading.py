@@ -24,6 +24,7 @@ _INPUT_OPTIONS = {
     "depth": int,
     "system": str,
     "passage-tokens": int,
+    "cited": bool,
     "unknown-passages": str,
     "on-error": str,
     "update": bool,

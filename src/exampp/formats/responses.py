@@ -25,12 +25,15 @@ from exampp.formats.lines import (
 from exampp.formats.objects import OBJECT, Fields, identifier, key_of
 from exampp.formats.remarks import Keys
 from exampp.outside import fit_name
+from exampp.records import Passage
 
 QUERY_KEYS = ("query_id", "topic_id", "narrative_id", "request_id", "qid")
 SYSTEM_KEYS = ("system", "run_id", "run_tag", "method")
 STATEMENT_KEYS = ("responses", "answer", "sentences", "response", "text", "output")
 """What the system said: a list of statements, or one text."""
-_KNOWN_KEYS = frozenset((*QUERY_KEYS, *SYSTEM_KEYS, *STATEMENT_KEYS, "metadata", "references"))
+_KNOWN_KEYS = frozenset(
+    (*QUERY_KEYS, *SYSTEM_KEYS, *STATEMENT_KEYS, "metadata", "references", "documents")
+)
 MARKUP_OF_SUFFIX = {
     ".txt": "plain",
     ".text": "plain",
@@ -57,12 +60,19 @@ class Response:
     """What a system said for a query (or `query/subtopic`), in order.
 
     `markup` is html, markdown or plain; None where the text has to tell whether it is HTML.
+    `documents` are texts of what it cites, where its file has them.
     """
 
     query_id: str
     system: str
     statements: tuple[Statement, ...]
     markup: str | None = None
+    documents: tuple[Passage, ...] = ()
+
+    @property
+    def cited(self) -> tuple[str, ...]:
+        """The ids of what the response cites, each once, in the order in which it does."""
+        return tuple(dict.fromkeys(one for part in self.statements for one in part.citations))
 
 
 def read(
@@ -113,7 +123,21 @@ def _response(fields: Fields, system: str | None) -> Response:
     found = _statements(decode_part(fields[key], key), key, _names(references))
     if not any(statement.text.strip() for statement in found):
         raise InputError("the response is empty", field=key)
-    return Response(query_id, system, tuple(found))
+    return Response(query_id, system, tuple(found), documents=_documents(fields))
+
+
+def _documents(fields: Fields) -> tuple[Passage, ...]:
+    """The texts under `documents`, an object by their ids, as AutoJudge's reports have it."""
+    documents = _decoded(fields, "documents")
+    if not isinstance(documents, dict):
+        return ()
+    found = []
+    for key, one in documents.items():
+        text = one.get("text") if isinstance(one, dict) else one
+        title = one.get("title") if isinstance(one, dict) else None
+        if isinstance(text, str) and text.strip():
+            found.append(Passage(str(key), text, title if isinstance(title, str) else ""))
+    return tuple(found)
 
 
 def _decoded(fields: Fields, key: str) -> Any:

@@ -97,6 +97,23 @@ def _ranked(response: Response, parts: list[Segment]) -> Iterator[tuple[Ranked, 
         )
 
 
+def cited_by(found: Iterable[Response]) -> Iterator[Retrieved]:
+    """What responses cite as rankings of systems of their own, `NAME:cited`.
+
+    Citations rank in the order in which a response makes them; those without any are left out.
+    """
+    for response in found:
+        system = f"{response.system}:cited"
+        ranking = tuple(
+            Ranked(response.query_id, cited, rank, 1 / rank, system)
+            for rank, cited in enumerate(response.cited, 1)
+        )
+        if ranking:
+            known = {ranked.passage_id for ranked in ranking}
+            texts = tuple(one for one in response.documents if one.passage_id in known)
+            yield Retrieved(ranking, texts)
+
+
 def take_candidates(
     connection: sqlite3.Connection,
     path: Path,

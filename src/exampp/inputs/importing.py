@@ -23,6 +23,7 @@ from exampp.formats import (
     runs,
     workbench,
 )
+from exampp.formats.candidates import Retrieved
 from exampp.formats.lines import OnError, Skipped
 from exampp.formats.remarks import hearing
 from exampp.formats.responses import Response
@@ -33,6 +34,7 @@ from exampp.inputs.files import Given, Known, tell_all
 from exampp.inputs.generated import (
     assigned_bank,
     assigned_pools,
+    cited_by,
     take_candidates,
     take_responses,
 )
@@ -84,7 +86,8 @@ class Importer:
     `settle` is called in the end, before anything is committed.
     Of every ranking the first `depth` passages are taken. `system` names the system of responses
     that do not say it; they are cut into passages of at most `passage_tokens` tokens. `scale` is
-    that of graders whose prompt is not known. `bad_cells` counts ratings that cannot be read.
+    that of graders whose prompt is not known. What responses cite is taken, too, if `cited`.
+    `bad_cells` counts ratings that cannot be read.
     """
 
     connection: sqlite3.Connection
@@ -102,6 +105,7 @@ class Importer:
     bad_cells: Skipped = field(default_factory=Skipped)
     settle: Settle = no_more
     named: bool = False
+    cited: bool = False
 
     def of(self, system: str) -> Importer:
         """The same, for a file that holds what this system returned, whatever it says itself."""
@@ -213,14 +217,21 @@ class Importer:
         on_error = self.log.counting(path, self.on_error)
         found = read(path, on_error, self.system)
         limit = self.passage_tokens
-        return take_responses(self.connection, path, found, self.log, on_error, limit)
+        count = take_responses(self.connection, path, found, self.log, on_error, limit)
+        if not self.cited:
+            return count
+        # what is wrong with a line was said the first time
+        cited = cited_by(read(path, _said_already, self.system))
+        return count + self._retrieved(path, cited, on_error)
+
+    def _retrieved(self, path: Path, found: Iterable[Retrieved], on_error: OnError) -> int:
+        check = self._text_check()
+        return take_candidates(self.connection, path, found, self.log, on_error, self.depth, check)
 
     def candidates(self, path: Path) -> int:
         """Retrieved passages with their texts."""
         on_error = self.log.counting(path, self.on_error)
-        found = candidates.read(path, on_error, self.system)
-        check = self._text_check()
-        return take_candidates(self.connection, path, found, self.log, on_error, self.depth, check)
+        return self._retrieved(path, candidates.read(path, on_error, self.system), on_error)
 
     def _text_check(self) -> Callable[[str], None]:
         def check(passage_id: str) -> None:
@@ -270,6 +281,10 @@ def _seeing(pools: Iterable[QueryPool], given: dict[str, GraderIdentity]) -> Ite
                 if has_open_scale(sheet.grader) and sheet.grader.highest > 1:
                     given[sheet.grader.key] = sheet.grader
         yield pool
+
+
+def _said_already(_error: InputError) -> None:
+    """Leave a bad line out that was refused or counted before."""
 
 
 _Take = Callable[[Importer, Path], int]
