@@ -229,7 +229,7 @@ def test_options_that_make_no_sense(tmp_path: Path, exampp_command: Commands) ->
         (("evaluate", tmp_path / "files" / "queries.json"), "neither a collection nor"),
         (("grade", path, "--grader", "other"), "no grader is called 'other'"),
         (("prompts", "show", "question-self-ratin"), "question-self-rating"),
-        (("import", path, path), "no kind that is known"),
+        (("import", path, path), "is an SQLite file, as collections are"),
         (("init", path), "exists already"),
         (("export", path, tmp_path / "none" / "x.jsonl"), "cannot be written"),
     ):

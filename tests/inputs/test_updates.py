@@ -312,7 +312,7 @@ def test_what_changed_as_json(graded: exampp.Collection, exampp_command: Command
             }
         ],
     }
-    assert found["files"] == [{"file": str(qrels), "kind": "qrels", "records": 1}]
+    assert found["files"] == [{"file": str(qrels), "kind": "qrels", "records": 1, "by_name": False}]
 
 
 def test_a_refusal_is_an_error_of_the_command(

@@ -6,6 +6,7 @@ texts of ranked and judged passages are looked up.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +21,8 @@ _SPLIT = "test"
 
 def is_folder(path: Path) -> bool:
     """Whether a folder is laid out as BEIR lays out its datasets."""
-    return (path / "queries.jsonl").is_file() and (path / "qrels").is_dir()
+    # what no file can have as its path is no folder, either
+    return os.path.isdir(path / "qrels") and os.path.isfile(path / "queries.jsonl")  # noqa: PTH112, PTH113
 
 
 def corpus_of(path: Path) -> Path | None:
