@@ -46,6 +46,8 @@ def test_every_name_of_a_folder_is_one_grader(
         own = load("t5", labels=("0", "1", "2", "3", "4", "5"), device="cpu")
         assert collection.grading(own).count_due() == (0, 0)
         assert [one.name for one in collection.graders] == ["t5:question-self-rating"]
+        for typed in ("t5", "./t5", str(tmp_path / "t5") + "/", "./t5:question-self-rating"):
+            assert collection.gradebook(grader=typed).grader == collection.graders[0]
         collection.export(tmp_path / "out.jsonl", "workbench")
     assert str(tmp_path) not in (tmp_path / "out.jsonl").read_text()
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from exampp.errors import AmbiguousGrader, InputError
-from exampp.records.grading import GraderIdentity
+from exampp.records.grading import CONTENT, GraderIdentity
 
 SHORT_KEY = 8
 """Characters of a key that people are shown."""
@@ -93,18 +93,26 @@ def fitting_graders(
     kind: str | None = None,
 ) -> list[GraderIdentity]:
     """All graders that fit; see `choose_grader`."""
-    return [
+    asked = [
         one
         for one in graders
-        if (grader is None or _is_called(one, grader))
-        and (prompt is None or prompt in _prompts(one))
-        and (kind is None or one.kind == kind)
+        if (prompt is None or prompt in _prompts(one)) and (kind is None or one.kind == kind)
     ]
+    if grader is None:
+        return asked
+    called = [one for one in asked if _is_called(one, grader)]
+    # a folder is called by its name alone, however it was typed
+    folder = grader.rstrip("/").rpartition("/")[2]
+    return called or [one for one in asked if _is_folder(one) and _is_called(one, folder)]
 
 
 def _is_called(identity: GraderIdentity, wanted: str) -> bool:
     names = (identity.model, identity.by_content.model, identity.short_name, identity.name)
     return wanted in names or (len(wanted) >= 4 and identity.key.startswith(wanted))
+
+
+def _is_folder(identity: GraderIdentity) -> bool:
+    return CONTENT in identity.by_content.settings
 
 
 def _prompts(identity: GraderIdentity) -> set[str]:
