@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import exampp
-from exampp.analyze.agreement import STATISTICS, agreements
-from exampp.analyze.agreement_intervals import clustered
-from exampp.meta.agreement import SAME_IN_TWO
-from exampp.meta.agreement_raters import panel, with_judgments
+from exampp.analysis.agreement import SAME_IN_TWO
+from exampp.analysis.agreement_raters import panel, with_judgments
+from exampp.stats.agreement import STATISTICS, agreements
+from exampp.stats.agreement_intervals import clustered
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Floats]
@@ -52,8 +52,8 @@ def drawn(random: np.random.Generator, queries: int, passages: int = 200) -> Flo
 
 def file_tables(path: Path) -> Floats:
     """Tables of the queries of a file of graded passages, by the second-best rating."""
-    with exampp.open_grades(path) as opened:
-        (found,) = with_judgments(panel([opened.gradebook()], [2], judged=True))
+    with exampp.open(path) as opened:
+        (found,) = with_judgments(panel([opened.grades().gradebook], [2], judged=True))
     return found.tables.astype(np.float64)
 
 

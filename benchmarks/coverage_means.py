@@ -22,9 +22,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.analyze.estimate import around
-from exampp.analyze.means import share_mean, student_quantile
-from exampp.analyze.resampling import bootstrap_means, draw_queries
+from exampp.stats.estimate import around
+from exampp.stats.means import share_mean, student_quantile
+from exampp.stats.resampling import bootstrap_means, draw_queries
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, tuple[int, int]], tuple[Floats, Floats]]
@@ -124,8 +124,8 @@ def real(path: str) -> Iterator[tuple[str, Draw, Draw]]:
     """Measure, draws of a system's values, draws of differences of two systems."""
     import exampp
 
-    with exampp.open_grades(path) as opened:
-        board = opened.evaluate(["Cover@20", "nDCG@20", "RR@20", "P@20"])
+    with exampp.open(path) as opened:
+        board = opened.grades().evaluate(["Cover@20", "nDCG@20", "RR@20", "P@20"])
     for column in board.columns:
         yield str(column.measure), *_drawn(column.values.values)
 

@@ -21,8 +21,8 @@ import numpy as np
 import scipy.stats
 from numpy.typing import NDArray
 
-from exampp.analyze.resampling import bootstrap_means, draw_queries, resampled_means
-from exampp.analyze.significance import randomisation_tests
+from exampp.stats.resampling import bootstrap_means, draw_queries, resampled_means
+from exampp.stats.significance import randomisation_tests
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, tuple[int, int]], tuple[Floats, Floats]]
@@ -127,8 +127,8 @@ def populations(path: str) -> Iterator[tuple[str, Floats]]:
     """Systems x queries of some measures."""
     import exampp
 
-    with exampp.open_grades(path) as opened:
-        board = opened.evaluate(["Cover@20", "nDCG@20", "RR@20"])
+    with exampp.open(path) as opened:
+        board = opened.grades().evaluate(["Cover@20", "nDCG@20", "RR@20"])
     for column in board.columns:
         yield str(column.measure), column.values.values
 

@@ -93,7 +93,7 @@ def main() -> None:
     parser.add_argument("file", nargs="?", type=Path)
     options = parser.parse_args()
     if options.file:
-        book = exampp.Workbench(options.file).gradebook()
+        book = exampp.GradedFile(options.file).grades().gradebook
     else:
         book = made_book(100, 200, 500, 10)
     cells = sum(query.ratings.size for query in book.queries)

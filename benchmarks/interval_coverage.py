@@ -28,10 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import exampp
-from exampp.analyze.correlation_interval import Draws, draw, interval, resample
-from exampp.analyze.rank_correlation import Correlations, settle_ties
-from exampp.analyze.rank_statistics import RankStatistic, rank_statistic
 from exampp.formats import leaderboards
+from exampp.stats.correlation_interval import Draws, draw, interval, resample
+from exampp.stats.rank_correlation import CorrelationRows, settle_ties
+from exampp.stats.rank_statistics import RankStatistic, rank_statistic
 
 Floats = NDArray[np.float64]
 Random = np.random.Generator
@@ -251,8 +251,8 @@ def _values(
 def of_file(graded: Path, official: Path, of: OfFile) -> tuple[Floats, Floats]:
     """Values, systems x queries, and the official values of the systems."""
     ranks = leaderboards.read(official)
-    with exampp.open_grades(graded) as opened:
-        board = opened.evaluate([of.measure], min_rating=[of.min_rating])
+    with exampp.open(graded) as opened:
+        board = opened.grades().evaluate([of.measure], min_rating=[of.min_rating])
     column = board.columns[0]
     rows = [i for i, system in enumerate(board.column_systems) if system in ranks]
     better = -np.array([ranks[board.column_systems[i]] for i in rows])
@@ -283,7 +283,7 @@ def hits(
     exams = settle_ties([population.sample(random).mean(axis=1) for _ in range(options.exams)])
     for statistic in statistics:
 
-        def rows(scores: Floats, statistic: RankStatistic = statistic) -> Correlations:
+        def rows(scores: Floats, statistic: RankStatistic = statistic) -> CorrelationRows:
             return statistic.rows(scores, population.official)
 
         value, every = float(rows(scores).values[0]), rows(exams).values

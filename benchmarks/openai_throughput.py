@@ -25,7 +25,7 @@ from multiprocessing.queues import Queue
 from typing import Any
 
 from exampp.llm.base import Ask
-from exampp.llm.openai import OpenAICompatibleGrader, Policy, Sampling
+from exampp.llm.openai import OpenAICompatibleGrader, Patience, Sampling
 
 PATH = "/chat/completions"
 PASSAGE = "A reef is a ridge of rock, coral or similar material beneath the surface. " * 6
@@ -122,7 +122,7 @@ def ours(url: str, number: int, concurrency: int) -> int:
         url,
         decode="text",
         sampling=Sampling(max_tokens=8),
-        policy=Policy(max_concurrency=concurrency),
+        policy=Patience(max_concurrency=concurrency),
     )
     return sum(reply.text == "4" for _, reply in grader.answer(make_asks(number)))
 

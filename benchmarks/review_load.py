@@ -182,7 +182,7 @@ def lost(path: Path, people: list[Person]) -> tuple[int, int, int]:
                 str(one.decision.rating),
                 one.decision.reason,
             )
-            for one in collection.decisions()
+            for one in collection.decisions.list()
             if one.decision.author.startswith("person-")
         )
     sent = Counter(decision for person in people for decision in person.sent)

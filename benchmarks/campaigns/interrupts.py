@@ -38,7 +38,7 @@ import servers
 
 import exampp
 from exampp.llm.base import Ask, Grader, Reply
-from exampp.llm.openai import OpenAICompatibleGrader, Policy
+from exampp.llm.openai import OpenAICompatibleGrader, Patience
 from exampp.llm.scripted import ScriptedGrader
 
 PASSING = ("at", "started", "seconds", "until", "hash", "salt", "commitment")
@@ -90,7 +90,7 @@ def abandon(collection: exampp.Collection, given: Given) -> None:
 
 def ask_server(url: str) -> Action:
     def action(collection: exampp.Collection, given: Given) -> None:
-        policy = Policy(max_concurrency=4)
+        policy = Patience(max_concurrency=4)
         grader = OpenAICompatibleGrader("m", url, decode="text", policy=policy)
         collection.grade(Counting(grader, given), model="m")
 
@@ -110,22 +110,22 @@ def bring_in(folder: Path) -> Action:
 
 
 def edit(collection: exampp.Collection, _: Given) -> None:
-    if not any("Is it made twice?" in row for row in collection.bank_show().rows):
-        collection.bank_add("q1", "Is it made twice?", author="a")
+    if not any("Is it made twice?" in row for row in collection.bank().show().rows):
+        collection.bank().add("q1", "Is it made twice?", author="a")
 
 
 def decide(collection: exampp.Collection, _: Given) -> None:
-    if not collection.decisions():
-        book = collection.gradebook(grader="seed")
+    if not collection.decisions.list():
+        book = collection.grades("seed").gradebook
         query = book.queries[0]
         passage, item = query.passage_ids[0], query.item_ids[0]
-        collection.decide(query.query_id, item, passage, 2, author="a", grader="seed")
+        collection.grades("seed").decide(query.query_id, item, passage, 2, author="a")
 
 
 def generate(collection: exampp.Collection, given: Given) -> None:
     grader = ScriptedGrader('["What is a pole?", "Why is it so?"]', name="writer", record=False)
-    collection.bank_generate(
-        Counting(grader, given), prompt="dl-questions", bank="made", author="a", reason="r"
+    collection.bank("made").generate(
+        Counting(grader, given), prompt="dl-questions", author="a", reason="r"
     )
 
 
@@ -134,7 +134,7 @@ def reparse(collection: exampp.Collection, _: Given) -> None:
 
 
 def evaluate(collection: exampp.Collection, _: Given) -> None:
-    collection.evaluate(["Cover@20"], grader="seed", min_rating=4)
+    collection.grades("seed").evaluate(["Cover@20"], min_rating=4)
 
 
 ACTIONS: Mapping[str, Action] = {
@@ -187,32 +187,29 @@ def stored(path: Path) -> set[tuple[str, str]]:
 def from_thread(action: Callable[[], object], after: float) -> None:
     ended = threading.Event()
     main = ctypes.c_ulong(threading.get_ident())
-    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
 
     def interrupt() -> None:
-        wait = after
-        while not ended.wait(wait):
-            raise_in(main, ctypes.py_object(KeyboardInterrupt))
-            # Python gives it to a thread that is about to be started, which is waited for then
-            wait = 10.0
+        if not ended.wait(after):
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(main, ctypes.py_object(KeyboardInterrupt))
 
     thread = threading.Thread(target=interrupt, daemon=True)
+    finished = False
     try:
-        try:
-            thread.start()
-            action()
-        finally:
-            ended.set()
+        thread.start()
+        action()
+        finished = True
+        ended.set()
+        thread.join()
+        # One that is on its way comes here. Python gives it to another thread where the action is
+        # just starting one: then none comes.
+        for _ in range(1000):
+            pass
+    except KeyboardInterrupt:
+        if not finished:
+            raise
     finally:
-        while thread.is_alive():
-            with contextlib.suppress(KeyboardInterrupt):
-                ended.set()
-                thread.join()
-        # one that is still on its way is called back, and one that is past that comes here
-        raise_in(main, None)
-        with contextlib.suppress(KeyboardInterrupt):
-            for _ in range(1000):  # one that was on its way comes here
-                pass
+        ended.set()
+        thread.join()
 
 
 def by_signal(action: Callable[[], object], after: float) -> None:

@@ -112,11 +112,11 @@ def grade(folder: Path, pipe: int) -> int:
 def decide(folder: Path, _: int) -> int:
     """Decide on a few cells, those on which nobody has decided yet."""
     with exampp.Collection(folder / COLLECTION) as collection:
-        book = collection.gradebook(grader="seed")
+        book = collection.grades("seed").gradebook
         query = book.queries[0]
-        made = len(collection.decisions())
+        made = len(collection.decisions.list())
         for passage in query.passage_ids[made:3]:
-            collection.decide(query.query_id, query.item_ids[0], passage, 2, author="a")
+            collection.grades().decide(query.query_id, query.item_ids[0], passage, 2, author="a")
     return 0
 
 
@@ -153,7 +153,7 @@ def graded(folder: Path) -> None:
     more(folder)
     with exampp.Collection(folder / COLLECTION) as collection:
         collection.grade(ScriptedGrader(rate, name="seed", record=False), model="seed")
-        collection.bank_export(folder / "bank.csv")
+        collection.bank().export(folder / "bank.csv")
     edited = (folder / "bank.csv").read_text().replace("What does air", "What else does air")
     (folder / "bank.csv").write_text(edited)
 
@@ -162,7 +162,7 @@ def edited(folder: Path) -> None:
     """A collection with an edit that can be undone."""
     graded(folder)
     with exampp.Collection(folder / COLLECTION) as collection:
-        collection.bank_edit("weight", ITEM, "2", author="a")
+        collection.bank().edit("weight", ITEM, "2", author="a")
 
 
 def old(folder: Path) -> None:

@@ -27,9 +27,9 @@ from typing import NamedTuple
 import zstandard
 
 import exampp
-from exampp.config.reading import read_config
 from exampp.errors import ExamError
 from exampp.formats import leaderboards
+from exampp.project.reading import read_config
 from exampp.prompts import generation
 from exampp.prompts import load as load_prompt
 
@@ -134,14 +134,14 @@ def _skipping(collection: exampp.Collection, path: Path) -> object:
 
 
 def _graded(_: exampp.Collection, path: Path) -> object:
-    with exampp.open_grades(path) as opened:
-        return opened.evaluate(["Cover@20"])
+    with exampp.open(path) as opened:
+        return opened.grades().evaluate(["Cover@20"])
 
 
 def _collection(_: exampp.Collection, path: Path) -> object:
     with exampp.Collection(path) as opened:
-        opened.status(), opened.bank_log(), opened.evaluate(["Cover@20", "nDCG@10"])
-        list(opened.dossiers())
+        opened.status(), opened.bank().log(), opened.grades().evaluate(["Cover@20", "nDCG@10"])
+        list(opened.grades().dossiers())
         return opened.export(path.with_name("out.jsonl.gz"))
 
 
@@ -200,8 +200,8 @@ def _exported(collection: exampp.Collection, folder: Path) -> dict[str, bytes]:
     }
     for name, kind in names.items():
         collection.export(folder / name, kind)
-    collection.bank_split(0.5, seed=1, author="ann")
-    collection.bank_export(folder / "sealed.jsonl", part="sealed")
+    collection.bank().split(0.5, seed=1, author="ann")
+    collection.bank().export(folder / "sealed.jsonl", part="sealed")
     return {name: (folder / name).read_bytes() for name in (*names, "sealed.jsonl")}
 
 
@@ -239,7 +239,7 @@ def build(folder: Path) -> tuple[Path, dict[str, Sample]]:
         "leaderboard.tsv": Sample(
             "l.tsv", b"system\trank\nalpha\t1\nbeta\t2\n", lambda _, p: leaderboards.read(p)
         ),
-        "sealed": Sample("sealed.jsonl", exported["sealed.jsonl"], lambda c, p: c.bank_verify(p)),
+        "sealed": Sample("sealed.jsonl", exported["sealed.jsonl"], lambda c, p: c.bank().verify(p)),
         "exam.toml": Sample("exam.toml", EXAM.encode(), lambda _, p: read_config(p)),
         "prompt": Sample("p.toml", _bundled("catalogue"), lambda _, p: load_prompt(p)),
         "generation": Sample("g.toml", _bundled("generation"), lambda _, p: generation.load(p)),

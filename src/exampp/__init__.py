@@ -1,6 +1,6 @@
 """exampp evaluates retrieval, generation and RAG systems by an exam.
 
-`exampp.Collection` is the main path. Names load when they are first used, so that importing the
+`exampp.open` is the main path. Names load when they are first used, so that importing the
 package costs nothing.
 """
 
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     )
     from exampp.evaluate.leaderboard import Leaderboard
     from exampp.evaluate.qrels import Labelling
-    from exampp.graded import Workbench
+    from exampp.graded_file import GradedFile
+    from exampp.grades.grades import Grades
+    from exampp.grades.panel import Panel
     from exampp.llm.base import Ask, Grader, Reply
-    from exampp.opening import open_grades
+    from exampp.opening import create, open  # noqa: A004
 
 __version__ = "0.1.0"
 
@@ -34,14 +36,17 @@ _HOMES = {
     "CollectionBusy": "exampp.errors",
     "EditConflict": "exampp.errors",
     "ExamError": "exampp.errors",
+    "GradedFile": "exampp.graded_file",
     "Grader": "exampp.llm.base",
+    "Grades": "exampp.grades.grades",
     "InputError": "exampp.errors",
     "Labelling": "exampp.evaluate.qrels",
     "Leaderboard": "exampp.evaluate.leaderboard",
+    "Panel": "exampp.grades.panel",
     "Reply": "exampp.llm.base",
     "Unfinished": "exampp.errors",
-    "Workbench": "exampp.graded",
-    "open_grades": "exampp.opening",
+    "create": "exampp.opening",
+    "open": "exampp.opening",
 }
 
 __all__ = [
@@ -51,15 +56,18 @@ __all__ = [
     "CollectionBusy",
     "EditConflict",
     "ExamError",
+    "GradedFile",
     "Grader",
+    "Grades",
     "InputError",
     "Labelling",
     "Leaderboard",
+    "Panel",
     "Reply",
     "Unfinished",
-    "Workbench",
     "__version__",
-    "open_grades",
+    "create",
+    "open",
 ]
 
 

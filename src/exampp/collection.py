@@ -8,16 +8,15 @@ with exampp.Collection.create("my.exam") as collection:
 
 from __future__ import annotations
 
-import getpass
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from exampp.analyzing import check_decisions, check_lists
-from exampp.banking import Banking
+from exampp.bank.editor import edit_by, list_banks, now
+from exampp.banks import Bank
+from exampp.decisions import CollectionGrades, Decisions
 from exampp.errors import InputError
 from exampp.formats.lines import Skipped, refuse
 from exampp.formats.output import keep_inputs
@@ -31,35 +30,36 @@ from exampp.grade.graders import (
     read_otherwise,
     unnumbered_of,
 )
+from exampp.grade.kept import verify_again
 from exampp.grade.reparse import Reparsed, reparse
 from exampp.grade.run import MAX_FAILURES, GradingRun, Progress
 from exampp.grade.status import grading_status, readings_table, spent_table, status_table
-from exampp.graded import Graded, with_run_files
+from exampp.grades.source import GradeSource
 from exampp.inputs.beir import corpus_of
 from exampp.inputs.datasets import has_documents, is_dataset
 from exampp.inputs.exporting import EXPORTS, export
-from exampp.inputs.files import Given
+from exampp.inputs.files import GivenFile
 from exampp.inputs.import_report import ImportReport
 from exampp.inputs.importing import UNKNOWN_PASSAGES, Importer, import_files
 from exampp.inputs.pooling import pool_tables
 from exampp.inputs.segment import PASSAGE_TOKENS
 from exampp.llm.base import Grader
 from exampp.llm.options import Options
-from exampp.outside import check_path
+from exampp.outside import check_lists, check_path
 from exampp.prompts import load
 from exampp.records import GraderIdentity
 from exampp.records.choosing import choose_grader, label
 from exampp.records.dossier import Dossier
-from exampp.records.gradebook import Gradebook, without_decisions
+from exampp.records.gradebook import DecisionChoice, Gradebook
 from exampp.records.grading import RatingScale, check_scale
 from exampp.records.origin import own_bank
 from exampp.records.readings import said_without_key
 from exampp.records.wording import quoted
+from exampp.report.result import Tables
 from exampp.report.table import Table
-from exampp.review.trial import effect_tables
-from exampp.reviewing import Reviewing
-from exampp.store.bank import MAIN_BANK, QUERY_BANK, Edit, bank_names, makers
-from exampp.store.cells import DEPTH, Exam, items_without_key
+from exampp.review.trial import effect_tables, watch
+from exampp.store.bank import MAIN_BANK, QUERY_BANK, Settle, bank_names, makers
+from exampp.store.cells import DEPTH, GradingScope, items_without_key
 from exampp.store.connection import connect, transaction
 from exampp.store.dossier import read_dossiers
 from exampp.store.gradebook import read_gradebook
@@ -68,7 +68,7 @@ from exampp.store.inputs import counts, highest_judgment
 from exampp.store.steps import put_step, read_step, state
 
 
-class Collection(Banking, Reviewing, Graded):
+class Collection(GradeSource[CollectionGrades]):
     """One exam: inputs, bank, grades and decisions in one SQLite file.
 
     Opens an existing collection; `Collection.create` makes one. Use it as a context manager, or
@@ -144,7 +144,7 @@ class Collection(Banking, Reviewing, Graded):
         skipped = Skipped() if on_error == "skip" else None
         importer = Importer(
             self._connection,
-            Edit(author or _user(), "import", _now()),
+            edit_by(author, "import"),
             bank,
             skipped or refuse,
             "keep" if corpus else unknown_passages,
@@ -154,7 +154,6 @@ class Collection(Banking, Reviewing, Graded):
             update,
             dry_run,
             None if scale is None else check_scale(scale),
-            settle=self._settle,
             cited=cited,
         )
         roles = {
@@ -166,17 +165,18 @@ class Collection(Banking, Reviewing, Graded):
             "responses": responses,
         }
         check_lists(**roles)
-        given = [Given(Path(file), kind) for file in files]
-        given += [Given(Path(file), role=role) for role, some in roles.items() for file in some]
+        given = [GivenFile(Path(file), kind) for file in files]
+        given += [GivenFile(Path(file), role=role) for role, some in roles.items() for file in some]
 
-        def take() -> ImportReport:
-            return import_files(importer, given, str(corpus) if corpus else None)
+        def take(settle: Settle) -> ImportReport:
+            taking = replace(importer, settle=settle)
+            return import_files(taking, given, str(corpus) if corpus else None)
 
         if dry_run:
-            report, found = self._tried(take, bank)
-            report = replace(report, impact=effect_tables(found))
+            seen, look = watch(self._connection, bank, verify_again)
+            report = replace(take(look), impact=effect_tables(seen.effects()))
         else:
-            report = take()
+            report = take(verify_again)
         return report if skipped is None else report.with_skipped(skipped.count, skipped.first)
 
     def export(self, path: str | Path, kind: str = "workbench", *, bank: str | None = None) -> int:
@@ -191,9 +191,10 @@ class Collection(Banking, Reviewing, Graded):
         rows = [(name, count) for name, count in counts(self._connection).items()]
         return Table.of(["thing", "count"], rows)
 
-    def pool(self, depth: int = DEPTH) -> tuple[Table, Table]:
-        """The pool of the first `depth` passages of all runs: its systems, and cells per bank."""
-        return pool_tables(self._connection, depth)
+    def pool(self, depth: int = DEPTH) -> Tables:
+        """The pool of the first `depth` passages of all runs: its systems (`pool`), its `cells`."""
+        systems, banks = pool_tables(self._connection, depth)
+        return Tables({"pool": systems, "cells": banks})
 
     def is_done(self, step: str, fingerprint: str) -> bool:
         """Whether a step was recorded by `mark_done` with this fingerprint."""
@@ -202,11 +203,26 @@ class Collection(Banking, Reviewing, Graded):
     def mark_done(self, step: str, fingerprint: str) -> None:
         """Record that a step is done, and the fingerprint of what it was done on."""
         with self._connection, transaction(self._connection):
-            put_step(self._connection, step, fingerprint, _now())
+            put_step(self._connection, step, fingerprint, now())
 
     def fingerprint(self, *, grades: bool = False) -> str:
         """Changes where queries, passages, rankings, judgments or items change, or the grades."""
         return state(self._connection, grades=grades)
+
+    # ---- parts ----------------------------------------------------------------------------------
+
+    def bank(self, name: str = MAIN_BANK) -> Bank:
+        """The bank of that name: its items, history and checks, and how it is edited."""
+        return Bank(self._connection, name)
+
+    def banks(self) -> Table:
+        """The banks: how much of what they hold, and what is sealed."""
+        return list_banks(self._connection)
+
+    @property
+    def decisions(self) -> Decisions:
+        """What people decided."""
+        return Decisions(self._connection)
 
     # ---- grading --------------------------------------------------------------------------------
 
@@ -257,7 +273,7 @@ class Collection(Banking, Reviewing, Graded):
         kind = grading.identity.kind
         by_query = kind != "query" and "query" in grading.prompt.slots
         key = source.key if source else None
-        exam = Exam(
+        exam = GradingScope(
             kind,
             self._bank(bank, kind),
             depth,
@@ -375,74 +391,65 @@ class Collection(Banking, Reviewing, Graded):
         """The highest human judgment of any passage; None where nobody judged."""
         return highest_judgment(self._connection)
 
-    def gradebook(
+    def _grades(
         self,
-        *,
-        grader: str | None = None,
-        prompt: str | None = None,
-        kind: str | None = None,
-        bank: str | None = None,
-        runs: Sequence[str | Path] = (),
-        part: str | None = None,
-        decisions: str = "with",
-    ) -> Gradebook:
-        """The grades of the one grader that fits, as arrays.
+        chosen: GraderIdentity,
+        bank: str | None,
+        runs: Sequence[str | Path],
+        part: str | None,
+        decisions: DecisionChoice,
+    ) -> CollectionGrades:
+        return CollectionGrades(
+            self,
+            chosen,
+            self._bank(bank, chosen.kind),
+            tuple(runs),
+            part,
+            decisions,
+            connection=self._connection,
+            stored=self._stored(chosen),
+        )
 
-        `part` leaves only the `public` or the `sealed` items of a bank that was split. People's
-        decisions stand over the grades of their cells; `decisions="without"` leaves them out.
+    def read_gradebook(
+        self, grader: GraderIdentity, bank: str | None, part: str | None
+    ) -> Gradebook:
+        """The grades of a grader on a bank, with people's decisions over them.
+
+        `part` leaves only the `public` or the `sealed` items of a bank that was split.
         """
-        check_decisions(decisions)
-        chosen, name = self._chosen(grader, prompt, kind, bank)
-        book = read_gradebook(self._connection, chosen, name, part)
-        book = without_decisions(book) if decisions == "without" else book
-        book = replace(book, notes=(*book.notes, *scale_note(chosen.identity, "found or given")))
+        name = self._bank(bank, grader.kind)
+        book = read_gradebook(self._connection, self._stored(grader), name, part)
         warning = self._own_bank(book)
-        book = replace(book, notes=(*book.notes, *([warning] if warning else [])))
-        return with_run_files(book, runs)
+        notes = (*scale_note(grader, "found or given"), *([warning] if warning else []))
+        return replace(book, notes=(*book.notes, *notes))
 
     def bank_origin(self, book: Gradebook) -> tuple[str, str]:
         """(the version of the bank, a warning if the grader made its items)."""
         if book.grader.kind == "query":
             return super().bank_origin(book)
-        version = self.bank_version(bank=book.bank)
+        version = self.bank(book.bank).version()
         return f"{version.digest} (edit {version.number})", self._own_bank(book)
 
-    def dossiers(
-        self,
-        *,
-        grader: str | None = None,
-        prompt: str | None = None,
-        kind: str | None = None,
-        bank: str | None = None,
-        query_ids: Sequence[str] | None = None,
+    def read_dossiers(
+        self, grader: GraderIdentity, bank: str | None, query_ids: Sequence[str] | None
     ) -> Iterator[Dossier]:
         """The queries one by one with texts, raw replies and decisions: all, or those asked for.
 
         Each is read when it is its turn. Raises InputError for a query that is not known.
         """
-        chosen, name = self._chosen(grader, prompt, kind, bank)
-        return read_dossiers(self._connection, chosen, name, query_ids)
+        name = self._bank(bank, grader.kind)
+        return read_dossiers(self._connection, self._stored(grader), name, query_ids)
 
-    def banks(self, kind: str) -> Sequence[str | None]:
+    def bank_names(self, kind: str) -> Sequence[str | None]:
         """The banks that hold items of a kind; None where there is but one, and no choice."""
         return [None] if kind == "query" else bank_names(self._connection, kind)
 
-    def _chosen(
-        self, grader: str | None, prompt: str | None, kind: str | None, bank: str | None
-    ) -> tuple[StoredGrader, str]:
-        """The one grader that fits, and the bank meant."""
-        stored = graders(self._connection)
-        chosen = choose_grader(
-            [s.identity for s in stored], grader=grader, prompt=prompt, kind=kind
-        )
-        return next(s for s in stored if s.identity == chosen), self._bank(bank, chosen.kind)
+    def _stored(self, identity: GraderIdentity) -> StoredGrader:
+        return next(one for one in graders(self._connection) if one.identity == identity)
 
     def _own_bank(self, book: Gradebook) -> str:
         made = makers(self._connection, book.bank, book.grader.kind)
         return own_bank(book.grader.by_content.model, made.models, made.items)
-
-    def _edit(self, author: str | None, reason: str) -> Edit:
-        return Edit(author or _user(), reason, _now())
 
     def _bank(self, name: str | None, kind: str) -> str:
         """The bank meant: the one named, or the only one that has items of this kind."""
@@ -465,14 +472,3 @@ class Collection(Banking, Reviewing, Graded):
             file=self.path,
             mend="Name one with --bank",
         )
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,4 +1,4 @@
-"""Opens whatever holds grades: a collection, or a workbench file in place of one."""
+"""The door: opens a collection, or a graded file in place of one, and makes collections."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from exampp.errors import InputError
 from exampp.formats.lines import read_lines
-from exampp.graded import Workbench
+from exampp.graded_file import GradedFile
 from exampp.records.grading import RatingScale
 from exampp.store.connection import is_collection
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from exampp.collection import Collection
 
 
-def open_grades(
+def open(  # noqa: A001
     path: str | Path, on_error: str = "refuse", scale: RatingScale | None = None
-) -> Collection | Workbench:
-    """A collection or a workbench file, whichever the path holds: what reading commands take.
+) -> Collection | GradedFile:
+    """The collection at that path, or the file of graded passages, which is read-only.
 
-    `on_error="skip"` leaves bad lines of a workbench file out; the notes of what is made of it say
-    so. `scale`, as (0, 3), is that of a workbench file's graders whose prompt is not known. Raises
+    `on_error="skip"` leaves bad lines of a graded file out; the notes of what is made of it say
+    so. `scale`, as (0, 3), is that of a graded file's graders whose prompt is not known. Raises
     InputError where the path holds neither, and for the scale of a collection, which has its own.
     """
     if is_collection(path):
@@ -38,4 +38,15 @@ def open_grades(
     _, first = next(read_lines(path))
     if not first.lstrip().startswith(b"["):
         raise InputError("is neither a collection nor a file of graded passages", file=path)
-    return Workbench(path, on_error, scale)
+    return GradedFile(path, on_error, scale)
+
+
+def create(path: str | Path, *, exist_ok: bool = False) -> Collection:
+    """Make an empty collection and open it; `exist_ok` opens one that exists.
+
+    Raises:
+        InputError: There is a file of that name.
+    """
+    from exampp.collection import Collection
+
+    return Collection.create(path, exist_ok=exist_ok)

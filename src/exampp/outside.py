@@ -12,7 +12,7 @@ import errno
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -163,3 +163,10 @@ def check_id(identifier: str) -> str:
             mend="Ids are never changed: remove the NUL, or the half of a surrogate pair",
         )
     return identifier
+
+
+def check_lists(**given: object) -> None:
+    """Raise InputError for an argument, given by its name, that is one value and not several."""
+    for name, value in given.items():
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            raise InputError(f"{name} is not a list", mend=f"Give one, as in {name}=[{value!r}]")

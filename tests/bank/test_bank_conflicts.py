@@ -28,28 +28,28 @@ def rows(table: Table) -> list[dict[str, Any]]:
 
 def newest(collection: exampp.Collection) -> int:
     """The number of the bank's last edit, as a page that was just loaded has it."""
-    return int(rows(collection.bank_log())[-1]["edit"])
+    return int(rows(collection.bank().log())[-1]["edit"])
 
 
 def state_of(collection: exampp.Collection, item: str) -> tuple[Any, ...]:
-    (row,) = [row for row in rows(collection.bank_show()) if row["item"] == item]
+    (row,) = [row for row in rows(collection.bank().show()) if row["item"] == item]
     return row["text"], row["weight"], row["key"], row["status"]
 
 
 def test_the_second_of_two_people_gets_both_states(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         seen = newest(collection)
-        collection.bank_edit("reword", SKY_ID, NEW, author="ann", seen=seen)
+        collection.bank().edit("reword", SKY_ID, NEW, author="ann", seen=seen)
         before = exams.tables(collection.path)
         with pytest.raises(exampp.EditConflict) as caught:
-            collection.bank_edit("reword", SKY_ID, OTHER, author="bob", seen=seen)
+            collection.bank().edit("reword", SKY_ID, OTHER, author="bob", seen=seen)
         conflict = caught.value
         assert (conflict.theirs.text, conflict.yours.text) == (NEW, OTHER)
         assert (conflict.author, conflict.number) == ("ann", newest(collection))
         assert f"reword by ann at {conflict.when} (edit {conflict.number})" in str(conflict)
         assert exams.tables(collection.path) == before
         # having seen it, bob decides that his is to stand
-        collection.bank_edit("reword", SKY_ID, OTHER, author="bob", seen=conflict.number)
+        collection.bank().edit("reword", SKY_ID, OTHER, author="bob", seen=conflict.number)
         assert state_of(collection, SKY_ID)[0] == OTHER
 
 
@@ -57,9 +57,9 @@ def test_what_another_did_to_the_item_stays_out_of_yours(tmp_path: Path) -> None
     """ann gives it weight 2; bob, who saw weight 1, rewords it: his state has weight 1."""
     with exams.make(tmp_path) as collection:
         seen = newest(collection)
-        collection.bank_edit("weight", SKY_ID, "2", author="ann")
+        collection.bank().edit("weight", SKY_ID, "2", author="ann")
         with pytest.raises(exampp.EditConflict) as caught:
-            collection.bank_edit("reword", SKY_ID, NEW, author="bob", seen=seen)
+            collection.bank().edit("reword", SKY_ID, NEW, author="bob", seen=seen)
         theirs, yours = caught.value.theirs, caught.value.yours
         assert (theirs.text, theirs.weight) == (SKY, 2)
         assert (yours.text, yours.weight) == (NEW, 1)
@@ -68,11 +68,11 @@ def test_what_another_did_to_the_item_stays_out_of_yours(tmp_path: Path) -> None
 def test_edits_of_other_items_are_no_conflict(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         seen = newest(collection)
-        collection.bank_edit("weight", SUNSET_ID, "2")
-        collection.bank_edit("reword", SKY_ID, NEW, seen=seen)
-        collection.bank_add("q2", "Where do compasses point?", seen=seen)
+        collection.bank().edit("weight", SUNSET_ID, "2")
+        collection.bank().edit("reword", SKY_ID, NEW, seen=seen)
+        collection.bank().add("q2", "Where do compasses point?", seen=seen)
         with pytest.raises(exampp.EditConflict) as caught:
-            collection.bank_add("q1", "How far does light go?", seen=seen)
+            collection.bank().add("q1", "How far does light go?", seen=seen)
         assert caught.value.theirs.text == NEW
         assert caught.value.yours.text == "How far does light go?"
 
@@ -80,9 +80,9 @@ def test_edits_of_other_items_are_no_conflict(tmp_path: Path) -> None:
 def test_an_edit_that_makes_no_sense_is_refused_for_that(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         seen = newest(collection)
-        collection.bank_edit("weight", SKY_ID, "2")
+        collection.bank().edit("weight", SKY_ID, "2")
         with pytest.raises(exampp.InputError, match="the text is blank") as caught:
-            collection.bank_edit("reword", SKY_ID, " ", seen=seen)
+            collection.bank().edit("reword", SKY_ID, " ", seen=seen)
         assert not isinstance(caught.value, exampp.EditConflict)
 
 
@@ -97,7 +97,7 @@ def test_of_people_who_saw_the_same_exactly_one_edits(tmp_path: Path) -> None:
         with exampp.Collection(path) as own:
             start.wait()
             try:
-                own.bank_edit("reword", SKY_ID, f"Wording {number}?", seen=seen)
+                own.bank().edit("reword", SKY_ID, f"Wording {number}?", seen=seen)
                 outcomes.append(f"Wording {number}?")
             except exampp.EditConflict as conflict:
                 outcomes.append(f"conflict with {conflict.theirs.text}")
@@ -111,7 +111,7 @@ def test_of_people_who_saw_the_same_exactly_one_edits(tmp_path: Path) -> None:
     assert sorted(outcomes) == sorted([won, *[f"conflict with {won}"] * 7])
     with exampp.Collection(path) as collection:
         assert state_of(collection, SKY_ID)[0] == won
-        assert len(rows(collection.bank_log(item=SKY_ID))) == 2
+        assert len(rows(collection.bank().log(item=SKY_ID))) == 2
 
 
 @pytest.mark.parametrize(
@@ -126,58 +126,58 @@ def test_of_people_who_saw_the_same_exactly_one_edits(tmp_path: Path) -> None:
 def test_undo_and_undo_of_undo(tmp_path: Path, edit: tuple[str, ...], undone: str) -> None:
     with exams.make(tmp_path) as collection:
         before = state_of(collection, SKY_ID)
-        collection.bank_edit(*edit)
+        collection.bank().edit(*edit)
         after, number = state_of(collection, SKY_ID), newest(collection)
-        (row,) = rows(collection.bank_undo(number, author="ann", reason="no"))
+        (row,) = rows(collection.bank().undo(number, author="ann", reason="no"))
         assert (row["item"], row["change"]) == (SKY_ID, undone)
         assert state_of(collection, SKY_ID) == before
-        last = rows(collection.bank_log())[-1]
+        last = rows(collection.bank().log())[-1]
         assert (last["operation"], last["author"], last["reason"]) == ("undo", "ann", "no")
-        collection.bank_undo(number + 1)
+        collection.bank().undo(number + 1)
         assert state_of(collection, SKY_ID) == after
 
 
 def test_undoing_an_addition_retires_the_item(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
-        collection.bank_add("q2", "Where do compasses point?")
+        collection.bank().add("q2", "Where do compasses point?")
         added = newest(collection)
-        collection.bank_undo(added)
-        assert rows(collection.bank_show("q2"))[-1]["status"] == "retired"
-        collection.bank_undo(added + 1)
-        assert rows(collection.bank_show("q2"))[-1]["status"] == "active"
+        collection.bank().undo(added)
+        assert rows(collection.bank().show("q2"))[-1]["status"] == "retired"
+        collection.bank().undo(added + 1)
+        assert rows(collection.bank().show("q2"))[-1]["status"] == "active"
 
 
 def test_only_the_newest_edit_of_an_item_can_be_undone(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
-        collection.bank_edit("reword", SKY_ID, NEW, author="ann")
+        collection.bank().edit("reword", SKY_ID, NEW, author="ann")
         number = newest(collection)
-        collection.bank_edit("weight", SKY_ID, "2", author="bob")
-        collection.bank_edit("weight", SUNSET_ID, "2")
+        collection.bank().edit("weight", SKY_ID, "2", author="bob")
+        collection.bank().edit("weight", SUNSET_ID, "2")
         before = exams.tables(collection.path)
         with pytest.raises(exampp.EditConflict, match="weight by bob") as caught:
-            collection.bank_undo(number)
+            collection.bank().undo(number)
         assert (caught.value.theirs.text, caught.value.theirs.weight) == (NEW, 2)
         assert (caught.value.yours.text, caught.value.yours.weight) == (SKY, 1)
         assert exams.tables(collection.path) == before
-        collection.bank_undo(number + 1)
+        collection.bank().undo(number + 1)
         assert state_of(collection, SKY_ID)[:2] == (NEW, 1)
-        collection.bank_edit("reword", SKY_ID, OTHER)
+        collection.bank().edit("reword", SKY_ID, OTHER)
 
 
 def test_no_such_edit(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
-        collection.bank_add("q1", "x?", bank="second")
+        collection.bank("second").add("q1", "x?")
         for number in (0, 99, newest(collection) + 1):  # the last one is an edit of the other bank
             with pytest.raises(exampp.InputError, match=f"has no edit {number}"):
-                collection.bank_undo(number)
+                collection.bank().undo(number)
 
 
 def test_an_import_keeps_its_hands_off_what_was_undone(tmp_path: Path) -> None:
     """As after any edit by a person: the file is brought in again and nothing changes."""
     with exams.make(tmp_path) as collection:
-        collection.bank_edit("reword", SKY_ID, NEW)
-        collection.bank_undo(newest(collection))
-        collection.bank_edit("weight", SUNSET_ID, "2")
+        collection.bank().edit("reword", SKY_ID, NEW)
+        collection.bank().undo(newest(collection))
+        collection.bank().edit("weight", SUNSET_ID, "2")
         before = newest(collection)
         collection.import_files(*exams.write_files(tmp_path / "again"))
         assert newest(collection) == before
@@ -185,7 +185,7 @@ def test_an_import_keeps_its_hands_off_what_was_undone(tmp_path: Path) -> None:
 
 def test_the_command(tmp_path: Path, exampp_command: Commands) -> None:
     with exams.make(tmp_path) as collection:
-        collection.bank_edit("reword", SKY_ID, NEW)
+        collection.bank().edit("reword", SKY_ID, NEW)
         number, path = newest(collection), collection.path
     ran = exampp_command("bank", "undo", str(path), str(number))
     assert ran.code == 0
@@ -206,7 +206,7 @@ def test_several_edits_are_saved_together_or_not_at_all(tmp_path: Path) -> None:
             Operation("retire", SUNSET_ID),
             new,
         ]
-        saved = rows(collection.bank_save("q1", edits, seen=seen, author="bob"))
+        saved = rows(collection.bank().save("q1", edits, seen=seen, author="bob"))
         assert len(saved) == 4
         assert state_of(collection, SKY_ID)[:2] == (NEW, 2.0)
         assert state_of(collection, SUNSET_ID)[3] == "retired"
@@ -221,7 +221,7 @@ def test_several_edits_are_saved_together_or_not_at_all(tmp_path: Path) -> None:
         ]
         for wanted, known in refused:
             with pytest.raises(exampp.InputError):
-                collection.bank_save("q1", wanted, seen=known)
+                collection.bank().save("q1", wanted, seen=known)
         with pytest.raises(exampp.EditConflict):
-            collection.bank_save("q1", [Operation("weight", SKY_ID, ("3",))], seen=seen)
+            collection.bank().save("q1", [Operation("weight", SKY_ID, ("3",))], seen=seen)
         assert exams.tables(collection.path) == before

@@ -35,13 +35,15 @@ def grade(collection: exampp.Collection) -> list[tuple[str, str]]:
 
 
 def texts(collection: exampp.Collection) -> list[str]:
-    return [row["text"] for row in rows(collection.bank_show()) if row["status"] != "retired"]
+    return [row["text"] for row in rows(collection.bank().show()) if row["status"] != "retired"]
 
 
 def test_rewording_makes_exactly_that_item_due_and_back_finds_its_grades(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         assert len(grade(collection)) == 8
-        changed = rows(collection.bank_edit("reword", SKY_ID, NEW, author="ann", reason="clearer"))
+        changed = rows(
+            collection.bank().edit("reword", SKY_ID, NEW, author="ann", reason="clearer")
+        )
         assert changed == [
             {"query": "q1", "item": SKY_ID, "change": "reword", "before": SKY, "after": NEW}
         ]
@@ -51,39 +53,39 @@ def test_rewording_makes_exactly_that_item_due_and_back_finds_its_grades(tmp_pat
             (NEW, texts_of["p2"]),
             (NEW, texts_of["p4"]),
         ]
-        collection.bank_edit("reword", SKY_ID, SKY)
+        collection.bank().edit("reword", SKY_ID, SKY)
         assert grade(collection) == []
-        assert collection.gradebook().queries[0].ratings.tolist() == [[4, 4]] * 3
+        assert collection.grades().gradebook.queries[0].ratings.tolist() == [[4, 4]] * 3
 
 
 def test_retired_items_leave_the_exam_and_come_back_with_their_grades(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         grade(collection)
-        collection.bank_edit("retire", SKY_ID)
-        assert collection.gradebook().queries[0].item_ids == (item_id("q1", SUNSET),)
-        collection.bank_edit("restore", SKY_ID[:8])
+        collection.bank().edit("retire", SKY_ID)
+        assert collection.grades().gradebook.queries[0].item_ids == (item_id("q1", SUNSET),)
+        collection.bank().edit("restore", SKY_ID[:8])
         assert grade(collection) == []
-        assert SKY_ID in collection.gradebook().queries[0].item_ids
+        assert SKY_ID in collection.grades().gradebook.queries[0].item_ids
 
 
 def test_weights_and_keys_make_nothing_due(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         grade(collection)
-        collection.bank_edit("weight", SKY_ID, "2.5")
-        collection.bank_edit("key", SKY_ID, "blue light", "blue")
+        collection.bank().edit("weight", SKY_ID, "2.5")
+        collection.bank().edit("key", SKY_ID, "blue light", "blue")
         assert grade(collection) == []
-        assert collection.gradebook().queries[0].weights.tolist() == [2.5, 1.0]
-        (row,) = [row for row in rows(collection.bank_show("q1")) if row["item"] == SKY_ID]
+        assert collection.grades().gradebook.queries[0].weights.tolist() == [2.5, 1.0]
+        (row,) = [row for row in rows(collection.bank().show("q1")) if row["item"] == SKY_ID]
         assert (row["key"], row["weight"]) == ("blue light | blue", 2.5)
 
 
 def test_an_added_item_is_due(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         grade(collection)
-        collection.bank_add("q2", "Where do compasses point?", answers=["north"], weight=0.5)
-        collection.bank_add("q2", "point north", kind="nugget", facet_id="compasses")
+        collection.bank().add("q2", "Where do compasses point?", answers=["north"], weight=0.5)
+        collection.bank().add("q2", "point north", kind="nugget", facet_id="compasses")
         assert {item for item, _ in grade(collection)} == {"Where do compasses point?"}
-        added = rows(collection.bank_show("q2"))[1:]
+        added = rows(collection.bank().show("q2"))[1:]
         assert [(row["item"], row["kind"], row["subtopic"]) for row in added] == [
             (item_id("q2", "Where do compasses point?"), "question", ""),
             (item_id("q2", "point north", "compasses"), "nugget", "compasses"),
@@ -92,9 +94,9 @@ def test_an_added_item_is_due(tmp_path: Path) -> None:
 
 def test_the_first_text_of_a_reworded_item_can_be_added_beside_it(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
-        collection.bank_edit("reword", SKY_ID, NEW)
-        collection.bank_add("q1", SKY)
-        assert {row["item"]: row["text"] for row in rows(collection.bank_show("q1"))} == {
+        collection.bank().edit("reword", SKY_ID, NEW)
+        collection.bank().add("q1", SKY)
+        assert {row["item"]: row["text"] for row in rows(collection.bank().show("q1"))} == {
             SKY_ID: NEW,
             item_id("q1", SUNSET): SUNSET,
             f"{SKY_ID}.2": SKY,
@@ -107,27 +109,30 @@ Action = Callable[[exampp.Collection], object]
 @pytest.mark.parametrize(
     ("act", "what"),
     [
-        (lambda c: c.bank_edit("reword", SKY_ID, SKY), "is so already"),
-        (lambda c: c.bank_edit("reword", SKY_ID, " "), "the text is blank"),
-        (lambda c: c.bank_edit("reword", SKY_ID), "reword takes one value, but was given nothing"),
-        (lambda c: c.bank_edit("retire", SKY_ID, "x"), "retire takes no value"),
-        (lambda c: c.bank_edit("restore", SKY_ID), "is so already"),
-        (lambda c: c.bank_edit("weight", SKY_ID, "-1"), "the weight -1 is negative"),
-        (lambda c: c.bank_edit("weight", SKY_ID, "nan"), "'nan' is not a finite number"),
-        (lambda c: c.bank_edit("key", SKY_ID, "a", " "), "an answer is blank"),
-        (lambda c: c.bank_edit("melt", SKY_ID), "no operation 'melt'"),
-        (lambda c: c.bank_edit("retire", "nothing"), "the bank has no item 'nothing'"),
-        (lambda c: c.bank_edit("retire", "q1/"), "the bank has no item 'q1/'"),
-        (lambda c: c.bank_edit("retire", SKY_ID, query_id="q2"), "of query 'q2'"),
-        (lambda c: c.bank_edit("retire", SKY_ID, bank="x"), "has no bank 'x'. It has main"),
-        (lambda c: c.bank_add("q9", "x?"), "query 'q9' is not in the collection"),
-        (lambda c: c.bank_add("q1", SKY), "query 'q1' has that question already"),
-        (lambda c: c.bank_add("q1", ""), "the text is blank"),
-        (lambda c: c.bank_diff("99"), "there is no edit 99; the last of the bank is"),
-        (lambda c: c.bank_diff("yesterday"), "'yesterday' is no edit, date or bank"),
-        (lambda c: c.bank_revert("main"), "'main' is no edit, date or bank"),
-        (lambda c: c.bank_add("q1", "x?", bank=" "), "the name of the bank is blank"),
-        (lambda c: c.bank_show("q9"), "has no items of query 'q9'"),
+        (lambda c: c.bank().edit("reword", SKY_ID, SKY), "is so already"),
+        (lambda c: c.bank().edit("reword", SKY_ID, " "), "the text is blank"),
+        (
+            lambda c: c.bank().edit("reword", SKY_ID),
+            "reword takes one value, but was given nothing",
+        ),
+        (lambda c: c.bank().edit("retire", SKY_ID, "x"), "retire takes no value"),
+        (lambda c: c.bank().edit("restore", SKY_ID), "is so already"),
+        (lambda c: c.bank().edit("weight", SKY_ID, "-1"), "the weight -1 is negative"),
+        (lambda c: c.bank().edit("weight", SKY_ID, "nan"), "'nan' is not a finite number"),
+        (lambda c: c.bank().edit("key", SKY_ID, "a", " "), "an answer is blank"),
+        (lambda c: c.bank().edit("melt", SKY_ID), "no operation 'melt'"),
+        (lambda c: c.bank().edit("retire", "nothing"), "the bank has no item 'nothing'"),
+        (lambda c: c.bank().edit("retire", "q1/"), "the bank has no item 'q1/'"),
+        (lambda c: c.bank().edit("retire", SKY_ID, query_id="q2"), "of query 'q2'"),
+        (lambda c: c.bank("x").edit("retire", SKY_ID), "has no bank 'x'. It has main"),
+        (lambda c: c.bank().add("q9", "x?"), "query 'q9' is not in the collection"),
+        (lambda c: c.bank().add("q1", SKY), "query 'q1' has that question already"),
+        (lambda c: c.bank().add("q1", ""), "the text is blank"),
+        (lambda c: c.bank().diff("99"), "there is no edit 99; the last of the bank is"),
+        (lambda c: c.bank().diff("yesterday"), "'yesterday' is no edit, date or bank"),
+        (lambda c: c.bank().revert("main"), "'main' is no edit, date or bank"),
+        (lambda c: c.bank(" ").add("q1", "x?"), "the name of the bank is blank"),
+        (lambda c: c.bank().show("q9"), "has no items of query 'q9'"),
     ],
 )
 def test_edits_that_make_no_sense_change_nothing(tmp_path: Path, act: Action, what: str) -> None:
@@ -141,23 +146,23 @@ def test_edits_that_make_no_sense_change_nothing(tmp_path: Path, act: Action, wh
 
 def test_a_start_that_fits_several_items_lists_them(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
-        collection.bank_add("q1", "a?", item_id="topic/1")
-        collection.bank_add("q2", "b?", item_id="topic/1")
+        collection.bank().add("q1", "a?", item_id="topic/1")
+        collection.bank().add("q2", "b?", item_id="topic/1")
         with pytest.raises(exampp.InputError, match="2 items are meant by 'topic/1'") as caught:
-            collection.bank_edit("retire", "topic/1")
+            collection.bank().edit("retire", "topic/1")
         assert "q2: topic/1  b?" in str(caught.value)
-        collection.bank_edit("retire", "topic/1", query_id="q2")
+        collection.bank().edit("retire", "topic/1", query_id="q2")
         assert "a?" in texts(collection)
         assert "b?" not in texts(collection)
 
 
 def test_retired_items_are_restored_before_they_are_edited(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
-        collection.bank_edit("retire", SKY_ID)
+        collection.bank().edit("retire", SKY_ID)
         with pytest.raises(exampp.InputError, match="is retired"):
-            collection.bank_edit("reword", SKY_ID, NEW)
+            collection.bank().edit("reword", SKY_ID, NEW)
         with pytest.raises(exampp.InputError, match=r"retired\. Restore it"):
-            collection.bank_add("q1", SKY)
+            collection.bank().add("q1", SKY)
 
 
 # ---- history -------------------------------------------------------------------------------------
@@ -165,11 +170,11 @@ def test_retired_items_are_restored_before_they_are_edited(tmp_path: Path) -> No
 
 def test_the_log_holds_every_edit_newest_last(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
-        collection.bank_edit("reword", SKY_ID, NEW, author="ann", reason="clearer")
-        collection.bank_edit("weight", MAGNET_ID, "2", author="bob", reason="vital")
-        collection.bank_edit("key", MAGNET_ID, "spins", author="bob")
-        collection.bank_edit("retire", MAGNET_ID, author="bob")
-        log = rows(collection.bank_log())
+        collection.bank().edit("reword", SKY_ID, NEW, author="ann", reason="clearer")
+        collection.bank().edit("weight", MAGNET_ID, "2", author="bob", reason="vital")
+        collection.bank().edit("key", MAGNET_ID, "spins", author="bob")
+        collection.bank().edit("retire", MAGNET_ID, author="bob")
+        log = rows(collection.bank().log())
         numbers = [row["edit"] for row in log]
         assert numbers == sorted(numbers)
         assert [(r["author"], r["operation"], r["what"], r["reason"]) for r in log[3:]] == [
@@ -178,60 +183,60 @@ def test_the_log_holds_every_edit_newest_last(tmp_path: Path) -> None:
             ("bob", "key", "(none) -> spins", ""),
             ("bob", "retire", f"retired: {MAGNET}", ""),
         ]
-        assert rows(collection.bank_log(item=SKY_ID)) == [log[0], log[3]]
-        assert rows(collection.bank_log("q2", last=2)) == log[-2:]
+        assert rows(collection.bank().log(item=SKY_ID)) == [log[0], log[3]]
+        assert rows(collection.bank().log("q2", last=2)) == log[-2:]
 
 
 def test_reverting_appends_and_can_be_reverted(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         grade(collection)
-        start = rows(collection.bank_log())[-1]["edit"]
-        before = rows(collection.bank_show())
-        collection.bank_edit("reword", SKY_ID, NEW)
-        collection.bank_edit("weight", SKY_ID, "3")
-        collection.bank_edit("retire", MAGNET_ID)
-        collection.bank_add("q2", "Where do compasses point?")
-        edited = rows(collection.bank_show())
-        middle = rows(collection.bank_log())[-1]["edit"]
-        assert collection.bank_revert(start, dry_run=True).rows
-        assert rows(collection.bank_show()) == edited
-        changes = rows(collection.bank_revert(start, reason="all wrong"))
+        start = rows(collection.bank().log())[-1]["edit"]
+        before = rows(collection.bank().show())
+        collection.bank().edit("reword", SKY_ID, NEW)
+        collection.bank().edit("weight", SKY_ID, "3")
+        collection.bank().edit("retire", MAGNET_ID)
+        collection.bank().add("q2", "Where do compasses point?")
+        edited = rows(collection.bank().show())
+        middle = rows(collection.bank().log())[-1]["edit"]
+        assert collection.bank().revert(start, dry_run=True).rows
+        assert rows(collection.bank().show()) == edited
+        changes = rows(collection.bank().revert(start, reason="all wrong"))
         assert [row["change"] for row in changes] == ["reword", "weight", "restore", "retire"]
-        active = [row for row in rows(collection.bank_show()) if row["status"] == "active"]
+        active = [row for row in rows(collection.bank().show()) if row["status"] == "active"]
         assert active == before
         assert grade(collection) == []
-        log = rows(collection.bank_log())
+        log = rows(collection.bank().log())
         assert [row["operation"] for row in log[-3:]] == ["revert"] * 3
-        collection.bank_revert(middle)
-        assert rows(collection.bank_show()) == edited
-        assert rows(collection.bank_diff(middle)) == []
-        assert len(rows(collection.bank_log())) == len(log) + 3
+        collection.bank().revert(middle)
+        assert rows(collection.bank().show()) == edited
+        assert rows(collection.bank().diff(middle)) == []
+        assert len(rows(collection.bank().log())) == len(log) + 3
 
 
 def test_diff_between_versions_dates_and_banks(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
-        start = rows(collection.bank_log())[-1]["edit"]
-        collection.bank_edit("reword", SKY_ID, NEW)
-        collection.bank_edit("retire", MAGNET_ID)
+        start = rows(collection.bank().log())[-1]["edit"]
+        collection.bank().edit("reword", SKY_ID, NEW)
+        collection.bank().edit("retire", MAGNET_ID)
         assert [
-            (r["change"], r["before"], r["after"]) for r in rows(collection.bank_diff(start))
+            (r["change"], r["before"], r["after"]) for r in rows(collection.bank().diff(start))
         ] == [
             ("reword", SKY, NEW),
             ("retire", MAGNET, ""),
         ]
-        back = rows(collection.bank_diff("now", start))
+        back = rows(collection.bank().diff("now", start))
         assert [(r["change"], r["before"], r["after"]) for r in back] == [
             ("reword", NEW, SKY),
             ("restore", "", MAGNET),
         ]
-        assert len(rows(collection.bank_diff("2020-01-01"))) == 2  # all are new; one is retired
-        assert rows(collection.bank_diff("2999-12-31")) == []
+        assert len(rows(collection.bank().diff("2020-01-01"))) == 2  # all are new; one is retired
+        assert rows(collection.bank().diff("2999-12-31")) == []
         other = tmp_path / "other.csv"
         other.write_text(f"query_id,item_id,question,weight\nq1,mine,{SUNSET},2\nq2,yours,x?,1\n")
         collection.import_files(other, bank="other")
         assert [
             (r["change"], r["before"], r["after"])
-            for r in rows(collection.bank_diff("main", "other"))
+            for r in rows(collection.bank().diff("main", "other"))
         ] == [
             ("weight", "1", "2"),
             ("add", "", "x?"),
@@ -259,27 +264,27 @@ def replace_in(path: Path, old: str, new: str) -> None:
 
 def test_an_export_applied_as_it_is_changes_nothing(tmp_path: Path, exported: Path) -> None:
     with exams.make(tmp_path) as collection:
-        collection.bank_edit("reword", SKY_ID, 'With, commas: "quotes" and # marks')
-        collection.bank_edit("key", MAGNET_ID, "a|b", "c")
-        assert collection.bank_export(exported) == 3
+        collection.bank().edit("reword", SKY_ID, 'With, commas: "quotes" and # marks')
+        collection.bank().edit("key", MAGNET_ID, "a|b", "c")
+        assert collection.bank().export(exported) == 3
         before = exams.tables(collection.path)
-        assert collection.bank_apply(exported).rows == ()
+        assert collection.bank().apply(exported).rows == ()
         assert exams.tables(collection.path) == before
         assert collection.import_files(exported, bank="copy").files[0].records == 3
-        assert rows(collection.bank_diff("main", "copy")) == []
+        assert rows(collection.bank().diff("main", "copy")) == []
 
 
 def test_changed_texts_become_edits(tmp_path: Path, exported: Path) -> None:
     with exams.make(tmp_path) as collection:
         grade(collection)
-        collection.bank_export(exported)
+        collection.bank().export(exported)
         replace_in(exported, SKY, NEW)
-        dry = collection.bank_apply(exported, dry_run=True)
+        dry = collection.bank().apply(exported, dry_run=True)
         assert [(r["change"], r["item"]) for r in rows(dry)] == [("reword", SKY_ID)]
         assert SKY in texts(collection)
-        assert collection.bank_apply(exported, author="ann", reason="by hand") == dry
+        assert collection.bank().apply(exported, author="ann", reason="by hand") == dry
         assert {item for item, _ in grade(collection)} == {NEW}
-        last = rows(collection.bank_log())[-1]
+        last = rows(collection.bank().log())[-1]
         assert (last["author"], last["reason"]) == ("ann", "by hand")
 
 
@@ -301,12 +306,12 @@ q2:
 def test_a_whole_file_of_changes(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         path = tmp_path / "b.yaml"
-        collection.bank_export(path)
+        collection.bank().export(path)
         marker = path.read_text().splitlines()[0]
         path.write_text(YAML.format(marker=marker, sky=SKY_ID, new=NEW))
-        kept = rows(collection.bank_apply(path, dry_run=True))
+        kept = rows(collection.bank().apply(path, dry_run=True))
         assert [row["change"] for row in kept] == ["reword", "weight", "key", "add", "add"]
-        all_of_it = rows(collection.bank_apply(path, retire_missing=True))
+        all_of_it = rows(collection.bank().apply(path, retire_missing=True))
         assert [(row["change"], row["before"]) for row in all_of_it[5:]] == [
             ("retire", SUNSET),
             ("retire", MAGNET),
@@ -318,15 +323,15 @@ def test_a_bank_that_was_edited_meanwhile_is_not_overwritten(
     tmp_path: Path, exported: Path
 ) -> None:
     with exams.make(tmp_path) as collection:
-        collection.bank_export(exported)
+        collection.bank().export(exported)
         replace_in(exported, SKY, NEW)
-        collection.bank_edit("reword", MAGNET_ID, "What aligns in a magnet?", author="bob")
+        collection.bank().edit("reword", MAGNET_ID, "What aligns in a magnet?", author="bob")
         before = exams.tables(collection.path)
         with pytest.raises(exampp.InputError, match="the bank was edited once since") as caught:
-            collection.bank_apply(exported)
+            collection.bank().apply(exported)
         assert f"reword {MAGNET_ID} by bob" in str(caught.value)
         assert exams.tables(collection.path) == before
-        changes = rows(collection.bank_apply(exported, force=True))
+        changes = rows(collection.bank().apply(exported, force=True))
         assert [(row["item"], row["after"]) for row in changes] == [(SKY_ID, NEW)]
         assert texts(collection) == [NEW, SUNSET, "What aligns in a magnet?"]  # both stand
 
@@ -337,17 +342,17 @@ def test_files_of_unknown_origin_are_applied_only_by_force(tmp_path: Path) -> No
         path = tmp_path / "b.csv"
         path.write_text(f"query_id,question,weight\nq1,{SKY},2\n")
         with pytest.raises(exampp.InputError, match="does not say which state of the bank"):
-            collection.bank_apply(path)
-        (change,) = rows(collection.bank_apply(path, force=True))
+            collection.bank().apply(path)
+        (change,) = rows(collection.bank().apply(path, force=True))
         assert (change["change"], change["after"]) == ("weight", "2")
-        other.bank_edit("reword", SKY_ID, NEW)
-        other.bank_export(path)
+        other.bank().edit("reword", SKY_ID, NEW)
+        other.bank().export(path)
         with pytest.raises(exampp.InputError, match="from another collection"):
-            collection.bank_apply(path)
+            collection.bank().apply(path)
         collection.import_files(tmp_path / "files" / "questions.tsv", bank="second")
-        collection.bank_export(path, bank="second")
+        collection.bank("second").export(path)
         with pytest.raises(exampp.InputError, match="from the bank 'second', not 'main'"):
-            collection.bank_apply(path)
+            collection.bank().apply(path)
 
 
 @pytest.mark.parametrize(
@@ -365,7 +370,7 @@ def test_files_that_do_not_fit_the_bank(tmp_path: Path, line: str, what: str) ->
         path.write_text(f"query_id,item_id,question,nugget,subtopic_id\n{line}\n")
         before = exams.tables(collection.path)
         with pytest.raises(exampp.InputError) as caught:
-            collection.bank_apply(path, force=True)
+            collection.bank().apply(path, force=True)
         assert what in str(caught.value)
         assert str(path) in str(caught.value)
         assert exams.tables(collection.path) == before
@@ -393,40 +398,40 @@ def test_any_edits_can_be_reverted_and_any_export_applied(
     folder = tmp_path_factory.mktemp("bank")
     with exams.make(folder) as collection:
         edit_all(collection, first)
-        number = rows(collection.bank_log())[-1]["edit"]
+        number = rows(collection.bank().log())[-1]["edit"]
         state = active(collection)
         if not state:
             with pytest.raises(exampp.InputError, match="no active items to export"):
-                collection.bank_export(folder / name)
+                collection.bank().export(folder / name)
             return
-        collection.bank_export(folder / name)
+        collection.bank().export(folder / name)
         edit_all(collection, then)
         newest = active(collection)
-        assert collection.bank_apply(folder / name, force=True).rows == ()
+        assert collection.bank().apply(folder / name, force=True).rows == ()
         assert active(collection) == newest
-        collection.bank_revert(number)
+        collection.bank().revert(number)
         assert active(collection) == state
-        assert json.loads(json.dumps(rows(collection.bank_diff(number)))) == []
+        assert json.loads(json.dumps(rows(collection.bank().diff(number)))) == []
 
 
 def active(collection: exampp.Collection) -> list[dict[str, Any]]:
-    return [row for row in rows(collection.bank_show()) if row["status"] == "active"]
+    return [row for row in rows(collection.bank().show()) if row["status"] == "active"]
 
 
 def edit_all(collection: exampp.Collection, edits: list[tuple[str, int, str]]) -> None:
     for number, (operation, index, word) in enumerate(edits):
-        items = rows(collection.bank_show())
+        items = rows(collection.bank().show())
         item = items[index % len(items)]
         place = (item["item"],)
         try:
             if operation == "add":
-                collection.bank_add(item["query"], f"{word} {index}?")
+                collection.bank().add(item["query"], f"{word} {index}?")
             elif operation == "toggle":
                 done = "restore" if item["status"] == "retired" else "retire"
-                collection.bank_edit(done, *place, query_id=item["query"])
+                collection.bank().edit(done, *place, query_id=item["query"])
             else:
                 value = str(number + 2) if operation == "weight" else f"{word} {number}"
-                collection.bank_edit(operation, *place, value, query_id=item["query"])
+                collection.bank().edit(operation, *place, value, query_id=item["query"])
         except exampp.InputError as error:
             if not any(word in str(error) for word in ("already", "retired")):
                 raise

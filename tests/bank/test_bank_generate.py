@@ -79,20 +79,20 @@ def options(server: FaultServer, **more: Any) -> dict[str, Any]:
 
 
 def texts(collection: exampp.Collection, **where: Any) -> list[str]:
-    return [str(row[4]) for row in collection.bank_show(**where).rows]
+    return [str(row[4]) for row in collection.bank().show(**where).rows]
 
 
 def test_what_became_of_each_reply(path: Path) -> None:
     with FaultServer(answering(TOPICS)) as server, exampp.Collection(path) as collection:
-        table, dropped = collection.bank_generate("openai", **options(server))
+        table, dropped = collection.bank().generate("openai", **options(server))
         became = {str(row[0]).removeprefix("q-"): tuple(row[2:]) for row in table.rows}
         assert became == BECAME
         assert [row[2:5] for row in dropped.rows] == [SAME_VALLEYS]
-        assert collection.bank_near().rows == dropped.rows
-        assert collection.bank_near("q-well").rows == ()
+        assert collection.bank().near().rows == dropped.rows
+        assert collection.bank().near("q-well").rows == ()
         assert "What is magma?" in texts(collection)
         assert len(texts(collection)) == sum(one[1] for one in BECAME.values())
-        rows = collection.bank_show("q-well").rows
+        rows = collection.bank().show("q-well").rows
         assert [row[2] for row in rows] == [
             item_id("q-well", text) for text in ("What is a tide?", "Why do tides rise?")
         ]
@@ -100,25 +100,25 @@ def test_what_became_of_each_reply(path: Path) -> None:
         good = {**TOPICS, "empty": '["Where is it empty?"]', "refused": TOPICS["prose"]}
         server.script = answering(good)
         before = len(server.requests)
-        again, _ = collection.bank_generate("openai", **options(server))
+        again, _ = collection.bank().generate("openai", **options(server))
         assert {str(row[0]) for row in again.rows} == {"q-empty", "q-refused", "q-prose", "q-echo"}
         assert len(server.requests) == before + 4
         assert "Where is it empty?" in texts(collection)
         # another prompt, model or bank is another thing
-        run = collection.bank_generation("openai", **options(server, prompt="dl-nuggets"))
+        run = collection.bank().generation("openai", **options(server, prompt="dl-nuggets"))
         assert len(run.due) == len(TOPICS)
-        assert len(collection.bank_generation("openai", **options(server, model="n")).due) == 12
-        assert len(collection.bank_generation("openai", **options(server, bank="b")).due) == 12
+        assert len(collection.bank().generation("openai", **options(server, model="n")).due) == 12
+        assert len(collection.bank("b").generation("openai", **options(server)).due) == 12
 
 
 def test_provenance_is_kept_and_exported(path: Path, tmp_path: Path) -> None:
     with FaultServer(answering(TOPICS)) as server, exampp.Collection(path) as collection:
-        collection.bank_generate("openai", **options(server, query_id="q-well", author="ann"))
-        log = collection.bank_log()
+        collection.bank().generate("openai", **options(server, query_id="q-well", author="ann"))
+        log = collection.bank().log()
         assert [row[2:4] for row in log.rows] == [("ann", "generate")] * 2
         assert log.rows[0][7] == "m with dl-questions"
-        collection.bank_export(tmp_path / "bank.jsonl")
-        collection.bank_export(tmp_path / "bank.yaml")
+        collection.bank().export(tmp_path / "bank.jsonl")
+        collection.bank().export(tmp_path / "bank.yaml")
     item = json.loads((tmp_path / "bank.jsonl").read_text().splitlines()[0])["items"][0]
     assert item["question_text"] == "What is a tide?"
     origin = item["generated"]
@@ -139,17 +139,17 @@ def test_a_killed_run_goes_on_with_the_rest(path: Path) -> None:
 
         seen: list[str] = []
         with pytest.raises(KeyboardInterrupt):
-            collection.bank_generate("openai", on_reply=die, **options(server, concurrency=1))
+            collection.bank().generate("openai", on_reply=die, **options(server, concurrency=1))
     with FaultServer(answering(good)) as server, exampp.Collection(path) as collection:
         # the reply that was on its way when the run was killed may have come in
         kept = len(texts(collection))
         assert kept in (5, 6)
-        table, _ = collection.bank_generate("openai", **options(server))
+        table, _ = collection.bank().generate("openai", **options(server))
         asked = {str(row[0]) for row in table.rows}
         assert len(server.requests) == len(TOPICS) - kept
         assert not asked & set(seen)
         assert len(texts(collection)) == len(TOPICS)
-        assert collection.bank_generate("openai", **options(server))[0].rows == ()
+        assert collection.bank().generate("openai", **options(server))["replies"].rows == ()
         assert len(server.requests) == len(TOPICS) - kept
 
 
@@ -162,8 +162,8 @@ def test_a_server_that_fails_over_and_over_stops_the_run(tmp_path: Path) -> None
     ):
         collection.import_files(queries)
         with pytest.raises(Unfinished, match="20 failures in a row"):
-            collection.bank_generate("openai", **options(server))
-        assert len(collection.bank_generation("openai", **options(server)).due) == 30
+            collection.bank().generate("openai", **options(server))
+        assert len(collection.bank().generation("openai", **options(server)).due) == 30
 
 
 def test_other_items_of_the_bank_stay(tmp_path: Path) -> None:
@@ -171,18 +171,18 @@ def test_other_items_of_the_bank_stay(tmp_path: Path) -> None:
     said = '{"questions": ["Why are sunsets red?", "What do the air scatter?", "What is air?"]}'
     with exams.make(tmp_path) as collection:
         sunset = item_id("q1", "Why are sunsets red?")
-        collection.bank_edit("retire", sunset)
-        before = collection.bank_show().rows
+        collection.bank().edit("retire", sunset)
+        before = collection.bank().show().rows
         grader = ScriptedGrader(said)
-        table, dropped = collection.bank_generate(grader, prompt="dl-questions", query_id="q1")
+        table, dropped = collection.bank().generate(grader, prompt="dl-questions", query_id="q1")
         assert [row[2:5] for row in table.rows] == [("made", 1, 2)]
         assert [row[3:5] for row in dropped.rows] == [("dropped", "nothing")] * 2
-        after = collection.bank_show().rows
+        after = collection.bank().show().rows
         assert set(before) < set(after)
         assert {row[4] for row in set(after) - set(before)} == {"What is air?"}
         # an import of the same bank leaves the generated item alone
         collection.import_files(*exams.write_files(tmp_path / "files"))
-        assert set(collection.bank_show().rows) == set(after)
+        assert set(collection.bank().show().rows) == set(after)
 
 
 def subtopics(tmp_path: Path) -> exampp.Collection:
@@ -217,17 +217,17 @@ def test_one_request_per_subtopic(tmp_path: Path) -> None:
     replies = {"Tides": '["What is a spring tide?"]', "Salt": '["Why is the Dead Sea salty?"]'}
     with FaultServer(answering(replies)) as server, subtopics(tmp_path) as collection:
         chosen = options(server, prompt="car-questions")
-        collection.bank_generate("openai", **chosen)
+        collection.bank().generate("openai", **chosen)
         assert all("between 'Seas' with" in seen.text for seen in server.requests)
-        assert [row[2] for row in collection.bank_show().rows] == [
+        assert [row[2] for row in collection.bank().show().rows] == [
             item_id("q", "What is a spring tide?", "tides"),
             item_id("q", "Why is the Dead Sea salty?", "salt"),
         ]
         with pytest.raises(InputError, match="asks about subtopics"):
-            collection.bank_generation(
+            collection.bank().generation(
                 "openai", **options(server, prompt="car-nuggets", per="query")
             )
-        run = collection.bank_generation("openai", **options(server, per="subtopic"))
+        run = collection.bank().generation("openai", **options(server, per="subtopic"))
         assert "Break the query 'Seas / Tides' into" in run.preview().prompts[0]
 
 
@@ -235,11 +235,9 @@ def test_keys_are_marked_as_machine_made(tmp_path: Path) -> None:
     said = '{"questions": [{"question": "What is air?", "answer": "a gas"}]}'
     grader = ScriptedGrader(said)
     with exams.make(tmp_path) as collection:
-        collection.bank_generate(grader, prompt="dl-questions", keys=True, query_id="q1", bank="k")
-        assert [row[4:6] for row in collection.bank_show(bank="k").rows] == [
-            ("What is air?", "a gas")
-        ]
-        collection.bank_export(tmp_path / "k.jsonl", bank="k")
+        collection.bank("k").generate(grader, prompt="dl-questions", keys=True, query_id="q1")
+        assert [row[4:6] for row in collection.bank("k").show().rows] == [("What is air?", "a gas")]
+        collection.bank("k").export(tmp_path / "k.jsonl")
     assert '"answers_machine_made":true' in (tmp_path / "k.jsonl").read_text()
     assert '"answer" : answer_text_1' in grader.calls[0].user
 
@@ -248,21 +246,21 @@ def test_more_of_one_query_tells_what_there_is(tmp_path: Path) -> None:
     grader = ScriptedGrader(['["What is air?"]', '["What is haze?"]'])
     with exams.make(tmp_path) as collection:
         for _ in range(2):
-            collection.bank_generate(grader, prompt="dl-questions", query_id="q1", more=1)
+            collection.bank().generate(grader, prompt="dl-questions", query_id="q1", more=1)
         assert "already:\n- What does air scatter?\n- Why are sunsets red?\nGive exactly 1" in (
             grader.calls[0].user
         )
         assert "- What is air?\nGive exactly 1 new questions" in grader.calls[1].user
         assert texts(collection, query_id="q1")[2:] == ["What is air?", "What is haze?"]
         with pytest.raises(InputError, match="more items of which query"):
-            collection.bank_generation(grader, prompt="dl-questions", more=1)
+            collection.bank().generation(grader, prompt="dl-questions", more=1)
 
 
 def test_grounded_in_the_best_passages(tmp_path: Path) -> None:
     """Of q1 by relevance: p1 (3), p2 (1), never p4 (0)."""
     with exams.make(tmp_path) as collection:
         grader = ScriptedGrader('["What is air?"]')
-        collection.bank_generate(grader, prompt="dl-questions", query_id="q1", grounded=3)
+        collection.bank().generate(grader, prompt="dl-questions", query_id="q1", grounded=3)
         sent = grader.calls[0].user
         assert f"Passage 1: {exams.PASSAGES['p1']}\nPassage 2: {exams.PASSAGES['p2']}\n" in sent
         assert exams.PASSAGES["p4"] not in sent
@@ -270,7 +268,7 @@ def test_grounded_in_the_best_passages(tmp_path: Path) -> None:
 
 def test_without_passages_nothing_is_grounded(path: Path) -> None:
     with exampp.Collection(path) as collection:
-        run = collection.bank_generation(ScriptedGrader(""), prompt="dl-questions", grounded=1)
+        run = collection.bank().generation(ScriptedGrader(""), prompt="dl-questions", grounded=1)
         assert run.due == []
         assert run.notes == ("12 queries have no passages to ask about and are left out",)
 
@@ -281,9 +279,7 @@ def test_a_reply_cut_by_the_model_or_refused_by_the_server(tmp_path: Path) -> No
         Reply("no", detail={"refusal": True}),
     ]
     with exams.make(tmp_path) as collection:
-        table, _ = collection.bank_generate(
-            ScriptedGrader(replies), prompt="dl-questions", bank="b"
-        )
+        table, _ = collection.bank("b").generate(ScriptedGrader(replies), prompt="dl-questions")
         assert [row[2:] for row in table.rows] == [
             ("made", 1, 0, "list"),
             ("failed", 0, 0, "the model refused"),
@@ -297,12 +293,12 @@ def test_a_local_causal_model_is_asked(path: Path, tmp_path: Path) -> None:
     model = str(tiny_models.build_llama(tmp_path / "llama"))
     with exampp.Collection(path) as collection:
         chosen: dict[str, Any] = {"model": model, "prompt": "dl-questions", "query_id": "q-well"}
-        run = collection.bank_generation("hf", max_new_tokens=8, device="cpu", **chosen)
+        run = collection.bank().generation("hf", max_new_tokens=8, device="cpu", **chosen)
         grader: Any = run.grader
         assert grader.settings["decode"] == "generate"
         assert run.preview().exact
         assert [(one.state, len(one.items)) for one in run.steps()] == [("failed", 0)]
-        short = collection.bank_generation("hf", max_new_tokens=8, limit=20, **chosen)
+        short = collection.bank().generation("hf", max_new_tokens=8, limit=20, **chosen)
         (one,) = short.steps()
         assert one.state == "failed"
         assert one.reason.endswith("tokens, the model takes 20")
@@ -334,12 +330,14 @@ def test_the_published_banks_are_made_again(
 
     with exampp.Collection.create(tmp_path / "car.exam") as collection:
         collection.import_files(queries, bank, bank="published")
-        chosen: dict[str, Any] = {"prompt": f"car-{kind}s", "bank": "made"}
-        due = collection.bank_generation(ScriptedGrader(""), **chosen).due
+        chosen: dict[str, Any] = {"prompt": f"car-{kind}s"}
+        due = collection.bank("made").generation(ScriptedGrader(""), **chosen).due
         queue = [replies[one.query_id, one.facet_id] for one in due]
-        table, twins = collection.bank_generate(ScriptedGrader(queue, record=False), **chosen)
+        table, twins = collection.bank("made").generate(
+            ScriptedGrader(queue, record=False), **chosen
+        )
         assert [row[2] for row in table.rows] == ["made"] * 726
-        ids = {str(row[2]) for row in collection.bank_show(bank="made").rows}
+        ids = {str(row[2]) for row in collection.bank("made").show().rows}
     assert len(ids) == made
     assert len(ids & published) == same
     assert sum(row[3] == "dropped" for row in twins.rows) == dropped
@@ -362,7 +360,7 @@ def test_what_differs_in_little_is_kept_and_marked(tmp_path: Path) -> None:
     ids = [item_id("q1", text) for text in NEAR]
     with exams.make(tmp_path) as collection:
         chosen: dict[str, Any] = {"prompt": "dl-questions", "query_id": "q1"}
-        table, near = collection.bank_generate(ScriptedGrader(said), bank="made", **chosen)
+        table, near = collection.bank("made").generate(ScriptedGrader(said), **chosen)
         assert [row[2:5] for row in table.rows] == [("made", 6, 1)]
         assert [row[2:] for row in near.rows] == [
             (NEAR[1], "kept", "the order", f"{ids[0]}: {NEAR[0]}"),
@@ -373,17 +371,17 @@ def test_what_differs_in_little_is_kept_and_marked(tmp_path: Path) -> None:
         ]
         assert near.notes[0].startswith("1 dropped, because they ask the same as others: 'Which")
         assert near.notes[1].startswith("4 kept and marked, because they differ from others in lit")
-        assert collection.bank_near(bank="made").rows == near.rows
+        assert collection.bank("made").near().rows == near.rows
 
         # the mark goes with the item, until it is reworded
-        findings = {row[2]: row[4] for row in collection.bank_lint(bank="made").rows if row[2]}
+        findings = {row[2]: row[4] for row in collection.bank("made").lint().rows if row[2]}
         assert findings[ids[1]] == f"as {ids[0]}: {NEAR[0]}"
         assert findings[ids[6]] == f"as {ids[5]}: {NEAR[5]} (differs in a name)"
-        collection.bank_edit("reword", ids[6], "How many plants are there?", bank="made")
-        assert ids[6] not in {row[2] for row in collection.bank_lint(bank="made").rows}
+        collection.bank("made").edit("reword", ids[6], "How many plants are there?")
+        assert ids[6] not in {row[2] for row in collection.bank("made").lint().rows}
 
-        table, near = collection.bank_generate(
-            ScriptedGrader(said), bank="all", keep_near=True, **chosen
+        table, near = collection.bank("all").generate(
+            ScriptedGrader(said), keep_near=True, **chosen
         )
         assert [row[2:5] for row in table.rows] == [("made", 7, 0)]
         assert [row[3:5] for row in near.rows if row[2] == NEAR[2]] == [("kept", "nothing")]

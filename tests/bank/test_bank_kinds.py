@@ -34,7 +34,7 @@ def both(tmp_path: Path) -> exampp.Collection:
 
 def shown(collection: exampp.Collection) -> list[tuple[str, float]]:
     """(kind, weight) of the items of this id."""
-    table = collection.bank_show("q1")
+    table = collection.bank().show("q1")
     names = [column.name for column in table.columns]
     kind, weight, item = (names.index(name) for name in ("kind", "weight", "item"))
     return [(str(r[kind]), float(str(r[weight]))) for r in table.rows if r[item] == ID]
@@ -48,20 +48,20 @@ def test_a_nugget_leaves_the_question_of_its_text(both: exampp.Collection) -> No
 
 @pytest.mark.parametrize("name", ["bank.jsonl", "bank.yaml", "bank.csv"])
 def test_both_come_back_from_a_file(name: str, both: exampp.Collection, tmp_path: Path) -> None:
-    assert both.bank_export(tmp_path / name) == 4
-    version = both.bank_version()
+    assert both.bank().export(tmp_path / name) == 4
+    version = both.bank().version()
     if name != "bank.jsonl":
-        assert both.bank_apply(tmp_path / name).rows == ()
+        assert both.bank().apply(tmp_path / name).rows == ()
     with exampp.Collection.create(tmp_path / "again.exam") as again:
         again.import_files(*exams.write_files(tmp_path / "files")[:1], tmp_path / name)
-        assert again.bank_version().digest == version.digest
+        assert again.bank().version().digest == version.digest
 
 
 def test_grades_of_both_come_back(both: exampp.Collection, tmp_path: Path) -> None:
     both.grade("draft")
     both.grade("draft", kind="nugget")
     both.export(tmp_path / "graded.jsonl")
-    both.bank_export(tmp_path / "bank.jsonl")
+    both.bank().export(tmp_path / "bank.jsonl")
     with exampp.Collection.create(tmp_path / "again.exam") as again:
         again.import_files(*(tmp_path / name for name in ("graded.jsonl", "bank.jsonl")))
         assert again.grading("draft").count_due().cells == 0
@@ -83,9 +83,9 @@ def test_an_edit_says_which_is_meant(both: exampp.Collection, exampp_command: Co
 def test_decisions_are_about_one_of_them(both: exampp.Collection, tmp_path: Path) -> None:
     both.grade("draft", kind="nugget")
     both.grade("draft")
-    both.decide("q1", ID, "p1", 1, kind="nugget", author="ann")
+    both.grades(kind="nugget").decide("q1", ID, "p1", 1, author="ann")
     both.export(tmp_path / "decisions.tsv", "decisions")
-    both.bank_export(tmp_path / "bank.jsonl")
+    both.bank().export(tmp_path / "bank.jsonl")
     with exampp.Collection.create(tmp_path / "again.exam") as again:
         files = exams.write_files(tmp_path / "files")[:2]
         again.import_files(*files, tmp_path / "bank.jsonl", tmp_path / "decisions.tsv")
@@ -99,24 +99,24 @@ def test_a_sealed_part_holds_both(tmp_path: Path) -> None:
         texts = exams.QUESTIONS["q1"]
         nuggets.write_text("query_id\tnugget\n" + "".join(f"q1\t{text}\n" for text in texts))
         collection.import_files(nuggets)
-        collection.bank_split(0.5, seed=1)
+        collection.bank().split(0.5, seed=1)
         sealed = tmp_path / "sealed.jsonl"
-        count = collection.bank_export(sealed, part="sealed")
-        assert count + collection.bank_export(tmp_path / "public.jsonl", part="public") == 5
-        assert collection.bank_verify(sealed).unchanged
-        assert collection.bank_verify().unchanged
+        count = collection.bank().export(sealed, part="sealed")
+        assert count + collection.bank().export(tmp_path / "public.jsonl", part="public") == 5
+        assert collection.bank().verify(sealed).unchanged
+        assert collection.bank().verify().unchanged
 
 
 def test_generated_nuggets_beside_questions(tmp_path: Path) -> None:
     """What is reported as new is in the bank: here nuggets with the texts of questions."""
     reply = json.dumps(exams.QUESTIONS["q1"])
     with exams.make(tmp_path) as collection:
-        requests, _ = collection.bank_generate(
+        requests, _ = collection.bank().generate(
             ScriptedGrader(reply), prompt="dl-nuggets", model="m"
         )
         assert requests.notes[0] == "2 replies, 4 new nuggets in the bank 'main'"
-        kinds = [column.name for column in collection.bank_show().columns].index("kind")
-        found = [row[kinds] for row in collection.bank_show().rows]
+        kinds = [column.name for column in collection.bank().show().columns].index("kind")
+        found = [row[kinds] for row in collection.bank().show().rows]
         assert (found.count("nugget"), found.count("question")) == (4, 3)
 
 
@@ -124,13 +124,13 @@ def test_an_older_collection_keeps_its_items_and_grades(tmp_path: Path) -> None:
     path = tmp_path / "my.exam"
     with exams.make(tmp_path) as collection:
         collection.grade("draft")
-        collection.bank_edit("reword", ID, "What scatters?")
-        digest = collection.bank_version().digest
+        collection.bank().edit("reword", ID, "What scatters?")
+        digest = collection.bank().version().digest
     before = exams.tables(path)
     exams.older(path, 2)
     with exampp.Collection(path) as collection:
-        assert collection.bank_version().digest == digest
-        collection.bank_add("q1", exams.QUESTIONS["q1"][1], kind="nugget")
+        assert collection.bank().version().digest == digest
+        collection.bank().add("q1", exams.QUESTIONS["q1"][1], kind="nugget")
         assert collection.grading("draft").count_due().cells == 3
     after = exams.tables(path)
     assert after["item"][:-1] == before["item"]

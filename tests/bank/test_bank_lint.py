@@ -229,18 +229,18 @@ def test_every_rule_says_why_and_is_in_order() -> None:
 
 def test_lint_of_a_collection(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
-        assert collection.bank_lint().notes == ("nothing was found",)
-        collection.bank_add("q1", "Is the sky blue?", author="ann")
+        assert collection.bank().lint().notes == ("nothing was found",)
+        collection.bank().add("q1", "Is the sky blue?", author="ann")
         (tmp_path / "more.json").write_text('{"q8": "a query"}')
         collection.import_files(tmp_path / "more.json", kind="queries")
-        table = collection.bank_lint()
+        table = collection.bank().lint()
         assert [(row[0], row[1], row[5]) for row in table.rows] == [
             ("yes-no", "q1", WHY["yes-no"]),
             ("repeats-query", "q1", WHY["repeats-query"]),
             ("no-items", "q8", WHY["no-items"]),
         ]
         with pytest.raises(exampp.InputError, match="has no bank 'x'"):
-            collection.bank_lint(bank="x")
+            collection.bank("x").lint()
 
 
 def test_lint_of_a_bank_that_came_before_its_queries(tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ def test_lint_of_a_bank_that_came_before_its_queries(tmp_path: Path) -> None:
     with exampp.Collection.create(tmp_path / "my.exam") as collection:
         collection.import_files(tmp_path / "bank.tsv")
         collection.import_files(tmp_path / "queries.json", kind="queries")
-        assert [(row[0], row[1], row[5]) for row in collection.bank_lint().rows] == [
+        assert [(row[0], row[1], row[5]) for row in collection.bank().lint().rows] == [
             ("no-items", "q1", WHY["no-items"]),
             ("unknown-query", "q7", WHY["unknown-query"]),
         ]

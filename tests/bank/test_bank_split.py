@@ -99,9 +99,9 @@ def make(folder: Path) -> exampp.Collection:
     """Two queries with six and four questions, two systems, everything graded 4 by p1 and p3."""
     collection = exams.make(folder)
     for number in range(4):
-        collection.bank_add("q1", f"Sky {number}?", facet_id="sky")
+        collection.bank().add("q1", f"Sky {number}?", facet_id="sky")
     for number in range(3):
-        collection.bank_add("q2", f"Magnet {number}?", answers=["iron"])
+        collection.bank().add("q2", f"Magnet {number}?", answers=["iron"])
     return collection
 
 
@@ -109,9 +109,9 @@ def make(folder: Path) -> exampp.Collection:
 def split(tmp_path: Path) -> tuple[Path, Path, str]:
     """(collection, sealed file, commitment)."""
     with make(tmp_path) as collection:
-        collection.bank_split(0.4, seed=3, author="ann")
-        collection.bank_export(tmp_path / "sealed.jsonl", part="sealed")
-        return collection.path, tmp_path / "sealed.jsonl", collection.bank_verify().commitment
+        collection.bank().split(0.4, seed=3, author="ann")
+        collection.bank().export(tmp_path / "sealed.jsonl", part="sealed")
+        return collection.path, tmp_path / "sealed.jsonl", collection.bank().verify().commitment
 
 
 def lines(path: Path) -> list[Any]:
@@ -125,8 +125,8 @@ def save(path: Path, values: list[Any]) -> None:
 def test_parts_are_what_the_bank_is(split: tuple[Path, Path, str], tmp_path: Path) -> None:
     path, sealed, _ = split
     with exampp.Collection(path) as collection:
-        collection.bank_export(tmp_path / "public.jsonl", part="public")
-        collection.bank_export(tmp_path / "whole.jsonl")
+        collection.bank().export(tmp_path / "public.jsonl", part="public")
+        collection.bank().export(tmp_path / "whole.jsonl")
 
         def ids(name: Path) -> set[str]:
             return {item.item_id for e in workbench_bank.read(name) for item in e.items}
@@ -135,9 +135,9 @@ def test_parts_are_what_the_bank_is(split: tuple[Path, Path, str], tmp_path: Pat
         assert (len(secret), len(public)) == (4, 6)
         assert not secret & public
         assert secret | public == ids(tmp_path / "whole.jsonl")
-        shown = {row["item"] for row in rows(collection.bank_show(part="sealed"))}
+        shown = {row["item"] for row in rows(collection.bank().show(part="sealed"))}
         assert shown == secret
-        assert sum(row["status"] == "sealed" for row in rows(collection.bank_show())) == 4
+        assert sum(row["status"] == "sealed" for row in rows(collection.bank().show())) == 4
         assert secret.isdisjoint(json.dumps(lines(tmp_path / "public.jsonl")).split('"'))
 
 
@@ -147,8 +147,8 @@ def test_an_unchanged_part_is_proved(split: tuple[Path, Path, str]) -> None:
     assert verify_file(sealed, f"sha256:{commitment.upper()}").unchanged
     assert "the commitment that it holds itself" in verify_file(sealed).notes[0]
     with exampp.Collection(path) as collection:
-        assert collection.bank_verify(sealed, commitment=commitment).unchanged
-        assert collection.bank_verify().unchanged
+        assert collection.bank().verify(sealed, commitment=commitment).unchanged
+        assert collection.bank().verify().unchanged
 
 
 def test_a_sealed_file_is_a_bank_like_any_other(
@@ -157,7 +157,7 @@ def test_a_sealed_file_is_a_bank_like_any_other(
     _, sealed, commitment = split
     with exampp.Collection.create(tmp_path / "new.exam") as collection:
         assert collection.import_files(sealed).after["items"] == 4
-        collection.bank_export(tmp_path / "again.jsonl")
+        collection.bank().export(tmp_path / "again.jsonl")
     assert verify_file(tmp_path / "again.jsonl", commitment).unchanged
 
 
@@ -220,7 +220,7 @@ def test_a_changed_part_is_detected_and_named(
         assert [(fault.what, fault.item_id) for fault in found.faults] == expected
         assert found.notes[0].startswith("NOT what was committed to")
     with exampp.Collection(path) as collection:
-        found = collection.bank_verify(sealed, commitment=commitment)
+        found = collection.bank().verify(sealed, commitment=commitment)
         assert not found.unchanged
         assert [(fault.what, fault.item_id) for fault in found.faults] == expected
         assert all(fault.detail for fault in found.faults)
@@ -235,7 +235,7 @@ def test_swapped_texts_are_called_so(split: tuple[Path, Path, str]) -> None:
     one["question_text"], other["question_text"] = other["question_text"], one["question_text"]
     save(sealed, [line, *kept] if "sealed" in line else [*kept, line])
     with exampp.Collection(path) as collection:
-        first, _ = collection.bank_verify(sealed).faults
+        first, _ = collection.bank().verify(sealed).faults
         assert first.detail.endswith(f", the text of {other['question_id']}")
 
 
@@ -244,17 +244,17 @@ def test_a_file_rewritten_with_its_own_seal_fails_the_published_commitment(
 ) -> None:
     path, sealed, commitment = split
     with exampp.Collection(path) as collection:
-        secret = rows(collection.bank_show(part="sealed"))[0]
-        collection.bank_edit("reword", secret["item"], "Easier?")
-        found = collection.bank_verify()
+        secret = rows(collection.bank().show(part="sealed"))[0]
+        collection.bank().edit("reword", secret["item"], "Easier?")
+        found = collection.bank().verify()
         assert [(f.what, f.item_id) for f in found.faults] == [("changed", secret["item"])]
         assert found.faults[0].detail == f"text: {secret['text']!r} became 'Easier?'"
-        collection.bank_export(sealed, part="sealed")  # still what was sealed
+        collection.bank().export(sealed, part="sealed")  # still what was sealed
         assert verify_file(sealed, commitment).unchanged
         with pytest.raises(exampp.InputError, match="was split at"):
-            collection.bank_split(0.4, seed=3)
-        collection.bank_split(0.4, seed=3, again=True)
-        collection.bank_export(tmp_path / "new.jsonl", part="sealed")
+            collection.bank().split(0.4, seed=3)
+        collection.bank().split(0.4, seed=3, again=True)
+        collection.bank().export(tmp_path / "new.jsonl", part="sealed")
     found = verify_file(tmp_path / "new.jsonl", commitment)
     assert (found.unchanged, found.faults) == (False, ())
     assert "rewritten as a whole" in found.notes[1]
@@ -263,9 +263,9 @@ def test_a_file_rewritten_with_its_own_seal_fails_the_published_commitment(
 def test_retired_sealed_items_are_missing(split: tuple[Path, Path, str]) -> None:
     path, _, _ = split
     with exampp.Collection(path) as collection:
-        secret = rows(collection.bank_show(part="sealed"))[0]["item"]
-        collection.bank_edit("retire", secret)
-        assert [(f.what, f.item_id) for f in collection.bank_verify().faults] == [
+        secret = rows(collection.bank().show(part="sealed"))[0]["item"]
+        collection.bank().edit("retire", secret)
+        assert [(f.what, f.item_id) for f in collection.bank().verify().faults] == [
             ("missing", secret)
         ]
 
@@ -275,7 +275,7 @@ def test_a_collection_whose_history_was_changed_says_so(split: tuple[Path, Path,
     with exampp.Collection(path) as collection:
         collection._connection.execute("UPDATE item_version SET text = text || '?'")
         with pytest.raises(exampp.InputError, match="no longer gives the commitment"):
-            collection.bank_verify(sealed)
+            collection.bank().verify(sealed)
 
 
 @pytest.mark.parametrize(
@@ -303,17 +303,17 @@ def test_what_is_no_commitment(split: tuple[Path, Path, str], tmp_path: Path) ->
         verify_file(sealed, "abc")
     with exams.make(tmp_path, "unsplit.exam") as collection:
         for act in (
-            lambda: collection.bank_verify(sealed),
-            lambda: collection.bank_show(part="public"),
-            lambda: collection.bank_export(tmp_path / "x.jsonl", part="public"),
+            lambda: collection.bank().verify(sealed),
+            lambda: collection.bank().show(part="public"),
+            lambda: collection.bank().export(tmp_path / "x.jsonl", part="public"),
         ):
             with pytest.raises(exampp.InputError, match="has no sealed part"):
                 act()
-        collection.bank_split(0.5)
+        collection.bank().split(0.5)
         with pytest.raises(exampp.InputError, match="goes to a file of JSON-lines"):
-            collection.bank_export(tmp_path / "x.csv", part="sealed")
+            collection.bank().export(tmp_path / "x.csv", part="sealed")
         with pytest.raises(exampp.InputError, match="'secret' is no part of a bank"):
-            collection.bank_export(tmp_path / "x.jsonl", part="secret")
+            collection.bank().export(tmp_path / "x.jsonl", part="secret")
 
 
 # ---- evaluation ----------------------------------------------------------------------------------
@@ -322,16 +322,16 @@ def test_what_is_no_commitment(split: tuple[Path, Path, str], tmp_path: Path) ->
 def test_either_part_is_an_exam_of_its_own(tmp_path: Path) -> None:
     """alpha was tuned to the public items: it answers these, and none of the sealed ones."""
     with make(tmp_path) as collection:
-        collection.bank_split(0.4, seed=3)
-        public = {row["text"] for row in rows(collection.bank_show(part="public"))}
+        collection.bank().split(0.4, seed=3)
+        public = {row["text"] for row in rows(collection.bank().show(part="public"))}
 
         def rate(ask: Any) -> str:
             tuned = ask.passage in (exams.PASSAGES["p1"], exams.PASSAGES["p3"])
             return "5" if (ask.item in public) == tuned else "0"
 
         collection.grade(ScriptedGrader(rate), model="scripted")
-        whole = collection.gradebook()
-        parts = {part: collection.gradebook(part=part) for part in ("public", "sealed")}
+        whole = collection.grades().gradebook
+        parts = {part: collection.grades(part=part).gradebook for part in ("public", "sealed")}
         for number, query in enumerate(whole.queries):
             ids = [parts[part].queries[number].item_ids for part in parts]
             assert sorted(ids[0] + ids[1]) == sorted(query.item_ids)
@@ -339,7 +339,7 @@ def test_either_part_is_an_exam_of_its_own(tmp_path: Path) -> None:
                 one = book.queries[number]
                 where = [query.item_ids.index(item) for item in one.item_ids]
                 assert (one.ratings == query.ratings[:, where]).all()
-        table = collection.evaluate_parts(min_rating=4)
+        table = collection.grades().compare_parts(min_rating=4)
         assert [row[0] for row in table.rows] == ["beta", "alpha"]
         found = {row[0]: (row[1], row[3], row[5]) for row in table.rows}
         # alpha also returned p2, which answers the sealed questions of q1
@@ -347,23 +347,23 @@ def test_either_part_is_an_exam_of_its_own(tmp_path: Path) -> None:
         assert table.caption == "graded by scripted:question-self-rating, bank main"
         assert table.notes[0] == "Kendall's tau of the two parts over 2 systems: -1.000"
         with pytest.raises(exampp.InputError, match="'secret' is no part of a bank"):
-            collection.gradebook(part="secret")
+            _ = collection.grades(part="secret").gradebook
 
 
 def test_a_bank_that_was_never_split_has_no_parts(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         collection.grade(ScriptedGrader("4"), model="scripted")
         with pytest.raises(exampp.InputError, match="has no sealed part"):
-            collection.evaluate_parts()
+            collection.grades().compare_parts()
 
 
 def test_a_real_bank(tmp_path: Path, shared_data: Path) -> None:
     with exampp.Collection.create(tmp_path / "car.exam") as collection:
         collection.import_files(shared_data / "car-y3" / "questions.jsonl.gz")
-        counts = rows(collection.bank_split(0.3, seed=1))
+        counts = rows(collection.bank().split(0.3, seed=1))
         assert sum(row["sealed"] for row in counts) == pytest.approx(0.3 * 8551, abs=1)
         assert all(row["public"] for row in counts)
-        collection.bank_export(tmp_path / "sealed.jsonl.gz", part="sealed")
+        collection.bank().export(tmp_path / "sealed.jsonl.gz", part="sealed")
         assert verify_file(tmp_path / "sealed.jsonl.gz").unchanged
 
 
@@ -372,9 +372,9 @@ def test_without_its_files_there_is_no_split(tmp_path: Path) -> None:
     (tmp_path / "made").mkdir()
     with make(tmp_path / "made") as collection:
         with pytest.raises(exampp.InputError):
-            collection.bank_split(0.4, public=public, sealed=nowhere)
+            collection.bank().split(0.4, public=public, sealed=nowhere)
         assert not public.exists()
-        assert not any(row[5] for row in collection.bank_list().rows)
-        collection.bank_split(0.4, public=public, sealed=tmp_path / "sealed.jsonl")
+        assert not any(row[5] for row in collection.banks().rows)
+        collection.bank().split(0.4, public=public, sealed=tmp_path / "sealed.jsonl")
         assert public.exists()
-        assert collection.bank_verify(tmp_path / "sealed.jsonl").unchanged
+        assert collection.bank().verify(tmp_path / "sealed.jsonl").unchanged

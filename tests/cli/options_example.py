@@ -133,7 +133,7 @@ def make(folder: Path) -> None:
     with exampp.Collection.create(folder / "named.exam") as opened:
         opened.import_files(folder / "queries.jsonl", folder / "bank.tsv")
         for query in ("q1", "q2"):
-            opened.bank_add(query, f"Why of {query}?", item_id="i1")
+            opened.bank().add(query, f"Why of {query}?", item_id="i1")
     with exampp.Collection.create(folder / "my.exam") as opened:
         opened.import_files(*(folder / name for name in (*inputs, "bank.tsv")))
         grade(opened, rate, "judge", depth=1)
@@ -156,14 +156,14 @@ def make(folder: Path) -> None:
         opened.import_files(folder / "smaller.tsv", bank="small")
         grade(opened, rate, "judge", bank="main")
         grade(opened, rate, "judge", bank="small")
-        opened.bank_export(folder / "stale.yaml")
-        opened.bank_edit("reword", ITEM, "Reworded?")
-        opened.bank_edit("weight", ITEM, "2", bank="small")
-        opened.bank_export(folder / "edited.yaml")
-        opened.bank_export(folder / "edited.csv")
-        opened.bank_export(folder / "small.yaml", bank="small")
+        opened.bank().export(folder / "stale.yaml")
+        opened.bank().edit("reword", ITEM, "Reworded?")
+        opened.bank("small").edit("weight", ITEM, "2")
+        opened.bank().export(folder / "edited.yaml")
+        opened.bank().export(folder / "edited.csv")
+        opened.bank("small").export(folder / "small.yaml")
         same = ScriptedGrader(json.dumps([ITEMS["q1"][1], ITEMS["q1"][2]]), record=False)
-        opened.bank_generate(same, prompt="dl-questions", query_id="q1", bank="main")
+        opened.bank("main").generate(same, prompt="dl-questions", query_id="q1")
     for name, before, after in (
         ("stale.yaml", "part 0", "section 0"),
         ("edited.yaml", "part 1", "section 1"),
@@ -177,9 +177,9 @@ def make(folder: Path) -> None:
     for source, name in (("my", "split"), ("graders", "graders-split"), ("banks", "banks-split")):
         shutil.copy(folder / f"{source}.exam", folder / f"{name}.exam")
         with exampp.Collection(folder / f"{name}.exam") as opened:
-            for (bank,) in {row[:1] for row in opened.bank_list().rows}:
-                opened.bank_split(0.5, bank=str(bank))
-            opened.bank_export(folder / f"{name}.jsonl", part="sealed")
+            for (bank,) in {row[:1] for row in opened.banks().rows}:
+                opened.bank(str(bank)).split(0.5)
+            opened.bank().export(folder / f"{name}.jsonl", part="sealed")
 
 
 def lines_of(path: Path) -> list[str]:
@@ -191,16 +191,18 @@ def lines_of(path: Path) -> list[str]:
 
 def decide(opened: exampp.Collection) -> None:
     """Two people decide cells: agreeing, disagreeing, blind."""
-    book = opened.gradebook()
+    book = opened.grades().gradebook
     for query in book.queries[:2]:
         for number in range(3):
             item, passage = query.item_ids[number], query.passage_ids[number]
-            opened.decide(query.query_id, item, passage, number, author="ann", blind=number == 0)
-            opened.decide(query.query_id, item, passage, number + 2, author="bob")
+            opened.grades().decide(
+                query.query_id, item, passage, number, author="ann", blind=number == 0
+            )
+            opened.grades().decide(query.query_id, item, passage, number + 2, author="bob")
     third = book.queries[2]
     for passage in third.passage_ids[: third.pool_size]:
         for item in third.item_ids:
-            opened.decide(third.query_id, item, passage, 0, author="ann")
+            opened.grades().decide(third.query_id, item, passage, 0, author="ann")
 
 
 class Recorded:

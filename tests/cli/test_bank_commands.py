@@ -180,7 +180,7 @@ def test_every_kind_of_bank_is_imported_and_told_from_its_content(
     ran = exampp_command("import", tmp_path / "new.exam", tmp_path / "file")
     assert (ran.code, f"{kind}, 1 record\n" in ran.out) == (0, True)
     with exampp.Collection(tmp_path / "new.exam") as collection:
-        assert len(collection.bank_show().rows) == 1
+        assert len(collection.bank().show().rows) == 1
 
 
 def test_export_to_nuggetizer(exam: Path, tmp_path: Path, exampp_command: Commands) -> None:

@@ -12,7 +12,7 @@ import pytest
 from commands import Commands
 
 import exampp
-from exampp.config.reading import read_config
+from exampp.project.reading import read_config
 
 CONFIG = """\
 [collection]
@@ -174,9 +174,9 @@ def test_run_makes_a_report_once(config: Path, exampp_command: Commands) -> None
     assert skipped()
     # another grade: a decision is one
     with exampp.Collection(folder / "my.exam") as collection:
-        dossier = next(collection.dossiers(query_ids=["q1"]))
+        dossier = next(collection.grades().dossiers(["q1"]))
         cell = ("q1", dossier.items[0].item_id, dossier.grades.passage_ids[0])
-        collection.decide(*cell, 0, author="ann")
+        collection.grades().decide(*cell, 0, author="ann")
     assert not skipped()
 
 

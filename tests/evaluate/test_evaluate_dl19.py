@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from gradebooks import dl19, dl19_data, expected, official_ranks
 
-from exampp.analyze.rank_correlation import RankCorrelation, correlate
 from exampp.evaluate.cover import cover
 from exampp.evaluate.leaderboard import Leaderboard, evaluate
 from exampp.evaluate.measure import parse_measure
 from exampp.evaluate.policy import EXAM, RUBRIC
 from exampp.evaluate.qrels import Labelling, qrels
 from exampp.evaluate.values import Mean
+from exampp.stats.rank_correlation import RankCorrelation, correlate
 
 THRESHOLDS = (1, 2, 3, 4, 5)
 CLOSE = 1e-9

@@ -8,8 +8,8 @@ from gradebooks import GRADER, Cells, make_book, make_query, make_ranking
 
 from exampp.errors import InputError
 from exampp.evaluate.cover import Missing
-from exampp.evaluate.leaderboard import Leaderboard, Row, evaluate
-from exampp.evaluate.policy import EXAM, RUBRIC, Policy
+from exampp.evaluate.leaderboard import BoardRow, Leaderboard, evaluate
+from exampp.evaluate.policy import EXAM, RUBRIC, CoverPolicy
 from exampp.evaluate.qrels import Labelling
 from exampp.evaluate.tables import tidy, wide
 from exampp.records.gradebook import Gradebook, QueryGrades
@@ -38,7 +38,7 @@ def test_a_leaderboard_by_hand() -> None:
         ("nDCG@1", None),
     ]
     assert len(board.rows) == 15
-    assert board.rows[0] == Row(
+    assert board.rows[0] == BoardRow(
         system="high",
         measure="Cover@2",
         min_rating=3,
@@ -286,7 +286,9 @@ def test_a_query_that_no_system_answers_is_nobodys_fault() -> None:
 )
 @pytest.mark.parametrize("policy", [EXAM, RUBRIC])
 @pytest.mark.parametrize("missing", ["zero", "skip", "bounds"])
-def test_what_nobody_graded_has_no_value(measure: str, policy: Policy, missing: Missing) -> None:
+def test_what_nobody_graded_has_no_value(
+    measure: str, policy: CoverPolicy, missing: Missing
+) -> None:
     blank = make_query([[N, N], [N, N]], make_ranking("a", [0]), make_ranking("b", [1]))
     book = make_book(blank, replace(blank, query_id="other"))
     board = evaluate(book, [measure], [3], policy=policy, missing=missing)

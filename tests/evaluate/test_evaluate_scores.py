@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from exampp.errors import InputError
 from exampp.evaluate.cover import cover
+from exampp.evaluate.exam_sheets import contradictions
 from exampp.evaluate.exams import FacetChoice
 from exampp.evaluate.external import with_runs
 from exampp.evaluate.measure import as_measures, parse_measure
@@ -20,7 +21,6 @@ from exampp.evaluate.own_measures import own_formula
 from exampp.evaluate.provider import ir_measure, provider_scores
 from exampp.evaluate.qrels import Labelling, qrels
 from exampp.evaluate.scores import Score, ScoreResult, score
-from exampp.evaluate.sheets import contradictions
 from exampp.evaluate.trec import trec_name
 from exampp.records.gradebook import Gradebook
 from exampp.records.grading import GraderIdentity

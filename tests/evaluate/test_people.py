@@ -36,23 +36,23 @@ def path(tmp_path: Path) -> Path:
     """By the grader alpha has Cover 1/2 and 1, beta 0 and 0; by people alpha 0 and 0, beta 1/2."""
     with exams.make(tmp_path) as opened:
         opened.grade(ScriptedGrader(rated))
-        opened.decide("q1", SCATTER, "p1", 1, author="ann")
-        opened.decide("q2", MAGNET, "p3", 0, author="ann")
-        opened.decide("q1", SCATTER, "p4", 2, author="ann")
-        opened.decide("q1", SCATTER, "p4", 5, author="bob")
+        opened.grades().decide("q1", SCATTER, "p1", 1, author="ann")
+        opened.grades().decide("q2", MAGNET, "p3", 0, author="ann")
+        opened.grades().decide("q1", SCATTER, "p4", 2, author="ann")
+        opened.grades().decide("q1", SCATTER, "p4", 5, author="bob")
     return tmp_path / "my.exam"
 
 
 def test_the_leaderboard_says_what_people_decided_and_what_it_is_without(path: Path) -> None:
     with exampp.Collection(path) as opened:
-        board = opened.evaluate(["Cover@20"], min_rating=4)
+        board = opened.grades().evaluate(["Cover@20"], min_rating=4)
         assert board.scores("Cover@20") == {"alpha": 0.0, "beta": 0.25}
         assert (board.oversight.cells, board.oversight.people, board.oversight.disputed) == (
             3,
             2,
             1,
         )
-        other = opened.evaluate(["Cover@20"], min_rating=4, decisions="without")
+        other = opened.grades(decisions="without").evaluate(["Cover@20"], min_rating=4)
     assert other.scores("Cover@20") == {"alpha": 0.75, "beta": 0.0}
     assert board.without_decisions is not None
     assert board.without_decisions.scores("Cover@20") == other.scores("Cover@20")
@@ -68,8 +68,8 @@ def test_the_leaderboard_says_what_people_decided_and_what_it_is_without(path: P
 
 def test_machines_read_who_decided_and_both_means(path: Path) -> None:
     with exampp.Collection(path) as opened:
-        board = opened.evaluate(["Cover@20"], min_rating=4)
-        other = opened.evaluate(["Cover@20"], min_rating=4, decisions="without")
+        board = opened.grades().evaluate(["Cover@20"], min_rating=4)
+        other = opened.grades(decisions="without").evaluate(["Cover@20"], min_rating=4)
     row, *_ = json.loads(render(tables.tidy(board), "json"))["rows"]
     assert (row["system"], row["mean"], row["mean_without_decisions"]) == ("beta", 0.25, 0.0)
     assert (row["decided_cells"], row["deciders"], row["disputed_cells"]) == (3, 2, 1)
@@ -83,9 +83,9 @@ def test_machines_read_who_decided_and_both_means(path: Path) -> None:
 def test_what_changes_nothing_is_said_too(tmp_path: Path) -> None:
     with exams.make(tmp_path) as opened:
         opened.grade(ScriptedGrader(rated))
-        untouched = opened.evaluate(["Cover@20"], min_rating=4)
-        opened.decide("q1", SCATTER, "p1", 4, author="ann")
-        board = opened.evaluate(["Cover@20", "P@20"], min_rating=4)
+        untouched = opened.grades().evaluate(["Cover@20"], min_rating=4)
+        opened.grades().decide("q1", SCATTER, "p1", 4, author="ann")
+        board = opened.grades().evaluate(["Cover@20", "P@20"], min_rating=4)
     assert untouched.without_decisions is None
     assert not any("decided" in note or "decision" in note for note in untouched.notes)
     assert "Without people's decisions no mean is another (--decisions without)." in board.notes
@@ -94,23 +94,23 @@ def test_what_changes_nothing_is_said_too(tmp_path: Path) -> None:
 def test_analyses_and_the_report_take_the_choice(path: Path) -> None:
     official = {"official": {"alpha": 1.0, "beta": 2.0}}
     with exampp.Collection(path) as opened:
-        with_them = opened.correlation(official, ["Cover@20"], min_rating=[4], samples=0)
-        without = opened.correlation(
-            official, ["Cover@20"], min_rating=[4], samples=0, decisions="without"
+        with_them = opened.panel().correlate(official, ["Cover@20"], min_rating=[4], samples=0)
+        without = opened.panel(decisions="without").correlate(
+            official, ["Cover@20"], min_rating=[4], samples=0
         )
         assert [one.estimate.value for one in with_them.found] == [-1.0, -1.0]
         assert [one.estimate.value for one in without.found] == [1.0, 1.0]
-        (tested,) = opened.significance(min_rating=4, decisions="without")
+        (tested,) = opened.grades(decisions="without").significance(min_rating=4)
         assert [row.system for row in tested.systems] == ["alpha", "beta"]
-        found, _ = opened.compare("alpha", "beta", min_rating=4, decisions="without")
+        found = opened.grades(decisions="without").compare("alpha", "beta", min_rating=4)
         assert found.pair.difference.value == -0.75
-        agreed = opened.agreement(against="judgments")
+        agreed = opened.panel().agreement(against="judgments")
         assert any(BY_PEOPLE in note for note in agreed.notes)
         # p1 is judged 3: relevant by the grader, not by ann
-        labels = [opened.gradebook(decisions=choice) for choice in ("with", "without")]
+        labels = [opened.grades(decisions=choice).gradebook for choice in ("with", "without")]
         assert [int(book.queries[0].ratings[0].max()) for book in labels] == [1, 5]
-        report = json.loads(to_json(opened.report(min_rating=4)))
-        plain = json.loads(to_json(opened.report(min_rating=4, decisions="without")))
+        report = json.loads(to_json(opened.grades().report(min_rating=4)))
+        plain = json.loads(to_json(opened.grades(decisions="without").report(min_rating=4)))
     assert "with and without what people decided" in json.dumps(report)
     assert "with and without what people decided" not in json.dumps(plain)
     side = next(
@@ -130,7 +130,7 @@ def test_a_graded_file_knows_of_no_decisions(path: Path, tmp_path: Path) -> None
     graded = tmp_path / "graded.jsonl.gz"
     with exampp.Collection(path) as opened:
         opened.export(graded)
-    with exampp.open_grades(graded) as opened, pytest.raises(InputError, match="does not tell"):
-        opened.evaluate(decisions="without")
+    with exampp.open(graded) as opened, pytest.raises(InputError, match="does not tell"):
+        opened.grades(decisions="without").evaluate()
     with exampp.Collection(path) as opened, pytest.raises(InputError, match="'never'"):
-        opened.evaluate(decisions="never")
+        opened.grades(decisions="never")  # type: ignore[arg-type]

@@ -10,15 +10,15 @@ from samples import COMPRESSIONS, IDS, fault, file, in_one_folder
 from exampp.errors import InputError
 from exampp.formats import runs
 from exampp.formats.lines import Skipped
-from exampp.records import Ranked
+from exampp.records import RankedPassage
 
 
 def test_lines_are_split_at_any_whitespace(tmp_path: Path) -> None:
     path = file(tmp_path, "\ufeffq1 Q0 d1 1 2.5 a\r\nq1\tQ0\td2  0 -1e-3 a \n\nq1 0 d1 +3 7 b")
     assert list(runs.read(path)) == [
-        Ranked("q1", "d1", 1, 2.5, "a"),
-        Ranked("q1", "d2", 0, -0.001, "a"),
-        Ranked("q1", "d1", 3, 7.0, "b"),
+        RankedPassage("q1", "d1", 1, 2.5, "a"),
+        RankedPassage("q1", "d2", 0, -0.001, "a"),
+        RankedPassage("q1", "d1", 3, 7.0, "b"),
     ]
 
 
@@ -70,8 +70,10 @@ def test_a_line_of_50_megabytes(tmp_path: Path) -> None:
 
 
 @in_one_folder
-@given(st.lists(st.builds(Ranked, IDS, IDS, st.integers(-9, 9999), st.floats(-1e9, 1e9), IDS)))
-def test_what_is_written_reads_back(tmp_path: Path, rankeds: list[Ranked]) -> None:
+@given(
+    st.lists(st.builds(RankedPassage, IDS, IDS, st.integers(-9, 9999), st.floats(-1e9, 1e9), IDS))
+)
+def test_what_is_written_reads_back(tmp_path: Path, rankeds: list[RankedPassage]) -> None:
     unique = list({(one.query_id, one.passage_id, one.system): one for one in rankeds}.values())
     path = tmp_path / "written.run"
     runs.write(path, unique)
@@ -80,7 +82,7 @@ def test_what_is_written_reads_back(tmp_path: Path, rankeds: list[Ranked]) -> No
 
 @pytest.mark.parametrize("ending", COMPRESSIONS)
 def test_compressed_runs(tmp_path: Path, ending: str) -> None:
-    rankeds = [Ranked("q", f"d{n}", n, 0.1 * n, "s") for n in range(100)]
+    rankeds = [RankedPassage("q", f"d{n}", n, 0.1 * n, "s") for n in range(100)]
     path = tmp_path / f"a.run{ending}"
     runs.write(path, rankeds)
     assert list(runs.read(path)) == rankeds
@@ -88,7 +90,7 @@ def test_compressed_runs(tmp_path: Path, ending: str) -> None:
 
 def test_the_written_line(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
-    runs.write(path, [Ranked("q/1", "d", 3, 1, "s")])
+    runs.write(path, [RankedPassage("q/1", "d", 3, 1, "s")])
     assert path.read_bytes() == b"q/1 Q0 d 3 1.0 s\n"
 
 
@@ -98,10 +100,10 @@ def test_ids_that_cannot_be_a_column_are_not_written(tmp_path: Path, bad: str, f
     good = {"query_id": "q", "passage_id": "d", "rank": 1, "score": 1.0, "system": "s"}
     path = tmp_path / "a.run"
     with pytest.raises(InputError, match="cannot be a column of a TREC file"):
-        runs.write(path, [Ranked(**(good | {field: bad}))])  # type: ignore[arg-type]
+        runs.write(path, [RankedPassage(**(good | {field: bad}))])  # type: ignore[arg-type]
     assert not path.exists()
 
 
 def test_a_score_that_is_no_number_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has the score nan"):
-        runs.write(tmp_path / "a.run", [Ranked("q", "d", 1, float("nan"), "s")])
+        runs.write(tmp_path / "a.run", [RankedPassage("q", "d", 1, float("nan"), "s")])

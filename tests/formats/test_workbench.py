@@ -18,7 +18,7 @@ from exampp.formats.lines import Skipped
 from exampp.formats.workbench_cells import sheet_json
 from exampp.formats.workbench_gradebook import read_grades
 from exampp.prompts import content_hash, load
-from exampp.records import GraderIdentity, Sheet, State
+from exampp.records import GraderIdentity, PassageGrades, State
 from exampp.records.gradebook import MISSING
 
 RATED = {
@@ -219,14 +219,14 @@ def test_our_own_graders_come_back_as_themselves(tmp_path: Path) -> None:
     grader = GraderIdentity("draft", "draft", "nugget", 0, 5, {"revision": "1"})
     (pool,) = workbench.read(file_of(tmp_path / "in.jsonl", ["q", [passage()]]))
     sheet = pool.passages[0].sheets[0]
-    bare = Sheet(grader, sheet.grades)
+    bare = PassageGrades(grader, sheet.grades)
     entry = sheet_json(bare)
     sent = {"prompt_hash": content_hash(load("question-self-rating"))}
     rated = GraderIdentity("m", "question-self-rating", "question", 0, 5, sent)
-    info = sheet_json(Sheet(rated, sheet.grades))["prompt_info"]
+    info = sheet_json(PassageGrades(rated, sheet.grades))["prompt_info"]
     assert info == RATED
     other = replace(rated, settings={"prompt_hash": "of another text"})
-    info = sheet_json(Sheet(other, sheet.grades))["prompt_info"]
+    info = sheet_json(PassageGrades(other, sheet.grades))["prompt_info"]
     assert info["prompt_class"] == "question-self-rating"
     path = file_of(tmp_path / "own.jsonl", ["q", [passage(exam_grades=[entry])]])
     (again,) = workbench.read(path)

@@ -19,14 +19,14 @@ from exampp.records.dossier import Dossier
 
 
 @pytest.fixture
-def both(tmp_path: Path) -> Iterator[tuple[exampp.Collection, exampp.Workbench]]:
+def both(tmp_path: Path) -> Iterator[tuple[exampp.Collection, exampp.GradedFile]]:
     """A collection with two graders, and the workbench file that it exports."""
     with exams.make(tmp_path) as collection:
         faults = {exams.QUESTIONS["q2"][0]: "the server fell asleep"}
         collection.grade(ScriptedGrader(["5", "4", *"012345"], default="2", faults=faults))
         collection.grade(ScriptedGrader("blue light"), prompt="question-answering")
         collection.export(tmp_path / "graded.jsonl.gz")
-        yield collection, exampp.Workbench(tmp_path / "graded.jsonl.gz")
+        yield collection, exampp.GradedFile(tmp_path / "graded.jsonl.gz")
 
 
 def cells(dossier: Dossier) -> dict[tuple[str, str], tuple[State, int | None, str | None]]:
@@ -43,13 +43,13 @@ def texts_of_items(dossier: Dossier) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("prompt", ["question-self-rating", "question-answering"])
 def test_file_and_collection_tell_the_same(
-    both: tuple[exampp.Collection, exampp.Workbench], tmp_path: Path, prompt: str
+    both: tuple[exampp.Collection, exampp.GradedFile], tmp_path: Path, prompt: str
 ) -> None:
     collection, workbench = both
     bank = tmp_path / "bank.jsonl.gz"
     collection.export(bank, "bank")
-    stored = list(collection.dossiers(prompt=prompt))
-    read = list(workbench.dossiers(prompt=prompt, bank=str(bank)))
+    stored = list(collection.grades(prompt=prompt).dossiers())
+    read = list(workbench.grades(prompt=prompt, bank=str(bank)).dossiers())
     assert len(stored) == len(read) == 2
     for one, other in zip(stored, read, strict=True):
         assert cells(one) == cells(other)
@@ -61,8 +61,11 @@ def test_file_and_collection_tell_the_same(
         assert one.query_text == other.query_text == exams.QUERIES[one.query_id]
         assert np.array_equal(one.grades.ratings, other.grades.ratings)
     for book, dossiers in (
-        (collection.gradebook(prompt=prompt), stored),
-        (workbench.gradebook(prompt=prompt), list(workbench.dossiers(prompt=prompt))),
+        (collection.grades(prompt=prompt).gradebook, stored),
+        (
+            workbench.grades(prompt=prompt).gradebook,
+            list(workbench.grades(prompt=prompt).dossiers()),
+        ),
     ):
         for query, dossier in zip(book.queries, dossiers, strict=True):
             assert query.item_ids == dossier.grades.item_ids
@@ -70,16 +73,16 @@ def test_file_and_collection_tell_the_same(
 
 
 def test_queries_that_are_asked_for(
-    both: tuple[exampp.Collection, exampp.Workbench],
+    both: tuple[exampp.Collection, exampp.GradedFile],
 ) -> None:
     prompt = "question-self-rating"
     for opened in both:
-        (one,) = opened.dossiers(query_ids=["q2"], prompt=prompt)
+        (one,) = opened.grades(prompt=prompt).dossiers(["q2"])
         assert one.query_id == "q2"
         with pytest.raises(InputError, match="no query 'q9'"):
-            list(opened.dossiers(query_ids=["q1", "q9"], prompt=prompt))
+            list(opened.grades(prompt=prompt).dossiers(["q1", "q9"]))
         with pytest.raises(exampp.AmbiguousGrader):
-            list(opened.dossiers())
+            list(opened.grades().dossiers())
 
 
 def test_a_bad_reply_is_named_or_skipped(tmp_path: Path) -> None:
@@ -92,16 +95,16 @@ def test_a_bad_reply_is_named_or_skipped(tmp_path: Path) -> None:
     lines = [["a", [passage("p", [["q/1", "4"]])]], ["b", [passage("p", {"q/1": "4"})]]]
     path.write_bytes(gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode()))
     with pytest.raises(InputError) as caught:
-        list(exampp.Workbench(path).dossiers())
+        list(exampp.GradedFile(path).grades().dossiers())
     assert (caught.value.file, caught.value.line) == (str(path), 2)
     assert "answers" in caught.value.field
-    found = list(exampp.Workbench(path, on_error="skip").dossiers())
+    found = list(exampp.GradedFile(path, on_error="skip").grades().dossiers())
     assert [one.query_id for one in found] == ["a"]
 
 
 def test_direct_grades_are_of_the_query(shared_data: Path) -> None:
-    workbench = exampp.Workbench(shared_data / "llmjudge" / "test-graded.jsonl.gz")
-    dossier = next(workbench.dossiers(kind="query"))
+    workbench = exampp.GradedFile(shared_data / "llmjudge" / "test-graded.jsonl.gz")
+    dossier = next(workbench.grades(kind="query").dossiers())
     assert dossier.grades.item_ids == (dossier.query_id,)
     assert len(dossier.automatic) == len(dossier.texts) > 100
 
@@ -110,9 +113,9 @@ def test_the_real_file_and_its_collection(shared_data: Path, tmp_path: Path) -> 
     folder = shared_data / "dl19"
     with exampp.Collection.create(tmp_path / "dl19.exam") as collection:
         collection.import_files(folder / "questions.jsonl.gz", folder / "graded.jsonl.gz")
-        workbench = exampp.Workbench(folder / "graded.jsonl.gz")
-        for other in workbench.dossiers(bank=str(folder / "questions.jsonl.gz")):
-            (one,) = collection.dossiers(query_ids=[other.query_id])
+        workbench = exampp.GradedFile(folder / "graded.jsonl.gz")
+        for other in workbench.grades(bank=str(folder / "questions.jsonl.gz")).dossiers():
+            (one,) = collection.grades().dossiers([other.query_id])
             assert one.texts == other.texts
             assert cells(one) == cells(other)
             assert np.array_equal(one.grades.judgments, other.grades.judgments)

@@ -59,13 +59,13 @@ def rows_of(table: Table) -> list[dict[str, Any]]:
 
 
 def item(collection: exampp.Collection, text: str) -> str:
-    rows = rows_of(collection.bank_show(bank="keyed"))
+    rows = rows_of(collection.bank("keyed").show())
     return str(next(row["item"] for row in rows if row["text"] == text))
 
 
 def column(collection: exampp.Collection, grader: str, text: str) -> list[int]:
     """What a grader says of the passages p1, p2, p4 about a question (MISSING: nothing)."""
-    query = collection.gradebook(grader=grader, bank="keyed").queries[0]
+    query = collection.grades(grader, bank="keyed").gradebook.queries[0]
     place = query.item_ids.index(item(collection, text))
     return [int(one) for one in query.ratings[: query.pool_size, place]]
 
@@ -92,10 +92,10 @@ def test_a_change_of_a_key_verifies_again_and_asks_only_for_verdicts(
     names = list(due(collection))
     assert list(due(collection).values()) == [0, 0, 0]
     assert column(collection, "m", SCATTER) == [0, 0, 0]
-    collection.bank_edit("key", item(collection, SCATTER), "white light", bank="keyed")
+    collection.bank("keyed").edit("key", item(collection, SCATTER), "white light")
     # by words at once, without a model; the verdicts of the model about the other key are gone
     assert column(collection, "m", SCATTER) == [0, 0, 0]
-    collection.bank_edit("key", item(collection, SCATTER), "the blue part of it", bank="keyed")
+    collection.bank("keyed").edit("key", item(collection, SCATTER), "the blue part of it")
     assert column(collection, "m", SCATTER) == [1, 0, 0]
     assert column(collection, "judge", SCATTER) == UNKNOWN
     assert column(collection, "judge", SUNSET) == [0, 0, 0]
@@ -109,17 +109,17 @@ def test_a_change_of_a_key_verifies_again_and_asks_only_for_verdicts(
 
 def test_an_undone_edit_of_a_key_finds_its_grades_again(collection: exampp.Collection) -> None:
     before = {name: column(collection, name, SCATTER) for name in ("m", "judge", "rater")}
-    collection.bank_edit("key", item(collection, SCATTER), "the blue part of it", bank="keyed")
+    collection.bank("keyed").edit("key", item(collection, SCATTER), "the blue part of it")
     verify(collection)
-    number = rows_of(collection.bank_log(bank="keyed"))[-1]["edit"]
-    collection.bank_undo(int(number), bank="keyed")
+    number = rows_of(collection.bank("keyed").log())[-1]["edit"]
+    collection.bank("keyed").undo(int(number))
     assert {name: column(collection, name, SCATTER) for name in before} == before
     assert sum(due(collection).values()) == 0
     assert verify(collection).calls == []
 
 
 def test_items_without_a_key_are_named_and_never_counted(collection: exampp.Collection) -> None:
-    collection.bank_edit("key", item(collection, SCATTER), bank="keyed")
+    collection.bank("keyed").edit("key", item(collection, SCATTER))
     name = item(collection, SCATTER)
     assert column(collection, "m", SCATTER) == UNKNOWN
     assert column(collection, "judge", SCATTER) == UNKNOWN
@@ -132,17 +132,17 @@ def test_items_without_a_key_are_named_and_never_counted(collection: exampp.Coll
     notes = [note for note in collection.status().notes if "no answer key" in note]
     assert len(notes) == 2
     assert all(name in note for note in notes)
-    board = collection.evaluate(["Cover@20"], grader="m", bank="keyed", min_rating=1)
+    board = collection.grades("m", bank="keyed").evaluate(["Cover@20"], min_rating=1)
     assert any("1 item has no answer key" in note for note in board.notes)
-    rated = collection.evaluate(["Cover@20"], grader="rater", bank="keyed", min_rating=4)
+    rated = collection.grades("rater", bank="keyed").evaluate(["Cover@20"], min_rating=4)
     assert not any("answer key" in note for note in rated.notes)
 
 
 def test_where_no_item_has_a_key_an_answer_counts(collection: exampp.Collection) -> None:
-    asked = len(collection.gradebook(grader="m", bank="keyed").queries)
+    asked = len(collection.grades("m", bank="keyed").gradebook.queries)
     assert asked
     for text in (SCATTER, SUNSET):
-        collection.bank_edit("key", item(collection, text), bank="keyed")
+        collection.bank("keyed").edit("key", item(collection, text))
     # the replies that are known say whether there is an answer
     assert column(collection, "m", SCATTER) == [1, 0, 0]
     assert column(collection, "m", SUNSET) == [1, 0, 0]
@@ -153,18 +153,18 @@ def test_where_no_item_has_a_key_an_answer_counts(collection: exampp.Collection)
 def test_every_way_of_editing_keys_verifies_again(
     collection: exampp.Collection, tmp_path: Path, way: str
 ) -> None:
-    last = collection.bank_version(bank="keyed").number
+    last = collection.bank("keyed").version().number
     if way == "apply":
         file = tmp_path / "bank.csv"
-        collection.bank_export(file, bank="keyed")
+        collection.bank("keyed").export(file)
         file.write_text(file.read_text().replace("blue light", "the blue part of it"))
-        collection.bank_apply(file, bank="keyed")
+        collection.bank("keyed").apply(file)
     elif way == "revert":
-        collection.bank_edit("key", item(collection, SCATTER), "the blue part of it", bank="keyed")
-        changed = collection.bank_version(bank="keyed").number
-        collection.bank_revert(last, bank="keyed")
+        collection.bank("keyed").edit("key", item(collection, SCATTER), "the blue part of it")
+        changed = collection.bank("keyed").version().number
+        collection.bank("keyed").revert(last)
         assert column(collection, "m", SCATTER) == [0, 0, 0]
-        collection.bank_revert(changed, bank="keyed")
+        collection.bank("keyed").revert(changed)
     else:
         (tmp_path / "keyed.tsv").write_text(KEYED.replace("blue light", "the blue part of it"))
         collection.import_files(tmp_path / "keyed.tsv", bank="keyed")
@@ -181,7 +181,7 @@ def test_verified_grades_of_an_older_collection_are_kept(
     with exampp.Collection(tmp_path / "my.exam") as opened:
         assert {name: column(opened, name, SCATTER) for name in names} == before
         assert sum(due(opened).values()) == 0
-        opened.bank_edit("key", item(opened, SCATTER), "the blue part of it", bank="keyed")
+        opened.bank("keyed").edit("key", item(opened, SCATTER), "the blue part of it")
         assert column(opened, "m", SCATTER) == [1, 0, 0]
         assert sum(due(opened).values()) == PASSAGES
         # and a run of the same grader pays for nothing
@@ -213,7 +213,7 @@ def test_a_prompt_of_ones_own_is_verified_again_by_its_own_rules(
     )
     assert column(collection, "own", SCATTER) == [0, 0, 0]
     (tmp_path / "mine.toml").unlink()
-    collection.bank_edit("key", item(collection, SCATTER), "the blue part of it", bank="keyed")
+    collection.bank("keyed").edit("key", item(collection, SCATTER), "the blue part of it")
     assert column(collection, "own", SCATTER) == [1, 1, 1]
 
 
@@ -260,7 +260,7 @@ def test_verified_answers_are_exported_as_the_class_of_them_and_read_back_as_suc
     assert said["judge"]["prompt_class"] == KEY2.replace("With", "WithT5Verified")
     assert said["judge"]["check_answer_key"] is True
     assert said["rater"]["prompt_class"] == "QuestionSelfRatedUnanswerablePromptWithChoices"
-    again = exampp.Workbench(out)
+    again = exampp.GradedFile(out)
     assert {one.key for one in again.graders} >= {one.key for one in collection.graders}
     # and as another program writes it, without what exampp says of its own graders
     bare = tmp_path / "bare.jsonl"
@@ -270,7 +270,7 @@ def test_verified_answers_are_exported_as_the_class_of_them_and_read_back_as_suc
             for entry in passage.get("exam_grades") or ():
                 entry["llm_options"] = {}
     bare.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    (found,) = (one for one in exampp.Workbench(bare).graders if one.model == "m")
+    (found,) = (one for one in exampp.GradedFile(bare).graders if one.model == "m")
     assert (found.prompt, found.highest) == ("question-answering", 1)
     assert found.settings["prompt_info"]["check_answer_key"] is True
 
@@ -289,9 +289,9 @@ def test_an_answer_that_says_there_is_none_needs_no_model(tmp_path: Path) -> Non
     with exams.make(tmp_path) as collection:
         (tmp_path / "keyed.tsv").write_text(KEYED)
         collection.import_files(tmp_path / "keyed.tsv", bank="keyed")
-        _, *rest = sorted({row["item"] for row in rows_of(collection.bank_show(bank="keyed"))})
+        _, *rest = sorted({row["item"] for row in rows_of(collection.bank("keyed").show())})
         for one in rest:
-            collection.bank_edit("retire", str(one), bank="keyed")
+            collection.bank("keyed").edit("retire", str(one))
         extractor = ScriptedGrader(said, record=False)
         collection.grade(extractor, prompt="question-answering", bank="keyed", model="m")
         judge = verify(collection)
@@ -300,6 +300,6 @@ def test_an_answer_that_says_there_is_none_needs_no_model(tmp_path: Path) -> Non
         readings = rows_of(collection.status_tables()["readings"])
         (told,) = [row for row in readings if row["rule"] == "no answer"]
         assert told["cells"] == PASSAGES - len(judge.calls)
-        ratings = collection.gradebook(grader="judge", bank="keyed").queries[0].ratings
+        ratings = collection.grades("judge", bank="keyed").gradebook.queries[0].ratings
         assert {int(one) for one in ratings.ravel()} == {0}
         assert verify(collection).calls == []

@@ -66,12 +66,12 @@ def said(collection: exampp.Collection, models: set[str]) -> dict[str, Any]:
     """What every grader makes of the bank: its cells by ids, and the scores of the systems."""
     found: dict[str, Any] = {}
     for model in models:
-        book = collection.gradebook(grader=model, bank=BANK)
+        book = collection.grades(model, bank=BANK).gradebook
         for query in book.queries:
             for place, item in enumerate(query.item_ids):
                 column = dict(zip(query.passage_ids, query.ratings[:, place].tolist(), strict=True))
                 found[f"{model} {item}"] = (float(query.weights[place]), column)
-        board = collection.evaluate(["Cover@20", "nDCG@20"], grader=model, bank=BANK, min_rating=1)
+        board = collection.grades(model, bank=BANK).evaluate(["Cover@20", "nDCG@20"], min_rating=1)
         found[model] = [(row.system, row.measure, row.mean) for row in board.rows]
         found[f"{model} notes"] = [note for note in board.notes if "answer key" in note]
     return found
@@ -87,9 +87,9 @@ def edit(collection: exampp.Collection, operation: str, item: str, values: list[
         return
     try:
         if operation == "undo":
-            collection.bank_undo(last_edit(collection.bank_log(item=item, bank=BANK)), bank=BANK)
+            collection.bank(BANK).undo(last_edit(collection.bank(BANK).log(item=item)))
         else:
-            collection.bank_edit(operation, item, *values, bank=BANK)
+            collection.bank(BANK).edit(operation, item, *values)
     except exampp.InputError:
         # it is so already, or the item is retired
         return
@@ -107,7 +107,7 @@ def test_edits_lead_where_a_fresh_grading_leads(steps: list[tuple[str, str, list
             for step in steps:
                 edit(edited, *step)
             try:
-                edited.bank_export(path / "final.jsonl", bank=BANK)
+                edited.bank(BANK).export(path / "final.jsonl")
             except exampp.InputError:
                 return  # nothing is left in the bank
             fresh.import_files(path / "final.jsonl", bank=BANK)

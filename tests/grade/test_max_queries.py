@@ -32,7 +32,7 @@ def test_the_first_queries_that_can_be_graded_are(path: Path) -> None:
         assert {ask.item for ask in grader.calls} == set(exams.QUESTIONS["q1"])
         assert collection.grade(grader, max_queries=1).total == 0
         assert collection.status().rows[0][2] == 2
-        notes = collection.evaluate(["Cover@20"]).notes
+        notes = collection.grades().evaluate(["Cover@20"]).notes
         # half of the mean: q2 has no grade at all
         # beta returned three of the cells, and the one of q2 has no grade
         assert any("that Cover@20 reads, up to 33.3% (beta)" in note for note in notes)

@@ -41,7 +41,7 @@ def test_a_new_key_is_applied_to_kept_replies(tmp_path: Path) -> None:
         )
         collection.import_files(tmp_path / "keyed.tsv", bank="keyed")
         # verified again by the import itself, so that nothing is left to be read
-        assert collection.gradebook(bank="keyed").queries[0].ratings.max() == 1
+        assert collection.grades(bank="keyed").gradebook.queries[0].ratings.max() == 1
         found = collection.reparse()
         assert (found.replies, found.changes) == (3, {})
         assert len(collection.graders) == 1
@@ -60,7 +60,7 @@ def test_imported_ratings_stay_and_the_new_reading_stands_beside_them(tmp_path: 
         out.write_text("".join(json.dumps(line) + "\n" for line in lines))
         with exampp.Collection.create(tmp_path / "other.exam") as other:
             other.import_files(out)
-            before = other.evaluate(["Cover@20"], min_rating=4, grader="m").rows
+            before = other.grades("m").evaluate(["Cover@20"], min_rating=4).rows
             found = other.reparse("m")
             assert found.changes == {("0", "4"): 8}
             assert [one.name for one in other.graders] == [
@@ -68,7 +68,7 @@ def test_imported_ratings_stay_and_the_new_reading_stands_beside_them(tmp_path: 
                 "m:question-self-rating@exam",
             ]
             name = "m:question-self-rating"
-            assert other.evaluate(["Cover@20"], min_rating=4, grader=name).rows == before
+            assert other.grades(name).evaluate(["Cover@20"], min_rating=4).rows == before
             again = other.reparse(name, compat="rubric")
             assert again.changes == {}
             assert again.identity.name == "m:question-self-rating@rubric"
@@ -97,8 +97,8 @@ def test_a_language_model_verifies_extracted_answers(tmp_path: Path) -> None:
             'Is "the blue part of it" an equally correct response to this question? '
             "Answer yes or no."
         )
-        by_words = collection.evaluate(["Cover@20"], grader="m", bank="keyed", min_rating=1)
-        by_model = collection.evaluate(["Cover@20"], grader="judge", bank="keyed", min_rating=1)
+        by_words = collection.grades("m", bank="keyed").evaluate(["Cover@20"], min_rating=1)
+        by_model = collection.grades("judge", bank="keyed").evaluate(["Cover@20"], min_rating=1)
         assert {row.system: row.mean for row in by_words.rows} == {"alpha": 0.0, "beta": 0.0}
         assert {row.system: row.mean for row in by_model.rows} == {"alpha": 1.0, "beta": 0.0}
 
@@ -199,13 +199,13 @@ def test_rules_of_another_scale_make_a_grader_of_their_own(tmp_path: Path) -> No
         assert found.identity.key != before.key
         after = exams.tables(collection.path)["grade"]
         assert [row for row in after if row in grades] == grades
-        ratings = collection.gradebook(grader=found.identity.key).queries[0].ratings
+        ratings = collection.grades(found.identity.key).gradebook.queries[0].ratings
         assert ratings.max() == 4
         # the new grader remembers its rules
         again = collection.reparse(found.identity.key)
         assert (again.identity, again.changes) == (found.identity, {})
         with pytest.raises(exampp.InputError, match="makes no sense for ratings from 0 to 1"):
-            collection.evaluate(grader=before.key, min_rating=4)
+            collection.grades(before.key).evaluate(min_rating=4)
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_a_leaderboard_says_which_rules_made_its_grades(
     exam: Path, exampp_command: Commands
 ) -> None:
     with exampp.Collection(exam) as collection:
-        notes = collection.evaluate(["Cover@20"]).notes
+        notes = collection.grades().evaluate(["Cover@20"]).notes
     assert {GRADES, UNPARSED} <= set(notes)
     assert GRADES in exampp_command("evaluate", exam).out
     written = json.loads(exampp_command("evaluate", exam, "--format", "json").out)
@@ -71,9 +71,9 @@ def test_status_says_it_per_grader_and_rule(exam: Path, exampp_command: Commands
 
 def test_texts_that_changed_since_do_not_count(exam: Path) -> None:
     with exampp.Collection(exam) as collection:
-        item = collection.gradebook().queries[1].item_ids[0]
-        collection.bank_edit("reword", item, "What is a magnet made of?", query_id="q2")
-        (note,) = [n for n in collection.evaluate(["Cover@20"]).notes if "grades" in n]
+        item = collection.grades().gradebook.queries[1].item_ids[0]
+        collection.bank().edit("reword", item, "What is a magnet made of?", query_id="q2")
+        (note,) = [n for n in collection.grades().evaluate(["Cover@20"]).notes if "grades" in n]
     assert note.startswith("All 3 grades are 1 because the reply is text without a number (such")
 
 
@@ -94,17 +94,19 @@ def test_a_file_of_others_is_told_by_the_replies_in_it(tmp_path: Path, exam: Pat
         r"'It scatters blue \x1b[mlight'), 2 are 2 in the file, though exampp reads the reply "
         "otherwise (such as '4')."
     )
-    with exampp.open_grades(out) as graded:
-        assert expected in graded.evaluate(["Cover@20"]).notes
+    with exampp.open(out) as graded:
+        assert expected in graded.grades().evaluate(["Cover@20"]).notes
     with exampp.Collection.create(tmp_path / "other.exam") as other:
         other.import_files(out)
-        assert expected in other.evaluate(["Cover@20"]).notes
+        assert expected in other.grades().evaluate(["Cover@20"]).notes
 
 
 def test_draft_grades_follow_from_no_reply(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         collection.grade("draft")
-        assert not [n for n in collection.evaluate(["Cover@20"]).notes if "grades are" in n[4:]]
+        assert not [
+            n for n in collection.grades().evaluate(["Cover@20"]).notes if "grades are" in n[4:]
+        ]
 
 
 GRADER = GraderIdentity("m", "question-self-rating", "question")
@@ -177,7 +179,9 @@ def test_status_and_leaderboard_name_the_verification(
         )
         (grader,) = collection.graders
         command = f"--prompt answer-verification --answers-of {grader.key[:8]}"
-        (note,) = [n for n in collection.evaluate(["Cover@20"]).notes if "verification" in n]
+        (note,) = [
+            n for n in collection.grades().evaluate(["Cover@20"]).notes if "verification" in n
+        ]
         assert note.startswith("Of 25 extracted answers none matches a known one")
         assert command in note
         # the name in the command is one that finds the grader
@@ -230,7 +234,9 @@ def test_the_share_of_replies_with_little_mass_is_told(tmp_path: Path) -> None:
         collection.grade(ScriptedGrader(unsure, name="hf"), model="m")
         # "What does air scatter?" on three passages of q1, of eight cells
         said = "In 3 of 8 cells (37.5%) the labels together are less likely than all else"
-        (note,) = [n for n in collection.evaluate(["Cover@20"]).notes if n.startswith("In ")]
+        (note,) = [
+            n for n in collection.grades().evaluate(["Cover@20"]).notes if n.startswith("In ")
+        ]
         assert note.startswith(said)
         assert "--decode generate" in note
         (named,) = [n for n in collection.status().notes if "likely" in n]

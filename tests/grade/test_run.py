@@ -19,11 +19,11 @@ from exampp.llm.scripted import Script, ScriptedGrader
 from exampp.prompts import load
 from exampp.records import State
 from exampp.store import runs as leases
-from exampp.store.cells import Exam
+from exampp.store.cells import GradingScope
 from exampp.store.connection import connect, transaction
 from exampp.store.grades import put_grader
 
-EXAM = Exam("question", "main")
+EXAM = GradingScope("question", "main")
 
 
 def scripted(script: Script, prompt: str = "question-self-rating", **options: object) -> Grading:
@@ -88,7 +88,7 @@ def test_another_prompt_is_another_grader(tmp_path: Path) -> None:
         run(collection, scripted("4"))
         assert run(collection, scripted("blue", "question-answering")).done == 8
         with pytest.raises(exampp.AmbiguousGrader, match="2 graders fit"):
-            collection.evaluate()
+            collection.grades().evaluate()
 
 
 def test_equal_texts_are_asked_once(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_equal_texts_are_asked_once(tmp_path: Path) -> None:
         bank = tmp_path / "second.tsv"
         bank.write_text("query_id\tquestion\nq2\tWhat makes a magnet?\nq2\tWhat is a pole?\n")
         collection.import_files(bank, bank="second")
-        more = GradingRun(collection._connection, scripted("4"), Exam("question", "second"))
+        more = GradingRun(collection._connection, scripted("4"), GradingScope("question", "second"))
         *_, last = more.steps()
         assert (last.total, last.copied, last.asked) == (4, 2, 2)
 
@@ -360,7 +360,9 @@ def test_answers_are_verified_against_the_key(tmp_path: Path) -> None:
             lambda ask: "Blue Light." if "scatters" in ask.passage else "unanswerable",
             "question-answering",
         )
-        *_, last = GradingRun(collection._connection, how, Exam("question", "keyed")).steps()
+        *_, last = GradingRun(
+            collection._connection, how, GradingScope("question", "keyed")
+        ).steps()
         assert last.states == {State.GRADED: 3}
         rows = collection._connection.execute(
             "SELECT rating, detail FROM grade ORDER BY rating DESC"
@@ -391,5 +393,5 @@ def test_grades_survive_the_closing_of_the_collection(tmp_path: Path) -> None:
         run(collection, scripted("4"))
         path = collection.path
     with exampp.Collection(path) as again:
-        board = again.evaluate(["Cover@20"], min_rating=4)
+        board = again.grades().evaluate(["Cover@20"], min_rating=4)
         assert {row.system: row.mean for row in board.rows} == {"alpha": 1.0, "beta": 1.0}

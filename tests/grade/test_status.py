@@ -9,7 +9,7 @@ import pytest
 
 from exampp.grade.status import grading_status
 from exampp.llm.scripted import ScriptedGrader
-from exampp.store.cells import DEPTH, Exam, count_due, due, exam_of
+from exampp.store.cells import DEPTH, GradingScope, count_due, due, exam_of
 from exampp.store.connection import connect
 from exampp.store.grades import graders
 
@@ -19,7 +19,7 @@ def asked(path: Path, depth: int = DEPTH) -> list[tuple[int, int]]:
     connection = connect(path)
     found = []
     for grader in graders(connection):
-        exam: Exam = exam_of(connection, grader, "main", depth)
+        exam: GradingScope = exam_of(connection, grader, "main", depth)
         listed = sum(len(one.cells) for one in due(connection, grader.key, exam))
         found.append((count_due(connection, grader.key, exam), listed))
     connection.close()
@@ -31,10 +31,10 @@ def test_cells_are_counted_as_they_would_be_asked(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         collection.grade(ScriptedGrader("4", faults={"What makes a magnet?": "a fault"}))
         assert asked(path) == [(2, 2)]
-        item = collection.gradebook().queries[0].item_ids[0]
-        collection.bank_edit("reword", item, "What does the air scatter?", query_id="q1")
+        item = collection.grades().gradebook.queries[0].item_ids[0]
+        collection.bank().edit("reword", item, "What does the air scatter?", query_id="q1")
         assert asked(path) == [(5, 5)]
-        collection.bank_edit("retire", item, query_id="q1")
+        collection.bank().edit("retire", item, query_id="q1")
         assert asked(path) == [(2, 2)]
         assert asked(path, depth=0) == [(1, 1)]  # what was judged
         (status,) = grading_status(collection._connection)

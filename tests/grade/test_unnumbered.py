@@ -124,8 +124,8 @@ def test_nobody_pays_for_another_way_of_reading(
 
 
 def test_a_configuration_says_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from exampp.config.doing import perform
-    from exampp.config.reading import read_config
+    from exampp.project.reading import read_config
+    from exampp.project.steps import perform
 
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     exams.make(tmp_path).close()

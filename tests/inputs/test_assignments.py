@@ -45,16 +45,16 @@ def test_assignments_are_grades(tmp_path: Path) -> None:
         assert (grader.name, grader.kind) == ("nuggetizer:assignment", "nugget")
         assert (grader.lowest, grader.highest) == (0, 2)
         # strict_weighted_score: support alone, vital weighs 1 and okay one half
-        board = collection.evaluate(["Cover@1"], min_rating=2)
+        board = collection.grades().evaluate(["Cover@1"], min_rating=2)
         scores = {row.system: row.mean for row in board.rows}
         assert scores["alpha"] == pytest.approx(0.42105263157894735)
         assert scores["beta"] == 0
         assert any("1 unparsed" in str(note) for note in board.notes)
-        partly = collection.evaluate(["Cover@1"], min_rating=1)
+        partly = collection.grades().evaluate(["Cover@1"], min_rating=1)
         # 7 of 8 vital and 2 of 3 okay nuggets: (7 + 1) / 9.5
         assert {row.system: row.mean for row in partly.rows}["alpha"] == pytest.approx(8 / 9.5)
         # the default is full support
-        assert collection.evaluate(["Cover@1"]).rows[0].min_rating == 2
+        assert collection.grades().evaluate(["Cover@1"]).rows[0].min_rating == 2
         assert collection.import_files(tmp_path / "assign.jsonl").changes == 0
         collection.export(tmp_path / "back.jsonl", "assignments")
     back = [json.loads(row) for row in (tmp_path / "back.jsonl").read_text().splitlines()]

@@ -18,10 +18,10 @@ from exampp.formats.workbench_cells import sheet_json
 from exampp.records import (
     Grade,
     GraderIdentity,
+    PassageGrades,
     PooledPassage,
     QueryPool,
-    Ranked,
-    Sheet,
+    RankedPassage,
     State,
 )
 from exampp.store.grades import put_grader
@@ -62,7 +62,7 @@ def cells(collection: exampp.Collection) -> set[tuple[Any, ...]]:
             json.dumps(grade.detail, sort_keys=True),
         )
         for grader in collection.graders
-        for dossier in collection.dossiers(grader=grader.key)
+        for dossier in collection.grades(grader.key).dossiers()
         for (row, _), grade in dossier.automatic.items()
     }
 
@@ -94,7 +94,7 @@ def test_a_bad_rating_is_one_unparsed_cell(raw: Any, tmp_path: Path) -> None:
         report = collection.import_files(path)
         assert report.bad_cells == 1
         assert "graded.jsonl:1, [1][1].grades[0].self_ratings: " in str(report.bad_cells_first[0])
-        (dossier, other) = collection.dossiers()
+        (dossier, other) = collection.grades().dossiers()
         assert dossier.automatic[0, 0].rating == 2
         bad = dossier.automatic[1, 0]
         assert (bad.state, bad.rating, bad.reply) == (State.UNPARSED, None, "so")
@@ -108,9 +108,9 @@ def test_a_bad_rating_is_one_unparsed_cell(raw: Any, tmp_path: Path) -> None:
             ["r", [direct("c", self_ratings=0)]],
         ]
         moved(collection, tmp_path).close()
-        from_collection = collection.evaluate(["P@1"], min_rating=2)
+        from_collection = collection.grades().evaluate(["P@1"], min_rating=2)
     assert any("1 unparsed" in note for note in from_collection.notes)
-    from_file = exampp.Workbench(path).evaluate(["P@1"], min_rating=2)
+    from_file = exampp.GradedFile(path).grades().evaluate(["P@1"], min_rating=2)
     assert from_file.rows == from_collection.rows
     assert any(
         "Ratings of m:thomas-workbench that cannot be read count as missing: 1, " in note
@@ -173,7 +173,7 @@ def test_failures_as_the_reference_writes_them(tmp_path: Path) -> None:
     (grade,) = pool.passages[0].sheets[0].grades
     assert (grade.state, grade.detail) == (State.FAILED, {"reason": "no JSON"})
     # what the reference demands of ours
-    sheet = Sheet(GraderIdentity("m", "p", "question"), (Grade("i", State.FAILED),))
+    sheet = PassageGrades(GraderIdentity("m", "p", "question"), (Grade("i", State.FAILED),))
     written = sheet_json(sheet)
     assert written["llm_response_errors"] == {
         "i": {"response": "", "prompt": "", "failure_reason": "failed"}
@@ -190,18 +190,18 @@ def labelled(passage: str, label: int) -> dict[str, Any]:
 
 def test_the_scale_of_an_unknown_prompt_is_the_highest_label(tmp_path: Path) -> None:
     path = file_of(tmp_path / "g.jsonl", ["q", [labelled("a", 0), labelled("b", 3)]])
-    (grader,) = exampp.Workbench(path).graders
+    (grader,) = exampp.GradedFile(path).graders
     assert (grader.lowest, grader.highest, grader.default_min_rating) == (0, 3, 2)
-    board = exampp.Workbench(path).evaluate(["P@2"])
+    board = exampp.GradedFile(path).grades().evaluate(["P@2"])
     assert board.columns[0].min_rating == 2
     assert [row.mean for row in board.rows] == [0.5]
     assert any("scale, 0 to 3, is that of the labels found (--scale)" in n for n in board.notes)
     assert any("from 2 on they count as answers (--min-rating)" in n for n in board.notes)
 
-    (given,) = exampp.Workbench(path, scale=(0, 5)).graders
+    (given,) = exampp.GradedFile(path, scale=(0, 5)).graders
     assert given.highest == 5
     assert given.key == grader.key
-    narrow = exampp.Workbench(path, scale=(0, 2)).gradebook()
+    narrow = exampp.GradedFile(path, scale=(0, 2)).grades().gradebook
     assert any("rating 3 is off the scale 0..2" in note for note in narrow.notes)
 
 
@@ -226,7 +226,7 @@ def test_a_later_file_raises_the_scale(tmp_path: Path) -> None:
 def test_a_scale_that_is_none(scale: tuple[int, int], tmp_path: Path) -> None:
     path = file_of(tmp_path / "g.jsonl", ["q", [labelled("a", 1)]])
     with pytest.raises(InputError, match="there is no scale from"):
-        exampp.Workbench(path, scale=scale)
+        exampp.GradedFile(path, scale=scale)
 
 
 def test_a_scale_that_changes_nothing_is_refused(tmp_path: Path) -> None:
@@ -239,11 +239,11 @@ def test_a_scale_that_changes_nothing_is_refused(tmp_path: Path) -> None:
         collection.import_files(path)
     for source in (path, tmp_path / "my.exam"):
         with pytest.raises(InputError, match="Leave out --scale"):
-            exampp.open_grades(source, scale=(0, 3))
+            exampp.open(source, scale=(0, 3))
 
 
 def test_the_labels_of_llmjudge(shared_data: Path) -> None:
-    found = exampp.Workbench(shared_data / "llmjudge" / "test-graded.jsonl.gz")
+    found = exampp.GradedFile(shared_data / "llmjudge" / "test-graded.jsonl.gz")
     (labels,) = (one for one in found.graders if one.kind == "query")
     assert (labels.lowest, labels.highest) == (0, 3)
 
@@ -290,8 +290,8 @@ def pools(draw: st.DrawFn) -> QueryPool:
             items = [f"q/{grader.kind}{i}" for i in range(draw(st.integers(1, 3)))]
             items = ["q"] if grader.kind == "query" else draw(st.permutations(items))
             cells = tuple(draw(grades(item, grader)) for item in items)
-            sheets.append(Sheet(grader, cells, None, scale_unshown=True))
-        ranked = Ranked("q", passage_id, 1, 1.0, "s")
+            sheets.append(PassageGrades(grader, cells, None, scale_unshown=True))
+        ranked = RankedPassage("q", passage_id, 1, 1.0, "s")
         passages.append(
             PooledPassage(passage_id, passage_id, rankings=((ranked, None),), sheets=tuple(sheets))
         )
@@ -321,11 +321,11 @@ def test_any_cell_of_any_grader_comes_back(
         collection.import_files(path)
         with moved(collection, folder) as other:
             for grader in collection.graders:
-                one, two = (x.evaluate(["P@1"], grader=grader.key) for x in (collection, other))
+                one, two = (x.grades(grader.key).evaluate(["P@1"]) for x in (collection, other))
                 assert one.rows == two.rows
 
 
-def _all(sheet: Sheet) -> list[str]:
+def _all(sheet: PassageGrades) -> list[str]:
     return [repr(grade) for grade in sheet.grades]
 
 
@@ -390,9 +390,9 @@ def test_what_is_no_text_is_told_without_an_import_too(odd: str, tmp_path: Path)
     whole = ["q0", [direct("p0", answer="1", self_ratings=[])]]
     broken = ["q1", [direct("p1", answer=odd, self_ratings=[])]]
     path = file_of(tmp_path / "graded.jsonl", whole, broken)
-    with exampp.Workbench(path) as graded:
+    with exampp.GradedFile(path) as graded:
         assert f"no text are read as U+FFFD, the first in {path}:2." in " ".join(
-            graded.gradebook().notes
+            graded.grades().gradebook.notes
         )
-    with exampp.Workbench(file_of(tmp_path / "clean.jsonl", whole)) as graded:
-        assert not any("U+FFFD" in note for note in graded.gradebook().notes)
+    with exampp.GradedFile(file_of(tmp_path / "clean.jsonl", whole)) as graded:
+        assert not any("U+FFFD" in note for note in graded.grades().gradebook.notes)

@@ -11,14 +11,14 @@ import exams
 import pytest
 
 import exampp
-from exampp.store.cells import Exam, due
+from exampp.store.cells import GradingScope, due
 
 
 def cells(collection: exampp.Collection) -> set[tuple[str, str]]:
     """(question, passage text) of everything due for nobody in particular."""
     return {
         (one.item, one.passage)
-        for one in due(collection._connection, None, Exam("question", "main"))
+        for one in due(collection._connection, None, GradingScope("question", "main"))
     }
 
 
@@ -135,9 +135,11 @@ def test_ids_known_from_grades_get_their_text_from_the_bank(tmp_path: Path) -> N
         bank.write_text(f"query_id\tquestion\nq1\t{text}\nq1\tWhy are sunsets red?\n")
         collection.import_files(bank)
         key = collection._connection.execute("SELECT grader FROM grader").fetchone()[0]
-        left = [one.item for one in due(collection._connection, key, Exam("question", "main"))]
+        left = [
+            one.item for one in due(collection._connection, key, GradingScope("question", "main"))
+        ]
         assert left == ["Why are sunsets red?"]
-        book = collection.gradebook()
+        book = collection.grades().gradebook
         assert book.queries[0].ratings.tolist() == [[5, -32768]]
 
 
@@ -178,7 +180,7 @@ def test_unknown_passages_may_be_kept_as_ungraded(tmp_path: Path) -> None:
         run.write_text("q1 Q0 p9 1 2 s\nq1 Q0 p1 2 1 s\n")
         collection.import_files(run, unknown_passages="keep")
         collection.grade("draft")
-        board = collection.evaluate(["Cover@20"], min_rating=1)
+        board = collection.grades().evaluate(["Cover@20"], min_rating=1)
         shares = {row.system: row.ungraded for row in board.rows}
         assert shares["s"] == 0.5
 

@@ -53,7 +53,7 @@ def scores(collection: exampp.Collection, cell_count: int) -> dict[str, float]:
     """
     assert cells(collection) == cell_count
     assert collection.grade("draft").done == cell_count
-    board = collection.evaluate(["Cover@20"], min_rating=1)
+    board = collection.grades().evaluate(["Cover@20"], min_rating=1)
     return {row["system"]: row["mean"] for row in board.to_polars().to_dicts()}
 
 
@@ -356,4 +356,4 @@ def test_two_runs_of_one_name_for_one_query_are_refused(
     (tmp_path / "b.run").write_text("q1 Q0 p2 1 2 s\n")
     with pytest.raises(exampp.InputError, match=r"b\.run:1, system: .* in a\.run already"):
         collection.import_files(passages, tmp_path / "a.run", tmp_path / "b.run")
-    assert collection.pool()[0].rows == ()
+    assert collection.pool()["pool"].rows == ()

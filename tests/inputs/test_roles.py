@@ -122,7 +122,7 @@ def test_roles_are_said_of_some_files_and_told_of_others(
         assert [str(told) for told in report.differences if told.added] == [
             line for line in ran.out.splitlines() if "(+" in line
         ]
-        assert collection.bank_list().rows[0][0] == "second"
+        assert collection.banks().rows[0][0] == "second"
         with pytest.raises(exampp.InputError, match=r"Give one, as in queries=\['topics'\]"):
             collection.import_files(queries="topics")
 

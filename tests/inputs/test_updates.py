@@ -163,8 +163,8 @@ def test_grades_change_only_on_request(graded: exampp.Collection, tmp_path: Path
 def test_a_bank_leaves_what_people_edited(tmp_path: Path) -> None:
     """A bank with the first text of a question that was reworded and given a key."""
     with exams.make(tmp_path) as collection:
-        collection.bank_edit("reword", item(QUESTION), "What scatters?", author="ann")
-        collection.bank_edit("key", item(QUESTION), "blue light", author="ann")
+        collection.bank().edit("reword", item(QUESTION), "What scatters?", author="ann")
+        collection.bank().edit("key", item(QUESTION), "blue light", author="ann")
         bank = tmp_path / "files" / "questions.tsv"
         assert collection.import_files(bank).changes == 0
         first = written(tmp_path / "first.tsv", f"query_id\tquestion\tweight\nq1\t{QUESTION}\t2\n")
@@ -182,7 +182,7 @@ def test_a_bank_leaves_what_people_edited(tmp_path: Path) -> None:
 
 def test_a_file_does_not_bring_back_what_people_retired(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
-        collection.bank_edit("retire", item(QUESTION))
+        collection.bank().edit("retire", item(QUESTION))
         bank = written(tmp_path / "bank.tsv", f"query_id\tquestion\tweight\nq1\t{QUESTION}\t2\n")
         with pytest.raises(exampp.InputError, match=rf"added item {item(QUESTION)}: 'What does"):
             collection.import_files(bank)
@@ -254,9 +254,9 @@ def test_no_sequence_of_files_changes_what_is_protected(seeds: list[int]) -> Non
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with exams.make(folder) as collection:
-            collection.bank_edit("reword", item(exams.QUESTIONS["q1"][1]), "Why red?")
+            collection.bank().edit("reword", item(exams.QUESTIONS["q1"][1]), "Why red?")
             collection.grade("draft")
-            collection.bank_edit("retire", item(QUESTION))
+            collection.bank().edit("retire", item(QUESTION))
             before = guarded(collection)
             for number, seed in enumerate(seeds):
                 files = drawn_files(seed, folder / str(number))

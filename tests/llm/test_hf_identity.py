@@ -47,7 +47,7 @@ def test_every_name_of_a_folder_is_one_grader(
         assert collection.grading(own).count_due() == (0, 0)
         assert [one.name for one in collection.graders] == ["t5:question-self-rating"]
         for typed in ("t5", "./t5", str(tmp_path / "t5") + "/", "./t5:question-self-rating"):
-            assert collection.gradebook(grader=typed).grader == collection.graders[0]
+            assert collection.grades(typed).gradebook.grader == collection.graders[0]
         collection.export(tmp_path / "out.jsonl", "workbench")
     assert str(tmp_path) not in (tmp_path / "out.jsonl").read_text()
 
@@ -96,15 +96,15 @@ def test_grades_of_the_first_version_are_found_again(
         assert [one.key for one in collection.graders] == [old.key]
         # the path is neither shown nor exported, and choosing by it goes on working
         assert collection.graders[0].name == "t5:question-self-rating"
-        assert collection.gradebook(grader=typed).grader.key == old.key
+        assert collection.grades(typed).gradebook.grader.key == old.key
         collection.export(tmp_path / "out.jsonl", "workbench")
         assert typed not in (tmp_path / "out.jsonl").read_text()
-        book = collection.gradebook()
+        book = collection.grades().gradebook
     with exampp.Collection.create(tmp_path / "other.exam") as other:
         bank = [tmp_path / "files" / name for name in ("queries.json", "questions.tsv")]
         other.import_files(*bank, tmp_path / "out.jsonl")
         assert other.grading("hf", model="t5", **OPTIONS).count_due() == (0, 0)
-        ratings = [q.ratings.tolist() for q in other.gradebook().queries]
+        ratings = [q.ratings.tolist() for q in other.grades().gradebook.queries]
         assert ratings == [q.ratings.tolist() for q in book.queries]
 
 

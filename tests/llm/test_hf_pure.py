@@ -14,7 +14,7 @@ from exampp.errors import InputError, Unfinished
 from exampp.llm.base import Ask, Reply
 from exampp.llm.hf.batching import Batcher, is_out_of_memory
 from exampp.llm.hf.labels import LabelTokens, choose, label_tokens
-from exampp.llm.hf.spans import MAX_ANSWER_TOKENS, Found, Span, Window, answer, find
+from exampp.llm.hf.spans import MAX_ANSWER_TOKENS, BestSpan, Span, Window, answer, find
 from exampp.llm.hf.texts import clean
 
 DIGITS = LabelTokens(("0", "1"), ((3, 10), (11,)), (3,))
@@ -193,7 +193,7 @@ def logits(size: int, **peaks: float) -> np.ndarray[tuple[int], np.dtype[np.floa
 def test_span_by_hand() -> None:
     found = find(window(4), logits(7, p0=1.5, p3=3), logits(7, p0=1, p5=4))
     # tokens 3 to 5 of the window are tokens 1 to 3 of the passage; the next best ends there too
-    assert found == Found(2.5, Span(5, 19, 7.0), 4.0)
+    assert found == BestSpan(2.5, Span(5, 19, 7.0), 4.0)
     assert found.margin == 3
 
 
@@ -207,11 +207,11 @@ def test_span_does_not_end_before_it_starts_nor_grow_too_long() -> None:
 
 
 def test_answer_over_windows() -> None:
-    low, high = Found(4.0, Span(0, 4, 3.0)), Found(1.0, Span(9, 14, 2.0))
+    low, high = BestSpan(4.0, Span(0, 4, 3.0)), BestSpan(1.0, Span(9, 14, 2.0))
     assert answer([low])[0] is None
-    assert answer([low, high]) == (Span(0, 4, 3.0), Found(1.0, Span(0, 4, 3.0)))
-    assert answer([Found(1.0, None)]) == (None, Found(1.0, None))
-    assert answer([Found(2.0, Span(0, 1, 2.0))])[0] is None, "a tie is no answer"
+    assert answer([low, high]) == (Span(0, 4, 3.0), BestSpan(1.0, Span(0, 4, 3.0)))
+    assert answer([BestSpan(1.0, None)]) == (None, BestSpan(1.0, None))
+    assert answer([BestSpan(2.0, Span(0, 1, 2.0))])[0] is None, "a tie is no answer"
 
 
 def test_lone_surrogates_keep_their_place() -> None:

@@ -11,15 +11,15 @@ from servers import Answer, FaultServer, Seen, completion, error
 from exampp.errors import InputError
 from exampp.llm.base import Usage
 from exampp.llm.openai import (
+    BudgetSpent,
     Limits,
     OpenAICompatibleGrader,
-    Policy,
+    Patience,
     Price,
     Sampling,
-    Spent,
 )
 
-POLICY = Policy(max_concurrency=4, max_retries=2, timeout=0.3, backoff=0.01)
+POLICY = Patience(max_concurrency=4, max_retries=2, timeout=0.3, backoff=0.01)
 
 
 def grader_at(server: FaultServer, limits: Limits, max_tokens: int = 8) -> OpenAICompatibleGrader:
@@ -41,7 +41,7 @@ def test_counts_tokens_and_cost() -> None:
     assert {reply.usage for reply in replies.values()} == {Usage(20, 5, 2)}
     spent = grader.spent
     assert spent.cost == pytest.approx(10 * (15 * 1.0 + 5 * 0.1 + 2 * 4.0) / 1e6)
-    assert replace(spent, cost=0) == Spent(requests=10, read=200, cached=50, written=20)
+    assert replace(spent, cost=0) == BudgetSpent(requests=10, read=200, cached=50, written=20)
 
 
 @pytest.mark.parametrize("most", [1, 3, 7])

@@ -11,9 +11,9 @@ from servers import DIGITS, Answer, FaultServer, Seen, error, llama_server, logp
 
 from exampp.errors import InputError
 from exampp.llm.base import Ask
-from exampp.llm.openai import Decode, OpenAICompatibleGrader, Policy
+from exampp.llm.openai import Decode, OpenAICompatibleGrader, Patience
 
-POLICY = Policy(max_concurrency=4, max_retries=2, timeout=30, backoff=0.01)
+POLICY = Patience(max_concurrency=4, max_retries=2, timeout=30, backoff=0.01)
 LABELS = tuple(DIGITS)
 TOLD = {" 4": -0.105, "The": -2.4}
 

@@ -53,7 +53,7 @@ def test_long_passages_are_cut_and_counted_in_status_and_leaderboard(tmp_path: P
         collection.import_files(long, update=True)
         collection.grade("openai", **options_at(server))
         sent = [seen.text for seen in server.requests]
-        notes = [*collection.status().notes, *collection.evaluate().notes]
+        notes = [*collection.status().notes, *collection.grades().evaluate().notes]
     cut = [text for text in sent if "blue sky blue sky" in text]
     assert cut
     assert all(295 <= len(pieces(text)) + TEMPLATE_TOKENS <= 300 for text in cut)
@@ -84,6 +84,6 @@ def test_a_refused_parameter_is_told_in_status_and_leaderboard(tmp_path: Path) -
 
     with FaultServer(script) as server, exams.make(tmp_path) as collection:
         progress = collection.grade("openai", **options_at(server, retries=0))
-        notes = [*collection.status().notes, *collection.evaluate().notes]
+        notes = [*collection.status().notes, *collection.grades().evaluate().notes]
     said = f"{progress.total} cells were asked without temperature, which the server refuses"
     assert sum(said in note for note in notes) == 2

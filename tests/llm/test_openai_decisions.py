@@ -12,14 +12,14 @@ from servers import Answer, FaultServer, Seen, capable, decide, error
 
 from exampp.errors import InputError
 from exampp.grade.graders import make_grading
-from exampp.llm.openai import Limits, OpenAICompatibleGrader, Policy
+from exampp.llm.openai import Limits, OpenAICompatibleGrader, Patience
 from exampp.llm.options import Options
 from exampp.prompts import load
 from exampp.prompts.declaration import meanings_of
 
 SIX = tuple("012345")
 MEANINGS = {label: f"meaning {label}" for label in SIX}
-POLICY = Policy(max_concurrency=4, max_retries=2, timeout=2, backoff=0.01)
+POLICY = Patience(max_concurrency=4, max_retries=2, timeout=2, backoff=0.01)
 
 
 def grader_at(

@@ -13,15 +13,15 @@ from servers import HOSTILE, Answer, FaultServer, Plan, Seen, completion, error,
 from exampp.errors import ExamError, InputError, Unfinished
 from exampp.grade.reading import reader
 from exampp.llm.base import Ask, Reply, checked
-from exampp.llm.openai import OpenAICompatibleGrader, Policy
+from exampp.llm.openai import OpenAICompatibleGrader, Patience
 from exampp.prompts import load
 from exampp.records import State
 from exampp.store.cells import Due
 
-QUICK = Policy(max_concurrency=16, max_retries=3, timeout=0.3, backoff=0.01)
+QUICK = Patience(max_concurrency=16, max_retries=3, timeout=0.3, backoff=0.01)
 
 
-def grader_at(server: FaultServer, policy: Policy = QUICK) -> OpenAICompatibleGrader:
+def grader_at(server: FaultServer, policy: Patience = QUICK) -> OpenAICompatibleGrader:
     return OpenAICompatibleGrader("tiny", server.url, decode="text", policy=policy)
 
 
@@ -107,7 +107,9 @@ def test_a_part_that_refuses_is_a_refusal() -> None:
 @pytest.mark.parametrize("answer", [Answer({"choices": [{"text": 5}]}), Answer("no { json")])
 def test_a_malformed_reply_is_asked_for_a_few_times_only(answer: Answer) -> None:
     with FaultServer(lambda _: answer) as server:
-        reply = answers(grader_at(server, Policy(max_retries=6, backoff=0.01)), make_asks(1, 1))[0]
+        reply = answers(grader_at(server, Patience(max_retries=6, backoff=0.01)), make_asks(1, 1))[
+            0
+        ]
         assert len(server.requests) == 3
     assert reply.fault.endswith("(asked 3 times)")
 
@@ -135,7 +137,7 @@ def test_a_malformed_reply_is_asked_for_a_few_times_only(answer: Answer) -> None
     ],
 )
 def test_transport_faults_are_asked_again_and_then_faults(answer: Answer, reason: str) -> None:
-    policy = Policy(max_retries=1, timeout=0.2, backoff=0.01)
+    policy = Patience(max_retries=1, timeout=0.2, backoff=0.01)
     with FaultServer(plan=lambda _: answer) as server:
         replies = answers(grader_at(server, policy), make_asks(1, items=1))
         assert len(server.requests) == 2
@@ -214,7 +216,7 @@ def test_stop_reaches_a_caller_who_was_busy() -> None:
 
 
 def test_gives_up_on_a_server_that_answers_nothing() -> None:
-    policy = Policy(max_retries=0, give_up_after=10, max_concurrency=4)
+    policy = Patience(max_retries=0, give_up_after=10, max_concurrency=4)
     with FaultServer(plan=lambda _: error(500, "no disk")) as server:
         with pytest.raises(Unfinished, match=r"10 asks in a row without a reply.*no disk"):
             list(grader_at(server, policy).answer(make_asks(1_000)))
@@ -222,7 +224,7 @@ def test_gives_up_on_a_server_that_answers_nothing() -> None:
 
 
 def test_asks_that_are_too_long_do_not_end_the_run() -> None:
-    policy = Policy(give_up_after=2)
+    policy = Patience(give_up_after=2)
     with FaultServer(plan=lambda _: error(413)) as server:
         assert len(answers(grader_at(server, policy), make_asks(10))) == 30
 
@@ -241,7 +243,7 @@ def test_slow_start_is_waited_for() -> None:
         return Answer("loading", 503) if len(server.requests) < 20 else None
 
     with FaultServer(plan=plan) as server:
-        policy = Policy(max_retries=10, backoff=0.01)
+        policy = Patience(max_retries=10, backoff=0.01)
         assert not any(r.fault for r in answers(grader_at(server, policy), make_asks(5)).values())
 
 
@@ -322,7 +324,7 @@ def test_a_hostile_reply_is_a_reply_or_a_fault_and_ends_no_run(name: str) -> Non
 def test_a_reply_that_swells_is_not_unpacked() -> None:
     ask = make_ask(0, "what", "that")
     with FaultServer(plan=lambda seen: HOSTILE["gzip bomb"](seen)) as server:
-        reply = answers(grader_at(server, Policy(max_retries=0)), [ask])[0]
+        reply = answers(grader_at(server, Patience(max_retries=0)), [ask])[0]
         assert reply.fault == "the reply is longer than 32 MiB"
     with FaultServer(plan=lambda seen: HOSTILE["packed in another way"](seen)) as server:
         reply = answers(grader_at(server), [ask])[0]

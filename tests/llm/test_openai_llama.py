@@ -10,9 +10,9 @@ from contract import answers, make_ask, make_asks
 from servers import DIGITS, llama_server
 
 from exampp.errors import InputError
-from exampp.llm.openai import Decode, OpenAICompatibleGrader, Policy, Sampling
+from exampp.llm.openai import Decode, OpenAICompatibleGrader, Patience, Sampling
 
-POLICY = Policy(max_concurrency=8, timeout=30, backoff=0.01)
+POLICY = Patience(max_concurrency=8, timeout=30, backoff=0.01)
 LABELS = tuple(DIGITS)
 
 

@@ -12,13 +12,13 @@ from servers import Answer, FaultServer, Seen, capable, completion, error, logpr
 
 from exampp.errors import InputError, Unfinished
 from exampp.llm.base import Ask, Reply, Usage
-from exampp.llm.openai import Decode, OpenAICompatibleGrader, Policy, Sampling
+from exampp.llm.openai import Decode, OpenAICompatibleGrader, Patience, Sampling
 from exampp.llm.openai.chat import Chat, json_schema
 from exampp.llm.openai.labels import LabelsMode
 
 SIX = tuple("012345")
 MEANINGS = {label: f"meaning {label}" for label in SIX}
-POLICY = Policy(max_concurrency=4, max_retries=2, timeout=2, backoff=0.01)
+POLICY = Patience(max_concurrency=4, max_retries=2, timeout=2, backoff=0.01)
 
 
 def grader_at(

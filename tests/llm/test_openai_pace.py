@@ -11,12 +11,12 @@ from contract import answers, make_asks
 from servers import Answer, FaultServer, Seen, error
 
 from exampp.errors import InputError
-from exampp.llm.openai import OpenAICompatibleGrader, Policy
+from exampp.llm.openai import OpenAICompatibleGrader, Patience
 from exampp.llm.openai.pace import START, Pace
 from exampp.llm.openai.trouble import retry_after
 
 
-def grader_at(server: FaultServer, policy: Policy) -> OpenAICompatibleGrader:
+def grader_at(server: FaultServer, policy: Patience) -> OpenAICompatibleGrader:
     return OpenAICompatibleGrader("tiny", server.url, decode="text", policy=policy)
 
 
@@ -92,7 +92,7 @@ def test_cancelled_waiters_lose_no_slots() -> None:
 def test_concurrency_reaches_the_most_and_not_more() -> None:
     # a delay that outweighs the time of the client, which is no sign of a queue
     with FaultServer(delay=0.1) as server:
-        answers(grader_at(server, Policy(max_concurrency=2 * START)), make_asks(40))
+        answers(grader_at(server, Patience(max_concurrency=2 * START)), make_asks(40))
         assert server.busiest == 2 * START
 
 
@@ -102,7 +102,7 @@ def test_overloaded_server_is_found_out() -> None:
         return error(503) if server.active > 4 else None
 
     with FaultServer(plan=plan, delay=0.005) as server:
-        policy = Policy(max_concurrency=64, max_retries=20, backoff=0.01)
+        policy = Patience(max_concurrency=64, max_retries=20, backoff=0.01)
         grader = grader_at(server, policy)
         replies = answers(grader, make_asks(150))
         assert not any(reply.fault for reply in replies.values())
@@ -128,7 +128,7 @@ def test_retry_after_holds_for_all_requests(form: str) -> None:
         return error(429, headers=headers)
 
     with FaultServer(plan=plan) as server:
-        replies = answers(grader_at(server, Policy(max_concurrency=4)), make_asks(50))
+        replies = answers(grader_at(server, Patience(max_concurrency=4)), make_asks(50))
         after = [time - told[0] for time in server.times if time > told[0]]
     assert not any(reply.fault for reply in replies.values())
     # what was on its way arrives at once, everything else after the rest
@@ -167,4 +167,4 @@ def test_reads_retry_after(headers: dict[str, str], seconds: float | None) -> No
 )
 def test_policies_that_cannot_be(changes: dict[str, int]) -> None:
     with pytest.raises(InputError, match=next(iter(changes))):
-        Policy(**changes)
+        Patience(**changes)

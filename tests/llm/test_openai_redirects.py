@@ -7,9 +7,9 @@ from contract import make_asks
 from servers import Answer, FaultServer
 
 from exampp.errors import ExamError, InputError
-from exampp.llm.openai import OpenAICompatibleGrader, Policy
+from exampp.llm.openai import OpenAICompatibleGrader, Patience
 
-POLICY = Policy(max_retries=1, timeout=2, backoff=0.01)
+POLICY = Patience(max_retries=1, timeout=2, backoff=0.01)
 
 
 def redirecting(status: int, to: str) -> Answer:

@@ -10,11 +10,11 @@ from servers import Answer, FaultServer, Seen, error, rating
 
 from exampp.errors import InputError
 from exampp.grade.graders import make_grading, make_writer
-from exampp.llm.openai import OpenAICompatibleGrader, Policy, Sampling
-from exampp.llm.openai.connection import Connection
+from exampp.llm.openai import OpenAICompatibleGrader, Patience, Sampling
+from exampp.llm.openai.connection import ServerConnection
 from exampp.llm.options import Options
 
-POLICY = Policy(max_concurrency=4, max_retries=2, timeout=2, backoff=0.01)
+POLICY = Patience(max_concurrency=4, max_retries=2, timeout=2, backoff=0.01)
 
 
 def grader_at(server: FaultServer, **sampling: Any) -> OpenAICompatibleGrader:
@@ -172,8 +172,8 @@ def test_options_that_cannot_be(options: dict[str, Any], message: str) -> None:
 
 def test_a_forgotten_address_is_what_the_error_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    assert Connection(api_key="some-key").mend.startswith("Name your server with --base-url")
-    assert Connection("http://localhost:1/v1").mend.startswith("Start the server")
+    assert ServerConnection(api_key="some-key").mend.startswith("Name your server with --base-url")
+    assert ServerConnection("http://localhost:1/v1").mend.startswith("Start the server")
 
 
 @pytest.mark.parametrize("make", [make_grading, make_writer])

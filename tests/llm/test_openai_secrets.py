@@ -14,10 +14,10 @@ from contract import make_asks
 from servers import Answer, FaultServer, Seen, error
 
 from exampp.errors import ExamError, InputError
-from exampp.llm.openai import OpenAICompatibleGrader, Policy
+from exampp.llm.openai import OpenAICompatibleGrader, Patience
 
 KEY = "sk-do-not-show-7f3a"
-POLICY = Policy(max_retries=1, timeout=0.2, backoff=0.01)
+POLICY = Patience(max_retries=1, timeout=0.2, backoff=0.01)
 
 
 def blabbing(status: int) -> Answer:

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from contract import answers, make_asks
 
-from exampp.llm.openai import OpenAICompatibleGrader, Policy
+from exampp.llm.openai import OpenAICompatibleGrader, Patience
 
 NEEDED = ("torch", "transformers", "fastapi", "uvicorn", "accelerate")
 pytestmark = pytest.mark.skipif(
@@ -71,7 +71,7 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]
 
 def test_answers_typed_decisions(serve: tuple[str, str]) -> None:
     url, model = serve
-    policy = Policy(max_concurrency=4, timeout=60)
+    policy = Patience(max_concurrency=4, timeout=60)
     grader = OpenAICompatibleGrader(
         model, url, labels=SIX, field="grade", meanings=MEANINGS, decode="decisions", policy=policy
     )

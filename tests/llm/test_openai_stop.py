@@ -10,10 +10,10 @@ import pytest
 from contract import make_asks
 from servers import Answer, FaultServer, Plan, error
 
-from exampp.llm.openai import OpenAICompatibleGrader, Policy
+from exampp.llm.openai import OpenAICompatibleGrader, Patience
 from exampp.llm.replies import Stoppable
 
-PATIENT = Policy(max_concurrency=4, max_retries=6, timeout=60)
+PATIENT = Patience(max_concurrency=4, max_retries=6, timeout=60)
 
 
 def in_time(condition: Callable[[], bool]) -> bool:
@@ -52,8 +52,10 @@ def test_what_is_answered_is_yielded_and_the_rest_given_up(trouble: Answer) -> N
         grader = grader_at(server)
         got: list[str] = []
 
+        reached: list[bool] = []
+
         def stop() -> None:
-            assert in_time(lambda: len(got) == 2 and len(server.requests) >= 5)
+            reached.append(in_time(lambda: len(got) == 2 and len(server.requests) >= 5))
             grader.stop(0.2)
 
         stopper = threading.Thread(target=stop)
@@ -63,6 +65,7 @@ def test_what_is_answered_is_yielded_and_the_rest_given_up(trouble: Answer) -> N
             got.append(ask.user)
         stopper.join()
         sent = len(server.requests)
+        assert reached == [True]
         assert time.monotonic() - began < 8
         assert set(got) == good
         time.sleep(0.1)

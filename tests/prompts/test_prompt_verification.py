@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from exampp.errors import InputError
 from exampp.prompts import rubric, verify
+from exampp.prompts.normal_form import drop_punctuation, fuzz_ratio, normalise, stem, stopwords
 from exampp.prompts.verification import find_span, is_close, key_text, spell_out
-from exampp.prompts.words import drop_punctuation, fuzz_ratio, normalise, stem, stopwords
 
 CASES = [
     # answer, keys, rule ("unmatched" is incorrect)

@@ -100,7 +100,7 @@ def test_no_file_says_what_a_grader_is_called(tmp_path: Path) -> None:
     named = text.replace('"model":"m"', '"shown":"another","model":"m"')
     (tmp_path / "named.jsonl").write_text(named)
     assert named != text
-    (found,) = exampp.Workbench(tmp_path / "named.jsonl").graders
+    (found,) = exampp.GradedFile(tmp_path / "named.jsonl").graders
     assert found.name == f"m:{PROMPT}"
 
 
@@ -112,8 +112,8 @@ def twins(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for reply in ("4", "1"):
             collection.grade(ScriptedGrader(reply), model="m")
         keys = [one.key for one in collection.graders]
-        item = collection.gradebook(grader=keys[0]).queries[0].item_ids[0]
-        collection.decide("q1", item, "p1", 5, author="ada", grader=keys[0])
+        item = collection.grades(keys[0]).gradebook.queries[0].item_ids[0]
+        collection.grades(keys[0]).decide("q1", item, "p1", 5, author="ada")
     (folder / "official.json").write_text('{"alpha": 1, "beta": 2}')
     return folder
 
@@ -140,7 +140,7 @@ def test_machines_get_the_whole_key_of_every_grader(
 ) -> None:
     with exampp.Collection(twins / "my.exam") as collection:
         graders = collection.graders
-        item = collection.gradebook(grader=graders[0].key).queries[0].item_ids[0]
+        item = collection.grades(graders[0].key).gradebook.queries[0].item_ids[0]
     filled = command.format(
         exam=twins / "my.exam",
         official=twins / "official.json",

@@ -60,8 +60,8 @@ def rate(_: Ask) -> str:
 
 def warnings(collection: exampp.Collection, bank: str = "main") -> list[list[str]]:
     """What is told by evaluate, the report and status of a model that made the bank."""
-    board = collection.evaluate(["Cover@20"], min_rating=4, bank=bank).notes
-    report = to_json(collection.report(bank=bank))
+    board = collection.grades(bank=bank).evaluate(["Cover@20"], min_rating=4).notes
+    report = to_json(collection.grades(bank=bank).report())
     told = [*board], [report], [*collection.status().notes]
     return [[one for one in some if "made by the model that grades" in one] for some in told]
 
@@ -71,16 +71,16 @@ def test_who_grades_its_own_bank_is_told(made: str, tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         said = json.dumps(["What is air?", "Why does it snow?"])
         writer = ScriptedGrader(said, record=False)
-        collection.bank_generate(writer, prompt="dl-questions", bank="own", model="org/judge")
+        collection.bank("own").generate(writer, prompt="dl-questions", model="org/judge")
         bank = "own"
         if made == "imported":
-            collection.bank_export(tmp_path / "own.jsonl", bank="own")
+            collection.bank("own").export(tmp_path / "own.jsonl")
             collection.import_files(tmp_path / "own.jsonl", bank="again")
             bank = "again"
         if made == "edited":
-            for row in collection.bank_show(bank="own").rows:
-                collection.bank_edit(
-                    "reword", str(row[2]), f"{row[4]} Why?", query_id=str(row[0]), bank="own"
+            for row in collection.bank("own").show().rows:
+                collection.bank("own").edit(
+                    "reword", str(row[2]), f"{row[4]} Why?", query_id=str(row[0])
                 )
         judge = ScriptedGrader(rate, record=False)
         collection.grade(judge, prompt="question-self-rating", model="judge", bank=bank)
@@ -89,8 +89,8 @@ def test_who_grades_its_own_bank_is_told(made: str, tmp_path: Path) -> None:
 
 def test_a_bank_of_people_is_no_cause_to_warn(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
-        query = str(collection.bank_show().rows[0][0])
-        collection.bank_add(query, "What is air?", author="judge", reason="judge")
+        query = str(collection.bank().show().rows[0][0])
+        collection.bank().add(query, "What is air?", author="judge", reason="judge")
         judge = ScriptedGrader(rate, record=False)
         collection.grade(judge, prompt="question-self-rating", model="judge")
         assert not any(warnings(collection))

@@ -42,7 +42,7 @@ def several_methods(names: list[str]) -> Figure:
 
 
 def ranks(names: list[str]) -> Figure:
-    points = [scatter.Ranked(n, i + 1.0, (7 * i) % len(names) + 1.0) for i, n in enumerate(names)]
+    points = [scatter.RankPair(n, i + 1.0, (7 * i) % len(names) + 1.0) for i, n in enumerate(names)]
     return scatter.rank_scatter(points, "Cover@20", subtitle="tau 0.5")
 
 
@@ -206,7 +206,7 @@ def test_a_dot_at_the_axis_covers_no_name() -> None:
 def test_outliers_are_named_where_nothing_is_covered() -> None:
     names = [f"system-number-{n}" for n in range(36)]
     shift = {3: 30, 4: 29, 30: 2, 31: 1}
-    points = [scatter.Ranked(n, i + 1.0, shift.get(i, i) + 1.0) for i, n in enumerate(names)]
+    points = [scatter.RankPair(n, i + 1.0, shift.get(i, i) + 1.0) for i, n in enumerate(names)]
     figure = scatter.rank_scatter(points, "AP")
     shown = set(texts(drawn(figure)))
     assert {names[i] for i in shift} <= shown

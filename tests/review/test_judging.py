@@ -102,9 +102,9 @@ def test_from_a_collection(tmp_path: Path) -> None:
     with exams.make(tmp_path) as opened:
         opened.grade(ScriptedGrader("3"))
         for item, passage, rating in ((scatter, "p1", 3), (scatter, "p2", 5), (sunset, "p1", 3)):
-            opened.decide("q1", item, passage, rating, author="ann")
-        opened.bank_edit("retire", sunset)
-        found = opened.judging()
+            opened.grades().decide("q1", item, passage, rating, author="ann")
+        opened.bank().edit("retire", sunset)
+        found = opened.grades().judging()
         (ann, everybody) = found.with_grader
         assert (ann.person, ann.cells, ann.same.value) == ("ann", 2, 0.5)
         assert found.min_rating == 4
@@ -112,8 +112,8 @@ def test_from_a_collection(tmp_path: Path) -> None:
         assert np.array_equal(ann.counts, everybody.counts)
         table = confusion_table(ann, found.scale)
         assert table.rows[3] == (3, 0, 0, 0, 1, 0, 0)
-        assert opened.judging(query_id="q2").decided == 0
-        assert opened.judging(min_rating=3).with_grader[0].same_answer.value == 1.0
+        assert opened.grades().judging(query_id="q2").decided == 0
+        assert opened.grades().judging(min_rating=3).with_grader[0].same_answer.value == 1.0
 
 
 def test_intervals_are_over_queries() -> None:

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import exams
 import pytest
@@ -53,12 +54,14 @@ def test_passages_with_several_high_answers_alone(collection: exampp.Collection)
         sight = Sight(dossier(collection), Criteria(min_rating=3, min_answers=least))
         assert {cell.passage.passage_id for cell in verify(sight)} == passages
         assert {row.passage.passage_id for row in grid(sight).rows} == passages
-    table = joined(collection.review_tables("grid", prompt=RATED, min_rating=3, min_answers=2))
+    table = joined(
+        collection.grades(prompt=RATED).review_tables("grid", min_rating=3, min_answers=2)
+    )
     assert {row[[c.name for c in table.columns].index("passage")] for row in table.rows} == {"p2"}
 
 
 def dossier(collection: exampp.Collection, query_id: str = "q1") -> Dossier:
-    return next(collection.dossiers(query_ids=[query_id], prompt=RATED))
+    return next(collection.grades(prompt=RATED).dossiers([query_id]))
 
 
 def test_verify_goes_from_both_ends_to_what_is_likely_wrong(collection: exampp.Collection) -> None:
@@ -106,7 +109,7 @@ def test_from_both_ends(given: str, mixed: str) -> None:
 
 
 def test_a_grid_has_the_most_relevant_passages_first(collection: exampp.Collection) -> None:
-    collection.decide("q1", SCATTER, "p4", 2, author="ann", reason="nearly")
+    collection.grades().decide("q1", SCATTER, "p4", 2, author="ann", reason="nearly")
     found = grid(Sight(dossier(collection), Criteria()))
     assert [item.item_id for item in found.items] == [SCATTER, SUNSET]
     rows = [
@@ -133,7 +136,7 @@ def test_missing_and_spurious_by_judgments(collection: exampp.Collection) -> Non
     sight = Sight(dossier(collection), Criteria(min_rating=4, min_relevant=2))
     assert {entry.item.item_id: entry.count for entry in spurious(sight)} == {SCATTER: 1, SUNSET: 1}
     # people's decisions hold, and an overturned answer is counted
-    collection.decide("q1", SUNSET, "p4", 0, author="ann")
+    collection.grades().decide("q1", SUNSET, "p4", 0, author="ann")
     (entry,) = spurious(Sight(dossier(collection), Criteria(min_rating=4)))
     assert (entry.item.item_id, entry.count, entry.overturned) == (SUNSET, 0, 1)
 
@@ -146,7 +149,7 @@ def test_passages_without_a_grade_are_not_said_to_be_missing(tmp_path: Path) -> 
         judged = tmp_path / "more.qrels"
         judged.write_text("q1 0 p9 3\n")
         opened.import_files(more, judged)
-        table = opened.review("missing", min_relevant=1)
+        table = opened.grades().review("missing", min_relevant=1)
         assert [row[2] for row in table.rows] == ["p1", "p2", "p3"]
         assert "relevant passages without a grade yet, left out: 1" in table.notes
 
@@ -178,7 +181,7 @@ def test_by_the_rank_agreement_of_systems(tmp_path: Path) -> None:
         # within the first passage alone, nobody returns p2
         first = evidence(dossier(opened), Criteria(depth=1))
         assert dict(zip(ids, first.irrelevant, strict=True)) == {"p1": 0, "p2": 1, "p4": 0}
-        table = opened.review("missing", min_rating=5)
+        table = opened.grades().review("missing", min_rating=5)
         assert [row[2] for row in table.rows] == ["p2", "p3"]
         assert any(
             note.startswith("by systems (queries: 2): relevant is what") for note in table.notes
@@ -189,21 +192,21 @@ def test_by_other_graders(tmp_path: Path) -> None:
     with unjudged(tmp_path) as opened:
         opened.grade(ScriptedGrader(SCRIPT, default="0"))
         opened.grade("draft", kind="query")
-        table = opened.review("spurious", prompt=RATED)
+        table = opened.grades(prompt=RATED).review("spurious")
         assert table.rows == ()
         assert any(note.startswith("by nothing (queries: 2)") for note in table.notes)
         # another exam on ratings says that p4 is relevant, and p1 is not
         other = {(FIRST, exams.PASSAGES["p4"]): "4"}
         opened.grade(ScriptedGrader(other, default="1"), model="other")
-        table = opened.review("spurious", grader=_first(opened))
+        table = opened.grades(_first(opened)).review("spurious")
         counts = {row[2]: row[4] for row in table.rows}
         assert counts == {SCATTER: 2}
         # a grader of the query itself has more weight, its grades stand for judgments
         texts = {(exams.QUERIES["q1"], exams.PASSAGES["p1"]): "1"}
         opened.grade(ScriptedGrader(texts, default="0"), prompt="thomas")
-        table = opened.review("spurious", grader=_first(opened), min_relevant=1)
+        table = opened.grades(_first(opened)).review("spurious", min_relevant=1)
         assert {row[2]: row[4] for row in table.rows} == {SUNSET: 1, SCATTER: 1}
-        table = opened.review("spurious", grader=_first(opened))
+        table = opened.grades(_first(opened)).review("spurious")
         assert {row[2]: row[4] for row in table.rows} == {SUNSET: 1, SCATTER: 2}
 
 
@@ -214,8 +217,8 @@ def _first(opened: exampp.Collection) -> str:
 def test_by_peoples_decisions(tmp_path: Path) -> None:
     with unjudged(tmp_path) as opened:
         opened.grade(ScriptedGrader(SCRIPT, default="0"))
-        opened.decide("q1", SUNSET, "p4", 1, author="ann")
-        opened.decide("q1", SCATTER, "p1", 5, author="ann")
+        opened.grades().decide("q1", SUNSET, "p4", 1, author="ann")
+        opened.grades().decide("q1", SCATTER, "p1", 5, author="ann")
         found = evidence(dossier(opened), Criteria())
         ids = dossier(opened).grades.passage_ids
         assert found.by == "decisions"
@@ -225,34 +228,35 @@ def test_by_peoples_decisions(tmp_path: Path) -> None:
             "p4": "no answer",
         }
         # the grader saw an answer in p4 and people none: perhaps the bank lacks what it says
-        assert [row[2] for row in opened.review("missing").rows] == ["p4"]
-        (row,) = opened.review("spurious").rows
+        assert [row[2] for row in opened.grades().review("missing").rows] == ["p4"]
+        (row,) = opened.grades().review("spurious").rows
         assert (row[2], row[4], row[9]) == (SUNSET, 0, 1)
 
 
 def test_extracted_answers_stand_beside_the_grades(collection: exampp.Collection) -> None:
     answers = {(FIRST, exams.PASSAGES["p1"]): "blue light"}
     collection.grade(ScriptedGrader(answers, default="none"), prompt="question-answering")
-    table = collection.review("verify", prompt=RATED, item=SCATTER)
+    table = collection.grades(prompt=RATED).review("verify", item=SCATTER)
     named = [dict(zip([c.name for c in table.columns], row, strict=True)) for row in table.rows]
     assert [(row["passage"], row["rating"], row["answer"]) for row in named] == [
         ("p1", 5, "blue light"),
         ("p4", 0, "none"),
         ("p2", 4, "none"),
     ]
-    (wide,) = collection.review_tables("grid", prompt=RATED, query_id="q1", width=60)
+    (wide,) = collection.grades(prompt=RATED).review_tables("grid", query_id="q1", width=60)
     assert [row[4] for row in wide.rows] == ["5 blue light", "4 none", "0 none"]
 
 
 def test_what_is_not_there_is_said(collection: exampp.Collection) -> None:
-    for options, fault in (
+    wrong: tuple[tuple[dict[str, Any], str], ...] = (
         ({"name": "bogus"}, "no list 'bogus'"),
         ({"name": "grid", "query_id": "q9"}, "no query 'q9'"),
         ({"name": "verify", "item": "q9/x"}, "no item's id is 'q9/x'"),
         ({"name": "missing", "by": "feeling"}, "no evidence of relevance is called 'feeling'"),
-    ):
+    )
+    for options, fault in wrong:
         with pytest.raises(InputError, match=fault):
-            collection.review(**options)
+            collection.grades().review(**options)
 
 
 def test_long_texts_are_cut_for_people_only(tmp_path: Path) -> None:
@@ -262,9 +266,9 @@ def test_long_texts_are_cut_for_people_only(tmp_path: Path) -> None:
         path.write_text(json.dumps({"id": "p1", "text": text}) + "\n")
         opened.import_files(path)
         opened.grade(ScriptedGrader("0"))
-        (people, *_) = opened.review_tables("missing", width=50)
+        (people, *_) = opened.grades().review_tables("missing", width=50)
         assert people.rows[0][-1] == "Light is " + "x" * 40 + "\N{HORIZONTAL ELLIPSIS}"
-        assert opened.review("missing").rows[0][-3] == text
+        assert opened.grades().review("missing").rows[0][-3] == text
 
 
 # ---- real data -----------------------------------------------------------------------------------
@@ -284,14 +288,14 @@ def test_dl19_has_the_published_counts(dl19: Path, shared_data: Path, source: st
     folder = shared_data / "dl19"
     expected = json.loads((folder / "expected" / "oversight.json").read_text())
     path = dl19 if source == "collection" else folder / "graded.jsonl.gz"
-    with exampp.open_grades(path) as opened:
-        lacking = opened.review("missing", min_rating=4, min_relevant=2).rows
+    with exampp.open(path) as opened:
+        lacking = opened.grades().review("missing", min_rating=4, min_relevant=2).rows
         assert len(lacking) == expected["missing: judged >= 2, best rating < 4"] == 609
         by_query = expected["missing per query (judged >= 2, best rating < 4)"]
         assert Counter(row[0] for row in lacking) == by_query
-        lower = opened.review("missing", min_rating=3, min_relevant=2).rows
+        lower = opened.grades().review("missing", min_rating=3, min_relevant=2).rows
         assert len(lower) == expected["missing: judged >= 2, best rating < 3"] == 552
-        table = opened.review("spurious", min_rating=4, min_relevant=2)
+        table = opened.grades().review("spurious", min_rating=4, min_relevant=2)
     counts: dict[str, dict[str, object]] = {}
     for row in table.rows:
         counts.setdefault(str(row[0]), {})[str(row[2])] = row[4]
@@ -305,22 +309,22 @@ def test_verify_and_grid_hold_every_cell_once(dl19: Path) -> None:
         for name in ("verify", "grid"):
             cells = {
                 (row[1], row[3]): row[4]
-                for part in opened.review_tables(name, query_id="168216")
+                for part in opened.grades().review_tables(name, query_id="168216")
                 for row in part.rows
             }
             assert len(cells) == 5820
             counted += sum(rating is not None for rating in cells.values())
-        book = opened.gradebook()
+        book = opened.grades().gradebook
         query = next(query for query in book.queries if query.query_id == "168216")
         assert counted == 2 * query.ratings.size
 
 
 def test_lists_without_judgments_on_real_grades(shared_data: Path) -> None:
-    with exampp.open_grades(shared_data / "llmjudge" / "test-graded.jsonl.gz") as opened:
-        table = opened.review("missing", prompt=RATED, min_relevant=2)
+    with exampp.open(shared_data / "llmjudge" / "test-graded.jsonl.gz") as opened:
+        table = opened.grades(prompt=RATED).review("missing", min_relevant=2)
         assert {row[3] for row in table.rows} == {"graded relevant"}
-        labels = opened.gradebook(kind="query")
-        ratings = opened.gradebook(prompt=RATED)
+        labels = opened.grades(kind="query").gradebook
+        ratings = opened.grades(prompt=RATED).gradebook
         count = 0
         for direct, exam in zip(labels.queries, ratings.queries, strict=True):
             assert direct.passage_ids == exam.passage_ids
@@ -333,9 +337,9 @@ def test_draft_grades_are_called_so(tmp_path: Path) -> None:
     with exams.make(tmp_path) as opened:
         opened.grade("draft")
         for name in ("verify", "grid", "missing", "spurious"):
-            (people, *_) = opened.review_tables(name, width=40)
+            (people, *_) = opened.grades().review_tables(name, width=40)
             assert "draft grades" in " ".join([people.caption, *people.notes]).lower()
-            machines = opened.review(name)
+            machines = opened.grades().review(name)
             assert [column.name for column in machines.columns[-2:]] == ["grader", "grader key"]
             key = opened.graders[0].key
             assert {row[-2:] for row in machines.rows} <= {("draft", key)}

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import exampp
-from exampp.analyze.estimate import Estimate
 from exampp.evaluate.cover import cover
-from exampp.evaluate.leaderboard import Column
+from exampp.evaluate.leaderboard import MeasureColumn
 from exampp.evaluate.qrels import Labelling, qrels
 from exampp.evaluate.values import Values
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
 from exampp.review.edits import Add, Retire, Reword, Weigh, edited
 from exampp.review.impact import Baseline, Impact, Shift
+from exampp.stats.estimate import Estimate
 
 MEASURES = ("Cover@4", "nCover@4", "nDCG@3", "P@3", "ERR@3")
 
@@ -39,7 +39,7 @@ def same_values(one: Values | None, other: Values | None) -> bool:
     return np.array_equal(one.values, other.values) and np.array_equal(one.counts, other.counts)
 
 
-def same_column(one: Column, other: Column) -> bool:
+def same_column(one: MeasureColumn, other: MeasureColumn) -> bool:
     """To the last digit."""
     pairs = ((one.values, other.values), (one.low, other.low), (one.high, other.high))
     return one.query_ids == other.query_ids and all(same_values(*pair) for pair in pairs)
@@ -75,7 +75,9 @@ def labels(baseline: Baseline, book: Gradebook) -> dict[tuple[str, str], int]:
     return {(row.query_id, row.passage_id): row.label for row in rows}
 
 
-def check_moves(shift: Shift, before: Column, after: Column, systems: tuple[str, ...]) -> None:
+def check_moves(
+    shift: Shift, before: MeasureColumn, after: MeasureColumn, systems: tuple[str, ...]
+) -> None:
     moves = {move.system: move for move in shift.moves}
     assert set(moves) == set(systems)
     means = [dict(zip(systems, c.values.means(), strict=True)) for c in (before, after)]
@@ -91,7 +93,9 @@ def check_moves(shift: Shift, before: Column, after: Column, systems: tuple[str,
     )
 
 
-def check_swaps(shift: Shift, before: Column, after: Column, systems: tuple[str, ...]) -> None:
+def check_swaps(
+    shift: Shift, before: MeasureColumn, after: MeasureColumn, systems: tuple[str, ...]
+) -> None:
     old, new = (
         {s: m.mean for s, m in zip(systems, c.values.means(), strict=True)} for c in (before, after)
     )
@@ -113,7 +117,7 @@ def check_swaps(shift: Shift, before: Column, after: Column, systems: tuple[str,
 
 @functools.cache
 def dl19(path: Path) -> Baseline:
-    book = exampp.Workbench(path / "dl19" / "graded.jsonl.gz").gradebook()
+    book = exampp.GradedFile(path / "dl19" / "graded.jsonl.gz").grades().gradebook
     return Baseline.of(book, ("Cover@20", "nCover@20", "nDCG@20", "P@20"))
 
 

@@ -18,7 +18,7 @@ from exampp.llm.scripted import ScriptedGrader
 from exampp.records import item_id
 from exampp.records.gradebook import QueryGrades
 from exampp.review.impact import Baseline
-from exampp.review.preview import Preview
+from exampp.review.preview import EditPreview
 from exampp.store.bank_history import ItemState
 
 SKY, SUNSET, MAGNET = "What does air scatter?", "Why are sunsets red?", "What makes a magnet?"
@@ -41,7 +41,7 @@ def grade(collection: exampp.Collection) -> int:
 
 
 def query_of(collection: exampp.Collection, query_id: str = "q1") -> QueryGrades:
-    return next(q for q in collection.gradebook().queries if q.query_id == query_id)
+    return next(q for q in collection.grades().gradebook.queries if q.query_id == query_id)
 
 
 def same(one: QueryGrades, other: QueryGrades) -> bool:
@@ -59,15 +59,15 @@ def save(collection: exampp.Collection, edits: Sequence[Operation | ItemState]) 
     for edit in edits:
         if isinstance(edit, ItemState):
             text, facet = edit.text or "", edit.facet_id
-            collection.bank_add("q1", text, kind=edit.kind, facet_id=facet, weight=edit.weight)
+            collection.bank().add("q1", text, kind=edit.kind, facet_id=facet, weight=edit.weight)
         else:
-            collection.bank_edit(edit.operation, edit.item, *edit.values, query_id="q1")
+            collection.bank().edit(edit.operation, edit.item, *edit.values, query_id="q1")
 
 
-def check(collection: exampp.Collection, *edits: Operation | ItemState) -> Preview:
+def check(collection: exampp.Collection, *edits: Operation | ItemState) -> EditPreview:
     """Preview, save, compare; grades what is due then."""
     before = exams.tables(collection.path)
-    preview = collection.bank_preview(query_of(collection), edits)
+    preview = collection.grades().preview(query_of(collection), edits)
     assert exams.tables(collection.path) == before
     save(collection, edits)
     assert same(preview.query, query_of(collection))
@@ -89,7 +89,7 @@ def test_each_edit(tmp_path: Path) -> None:
         new = ItemState("q1", "", "How far does light go?", facet_id="light", weight=0.5)
         assert check(collection, new).to_grade == OF_Q1
         nugget = ItemState("q1", "", "blue light", "nugget")
-        assert collection.bank_preview(query_of(collection), [nugget]).to_grade == 0
+        assert collection.grades().preview(query_of(collection), [nugget]).to_grade == 0
 
 
 def test_several_edits_at_once(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_what_does_not_stay_in_the_exam_needs_no_grades(tmp_path: Path) -> None:
         grade(collection)
         reword = Operation("reword", SKY_ID, (NEW,))
         assert check(collection, reword, Operation("retire", SKY_ID)).to_grade == 0
-        collection.bank_edit("restore", SKY_ID)
+        collection.bank().edit("restore", SKY_ID)
         assert grade(collection) == OF_Q1
 
 
@@ -126,7 +126,7 @@ def test_decisions_come_back_with_their_text(tmp_path: Path) -> None:
         p1 = query_of(collection).passage_ids.index("p1")
         automatic = int(query_of(collection).ratings[p1, 0])
         other = (automatic + 3) % 6
-        collection.decide("q1", SKY_ID, "p1", other, author="ann")
+        collection.grades().decide("q1", SKY_ID, "p1", other, author="ann")
         check(collection, Operation("reword", SKY_ID, (NEW,)))
         back = check(collection, Operation("reword", SKY_ID, (SKY,)))
         assert back.query.ratings[p1, 0] == other
@@ -136,14 +136,14 @@ def test_what_was_graded_elsewhere_is_not_asked_again(tmp_path: Path) -> None:
     """q2 asks what q1 asked; they share the passage p4, whose grade is copied."""
     with exams.make(tmp_path) as collection:
         grade(collection)
-        preview = collection.bank_preview(
+        preview = collection.grades().preview(
             query_of(collection, "q2"), [Operation("reword", MAGNET_ID, (SKY,))]
         )
         pool = query_of(collection, "q2")
         shared = set(pool.passage_ids) & set(query_of(collection).passage_ids)
         assert shared == {"p4"}
         assert preview.to_grade == len(pool.passage_ids) - 1
-        collection.bank_edit("reword", MAGNET_ID, SKY)
+        collection.bank().edit("reword", MAGNET_ID, SKY)
         assert grade(collection) == preview.to_grade
 
 
@@ -161,7 +161,7 @@ def test_what_the_bank_refuses(tmp_path: Path, edit: Operation | ItemState, what
     with exams.make(tmp_path) as collection:
         grade(collection)
         with pytest.raises(exampp.InputError, match=what):
-            collection.bank_preview(query_of(collection), [edit])
+            collection.grades().preview(query_of(collection), [edit])
 
 
 TEXTS = [SKY, SUNSET, NEW, "How far does light go?"]
@@ -194,10 +194,10 @@ def test_any_edits_one_after_the_other(
         grade(collection)
         for edit in wanted:
             if isinstance(edit, Operation):
-                known = collection.bank_preview(query_of(collection), []).states
+                known = collection.grades().preview(query_of(collection), []).states
                 edit = edit._replace(item=known[int(edit.item) % len(known)].item_id)
             try:
-                collection.bank_preview(query_of(collection), [edit])
+                collection.grades().preview(query_of(collection), [edit])
             except exampp.InputError:
                 continue
             check(collection, edit)
@@ -206,11 +206,11 @@ def test_any_edits_one_after_the_other(
 def test_the_impact_of_a_preview_is_that_of_saving(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         grade(collection)
-        before = Baseline.of(collection.gradebook())
+        before = Baseline.of(collection.grades().gradebook)
         edits: list[Operation | ItemState] = [Operation("retire", SKY_ID), ItemState("q1", "", NEW)]
-        preview = collection.bank_preview(before.query("q1"), edits)
+        preview = collection.grades().preview(before.query("q1"), edits)
         save(collection, edits)
-        after = Baseline.of(collection.gradebook())
+        after = Baseline.of(collection.grades().gradebook)
         impact = before.impact(preview.query)
         for shift, means in zip(impact.shifts, after.means, strict=True):
             assert {move.system: move.after for move in shift.moves} == dict(

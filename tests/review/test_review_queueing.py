@@ -23,11 +23,11 @@ def grade(collection: exampp.Collection) -> None:
 def queue(collection: exampp.Collection) -> list[Candidate]:
     connection = collection._connection
     (grader,) = graders(connection)
-    return queue_of(connection, grader, "main", collection.gradebook(), min_rating=4)
+    return queue_of(connection, grader, "main", collection.grades().gradebook, min_rating=4)
 
 
 def decide(collection: exampp.Collection, one: Candidate, rating: int | None) -> None:
-    collection.decide(one.query_id, one.item_id, one.passage_id, rating, author="ann")
+    collection.grades().decide(one.query_id, one.item_id, one.passage_id, rating, author="ann")
 
 
 def test_what_is_decided_leaves_the_queue_and_teaches_it(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from commands import Commands
 
 import exampp
+from exampp.banks import Bank
 from exampp.llm.scripted import ScriptedGrader
 from exampp.records import item_id
 from exampp.report.table import Table
@@ -22,12 +23,12 @@ SCATTER = item_id("q1", exams.QUESTIONS["q1"][0])
 def path(tmp_path: Path) -> Path:
     """The small exam, p1 and p3 rated 5, all else 0; answers extracted, one key matching."""
     with exams.make(tmp_path) as collection:
-        collection.bank_edit("key", SCATTER, "blue light")
+        collection.bank().edit("key", SCATTER, "blue light")
         for item in (
             item_id("q1", exams.QUESTIONS["q1"][1]),
             item_id("q2", exams.QUESTIONS["q2"][0]),
         ):
-            collection.bank_edit("key", item, "nothing")
+            collection.bank().edit("key", item, "nothing")
         best = ("Air", "Aligned")
         collection.grade(
             ScriptedGrader(lambda ask: "5" if ask.passage.startswith(best) else "0"), model="rater"
@@ -40,32 +41,30 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "my.exam"
 
 
-EDITS: list[Callable[[exampp.Collection], Table]] = [
-    lambda c: c.bank_edit("retire", SCATTER),
-    lambda c: c.bank_edit("reword", SCATTER, "What does the air scatter?"),
-    lambda c: c.bank_edit("key", SCATTER, "green light"),
-    lambda c: c.bank_edit("weight", SCATTER, "3"),
-    lambda c: c.bank_add("q1", "What is scattered?", answers=["blue"]),
-    lambda c: c.bank_revert(3),
-    lambda c: c.bank_undo(int(str(c.bank_log(last=1).rows[0][0]))),
+EDITS: list[Callable[[Bank], Table]] = [
+    lambda bank: bank.edit("retire", SCATTER),
+    lambda bank: bank.edit("reword", SCATTER, "What does the air scatter?"),
+    lambda bank: bank.edit("key", SCATTER, "green light"),
+    lambda bank: bank.edit("weight", SCATTER, "3"),
+    lambda bank: bank.add("q1", "What is scattered?", answers=["blue"]),
+    lambda bank: bank.revert(3),
+    lambda bank: bank.undo(int(str(bank.log(last=1).rows[0][0]))),
 ]
 
 
 @pytest.mark.parametrize("edit", EDITS)
-def test_a_trial_tells_what_the_edit_does(
-    path: Path, edit: Callable[[exampp.Collection], Table]
-) -> None:
+def test_a_trial_tells_what_the_edit_does(path: Path, edit: Callable[[Bank], Table]) -> None:
     before = exams.tables(path)
     with exampp.Collection(path) as collection:
-        trial = collection.bank_trial(lambda: edit(collection))
+        trial = collection.bank().trial(edit)
         assert exams.tables(path) == before
-        assert edit(collection) == trial.changes
+        assert edit(collection.bank()) == trial.changes
         due = dict(
             zip(("rater", "extractor"), [row[2] for row in collection.status().rows], strict=True)
         )
         for one in trial.effects:
             assert one.due_after == due[one.grader.model]
-            board = collection.evaluate(["Cover@20", "nDCG@20"], grader=one.grader.model)
+            board = collection.grades(one.grader.model).evaluate(["Cover@20", "nDCG@20"])
             means = {(str(row.measure), row.system): row.mean for row in board.rows}
             told = {
                 (str(shift.measure), move.system): move.after
@@ -77,7 +76,7 @@ def test_a_trial_tells_what_the_edit_does(
 
 def test_labels_of_a_changed_key_are_listed(path: Path) -> None:
     with exampp.Collection(path) as collection:
-        trial = collection.bank_trial(lambda: collection.bank_edit("key", SCATTER, "red light"))
+        trial = collection.bank().trial(lambda bank: bank.set_key(SCATTER, "red light"))
         # only the verified grade of p1 ("blue light") changes, and the ratings do not
         labels = trial.tables()["labels"]
         assert [row[1:-1] for row in labels.rows] == [("q1", "p1", 1, 0)]

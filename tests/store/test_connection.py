@@ -201,7 +201,7 @@ def test_opening_a_collection_again_does_not_let_go_of_it(tmp_path: Path) -> Non
     first.execute(put, ("before",))
     connect(path).close()
     assert is_collection(path)
-    exampp.open_grades(path).close()
+    exampp.open(path).close()
     with pytest.raises(InputError):
         connect(path.with_name("none.exam"))
     with exampp.Collection(path) as again, pytest.raises(InputError, match="would be lost"):

@@ -31,9 +31,9 @@ def damaged(folder: Path, table: str) -> Path:
 
 READS: dict[str, Callable[[exampp.Collection], object]] = {
     "status": lambda c: c.status(),
-    "evaluate": lambda c: c.evaluate(["Cover@20"]),
+    "evaluate": lambda c: c.grades().evaluate(["Cover@20"]),
     "grade": lambda c: c.grade("draft", depth=5),
-    "dossiers": lambda c: list(c.dossiers()),
+    "dossiers": lambda c: list(c.grades().dossiers()),
     "export": lambda c: c.export(c.path.with_name("out.jsonl")),
 }
 

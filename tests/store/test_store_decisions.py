@@ -32,16 +32,20 @@ def collection(tmp_path: Path) -> Iterator[exampp.Collection]:
         yield opened
 
 
-def rating(collection: exampp.Collection, cell: tuple[str, str, str], **options: str) -> int:
+def rating(
+    collection: exampp.Collection, cell: tuple[str, str, str], prompt: str | None = None
+) -> int:
     query_id, item, passage = cell
-    query = next(q for q in collection.gradebook(**options).queries if q.query_id == query_id)
+    query = next(
+        q for q in collection.grades(prompt=prompt).gradebook.queries if q.query_id == query_id
+    )
     return int(query.ratings[query.passage_ids.index(passage), query.item_ids.index(item)])
 
 
 def said(collection: exampp.Collection) -> list[tuple[int, str, int | None]]:
     return [
         (one.decision.number, one.decision.author, one.decision.rating)
-        for one in collection.decisions()
+        for one in collection.decisions.list()
     ]
 
 
@@ -49,42 +53,45 @@ def test_a_decision_stands_over_the_grade_until_it_is_withdrawn(
     collection: exampp.Collection,
 ) -> None:
     assert rating(collection, CELL) == 3
-    made = collection.decide(*CELL, 5, author=" ann ", reason="it does", blind=True)
+    made = collection.grades().decide(*CELL, 5, author=" ann ", reason="it does", blind=True)
     assert (made.number, made.author, made.reason, made.blind) == (1, "ann", "it does", True)
     assert rating(collection, CELL) == 5
-    dossier = next(collection.dossiers(query_ids=["q1"]))
+    dossier = next(collection.grades().dossiers(["q1"]))
     cell = (dossier.grades.passage_ids.index("p1"), dossier.grades.item_ids.index(SCATTER))
     assert dossier.grades.ratings[cell] == 5
     assert dossier.automatic[cell].rating == 3
     assert dossier.decisions == {cell: [made]}
-    collection.decide(*CELL, None, author="ann")
+    collection.grades().decide(*CELL, None, author="ann")
     assert rating(collection, CELL) == 3
     assert said(collection) == [(1, "ann", 5), (2, "ann", None)]
-    one = collection.decisions(last=1)[0]
+    one = collection.decisions.list(last=1)[0]
     assert (one.query_id, one.item_id, one.passage_id, one.item) == (
         *CELL,
         exams.QUESTIONS["q1"][0],
     )
     assert (one.kind, one.bank, one.verdict, one.is_current) == ("question", "main", False, True)
-    assert collection.decisions(query_id="q2") == collection.decisions(author="bob") == []
+    assert collection.decisions.list(query_id="q2") == collection.decisions.list(author="bob") == []
 
 
 def test_an_adjudication_stands_above_later_decisions(collection: exampp.Collection) -> None:
-    collection.decide(*CELL, 1, author="ann")
-    collection.decide(*CELL, 5, author="bob")
-    collection.decide("q1", SUNSET, "p2", 5, author="bob")
-    (dispute,) = collection.disputes()
+    collection.grades().decide(*CELL, 1, author="ann")
+    collection.grades().decide(*CELL, 5, author="bob")
+    collection.grades().decide("q1", SUNSET, "p2", 5, author="bob")
+    (dispute,) = collection.decisions.disputes()
     assert (dispute.query_id, dispute.item_id, dispute.passage_id) == CELL
     assert [(one.author, one.rating) for one in dispute.decisions] == [("ann", 1), ("bob", 5)]
     assert rating(collection, CELL) == 5
-    settled = collection.decide(*CELL, 2, author="eve", adjudicates=True)
-    collection.decide(*CELL, 4, author="bob")
+    settled = collection.grades().decide(*CELL, 2, author="eve", adjudicates=True)
+    collection.grades().decide(*CELL, 4, author="bob")
     assert rating(collection, CELL) == 2
-    assert collection.disputes() == []
-    collection.undo_decision(settled.number, author="ann")
+    assert collection.decisions.disputes() == []
+    collection.decisions.undo(settled.number, author="ann")
     assert rating(collection, CELL) == 4
-    assert len(collection.disputes(query_id="q1", bank="main", kind="question")) == 1
-    assert collection.disputes(query_id="q2") == []
+    assert (
+        len(collection.decisions.disputes(query_id="q1", bank="main", grader=collection.graders[0]))
+        == 1
+    )
+    assert collection.decisions.disputes(query_id="q2") == []
 
 
 def test_yes_and_no_concern_other_graders_than_ratings(collection: exampp.Collection) -> None:
@@ -92,55 +99,55 @@ def test_yes_and_no_concern_other_graders_than_ratings(collection: exampp.Collec
     collection.grade(ScriptedGrader("blue light"), prompt=answering)
     assert {one.prompt: one.highest for one in collection.graders} == {rated: 5, answering: 1}
     assert rating(collection, CELL, prompt=answering) == 1
-    collection.decide(*CELL, 0, author="ann", prompt=answering)
+    collection.grades(prompt=answering).decide(*CELL, 0, author="ann")
     assert rating(collection, CELL, prompt=answering) == 0
     assert rating(collection, CELL, prompt=rated) == 3
     with pytest.raises(InputError, match=r"rating 2 is off the scale 0\.\.1"):
-        collection.decide(*CELL, 2, author="ann", prompt=answering)
+        collection.grades(prompt=answering).decide(*CELL, 2, author="ann")
     # one person's verdict and another's rating are no dispute
-    collection.decide(*CELL, 5, author="bob", prompt=rated)
-    assert collection.disputes() == []
-    assert [one.verdict for one in collection.decisions()] == [True, False]
+    collection.grades(prompt=rated).decide(*CELL, 5, author="bob")
+    assert collection.decisions.disputes() == []
+    assert [one.verdict for one in collection.decisions.list()] == [True, False]
 
 
 def test_a_decision_belongs_to_the_texts_that_the_person_saw(
     collection: exampp.Collection,
 ) -> None:
-    dossier = next(collection.dossiers(query_ids=["q1"]))
+    dossier = next(collection.grades().dossiers(["q1"]))
     row, column = dossier.grades.passage_ids.index("p1"), dossier.grades.item_ids.index(SCATTER)
     passage = dossier.passage_versions[row]
     assert passage is not None
     seen = (dossier.item_versions[column], passage)
-    collection.bank_edit("reword", SCATTER, "Which light does air scatter?")
-    collection.decide(*CELL, 5, author="ann", versions=seen)
+    collection.bank().edit("reword", SCATTER, "Which light does air scatter?")
+    collection.grades().decide(*CELL, 5, author="ann", versions=seen)
     assert rating(collection, CELL) < 0
-    assert [one.is_current for one in collection.decisions()] == [False]
-    assert collection.disputes() == []
-    collection.bank_edit("reword", SCATTER, exams.QUESTIONS["q1"][0])
+    assert [one.is_current for one in collection.decisions.list()] == [False]
+    assert collection.decisions.disputes() == []
+    collection.bank().edit("reword", SCATTER, exams.QUESTIONS["q1"][0])
     assert rating(collection, CELL) == 5
     with pytest.raises(InputError, match="not of this item and this passage"):
-        collection.decide("q1", SUNSET, "p1", 5, author="ann", versions=seen)
+        collection.grades().decide("q1", SUNSET, "p1", 5, author="ann", versions=seen)
     # what somebody judged while the item was being retired is kept, too
-    collection.bank_edit("retire", SCATTER)
-    collection.decide(*CELL, 3, author="ann", versions=seen)
+    collection.bank().edit("retire", SCATTER)
+    collection.grades().decide(*CELL, 3, author="ann", versions=seen)
     with pytest.raises(InputError, match="is retired"):
-        collection.decide(*CELL, 3, author="ann")
-    collection.bank_edit("restore", SCATTER)
+        collection.grades().decide(*CELL, 3, author="ann")
+    collection.bank().edit("restore", SCATTER)
     assert rating(collection, CELL) == 3
 
 
 def test_undo_appends_what_was_said_before(collection: exampp.Collection) -> None:
-    collection.decide(*CELL, 1, author="ann", blind=True)
-    collection.decide(*CELL, 2, author="bob")
-    second = collection.decide(*CELL, 4, author="ann")
-    back = collection.undo_decision(second.number, author="ann")
+    collection.grades().decide(*CELL, 1, author="ann", blind=True)
+    collection.grades().decide(*CELL, 2, author="bob")
+    second = collection.grades().decide(*CELL, 4, author="ann")
+    back = collection.decisions.undo(second.number, author="ann")
     assert (back.number, back.rating, back.blind) == (4, 1, True)
     assert rating(collection, CELL) == 1
     # the undo of an undo does it again
-    assert collection.undo_decision(4, author="ann").rating == 4
-    assert collection.undo_decision(2, author="bob").rating is None
+    assert collection.decisions.undo(4, author="ann").rating == 4
+    assert collection.decisions.undo(2, author="bob").rating is None
     assert rating(collection, CELL) == 4
-    assert len(collection.decisions()) == 6
+    assert len(collection.decisions.list()) == 6
     for number, author, fault in (
         (1, "ann", "has been replaced by decision 5"),
         (5, "bob", "is ann's, who alone can take it back"),
@@ -148,8 +155,8 @@ def test_undo_appends_what_was_said_before(collection: exampp.Collection) -> Non
         (99, "ann", "no decision 99"),
     ):
         with pytest.raises(InputError, match=fault):
-            collection.undo_decision(number, author=author)
-    assert len(collection.decisions()) == 6
+            collection.decisions.undo(number, author=author)
+    assert len(collection.decisions.list()) == 6
 
 
 @pytest.mark.parametrize(
@@ -172,8 +179,8 @@ def test_what_cannot_be_decided_changes_nothing(
     fault: str,
 ) -> None:
     with pytest.raises(InputError, match=fault):
-        collection.decide(*cell, value, author=author)
-    assert collection.decisions() == []
+        collection.grades().decide(*cell, value, author=author)
+    assert collection.decisions.list() == []
 
 
 def test_a_passage_without_a_text_cannot_be_judged(tmp_path: Path) -> None:
@@ -183,8 +190,8 @@ def test_a_passage_without_a_text_cannot_be_judged(tmp_path: Path) -> None:
         opened.import_files(run, unknown_passages="keep")
         opened.grade(ScriptedGrader(RATING))
         with pytest.raises(InputError, match="no text that could be judged"):
-            opened.decide("q1", SCATTER, "ghost", 5, author="ann")
-        dossier = next(opened.dossiers())
+            opened.grades().decide("q1", SCATTER, "ghost", 5, author="ann")
+        dossier = next(opened.grades().dossiers())
         assert dossier.texts[-1] is None
         assert dossier.passage_versions[-1] is None
 
@@ -194,7 +201,7 @@ def test_a_decision_waits_for_a_grading_run_that_commits(collection: exampp.Coll
     writer.execute("BEGIN IMMEDIATE")
     committing = threading.Timer(0.3, writer.execute, ["COMMIT"])
     committing.start()
-    collection.decide(*CELL, 5, author="ann")
+    collection.grades().decide(*CELL, 5, author="ann")
     committing.join()
     writer.close()
     assert said(collection) == [(1, "ann", 5)]
@@ -232,31 +239,31 @@ def test_decisions_of_a_collection_made_before_there_were_scales(
             )
         opened.close()
     with exampp.Collection(tmp_path / "old.exam") as migrated:
-        (one,) = migrated.decisions()
+        (one,) = migrated.decisions.list()
         assert (one.decision.rating, one.decision.reason, one.verdict) == (5, "clear", False)
         assert not one.decision.blind
         assert not one.decision.adjudicates
-        assert migrated.gradebook().queries[0].ratings.tolist() == [[5]]
-        migrated.decide("q1", "i", "p", 0, author="ann")
-        assert migrated.gradebook().queries[0].ratings.tolist() == [[0]]
+        assert migrated.grades().gradebook.queries[0].ratings.tolist() == [[5]]
+        migrated.grades().decide("q1", "i", "p", 0, author="ann")
+        assert migrated.grades().gradebook.queries[0].ratings.tolist() == [[0]]
 
 
 def test_decisions_are_counted_and_those_of_earlier_texts_apart(
     collection: exampp.Collection,
 ) -> None:
-    collection.decide(*CELL, 1, author="ann")
-    collection.decide(*CELL, 5, author="bob")
-    collection.decide("q1", SUNSET, "p2", 5, author="eve")
-    collection.decide("q1", SUNSET, "p1", 5, author="eve")
-    collection.decide("q1", SUNSET, "p1", None, author="eve")
-    assert collection.decision_counts() == {
+    collection.grades().decide(*CELL, 1, author="ann")
+    collection.grades().decide(*CELL, 5, author="bob")
+    collection.grades().decide("q1", SUNSET, "p2", 5, author="eve")
+    collection.grades().decide("q1", SUNSET, "p1", 5, author="eve")
+    collection.grades().decide("q1", SUNSET, "p1", None, author="eve")
+    assert collection.decisions.counts() == {
         "decided cells": 2,
         "deciders": 3,
         "disputed cells": 1,
         "decided cells of earlier texts": 0,
     }
-    collection.bank_edit("reword", SCATTER, "What is scattered by air?")
-    assert collection.decision_counts() == {
+    collection.bank().edit("reword", SCATTER, "What is scattered by air?")
+    assert collection.decisions.counts() == {
         "decided cells": 1,
         "deciders": 1,
         "disputed cells": 0,

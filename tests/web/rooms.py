@@ -16,7 +16,7 @@ import exams
 from exampp import Collection
 from exampp.llm.base import Ask
 from exampp.llm.scripted import ScriptedGrader
-from exampp.web.room import Room
+from exampp.web.live_collection import LiveCollection
 from exampp.web.serving import Served as Served
 from exampp.web.serving import listen, prepare
 
@@ -136,7 +136,7 @@ def serving(path: Path, assessors: Sequence[str] = ("ada",), **options: object) 
     """Serve a collection from a thread of this process until the end of the block."""
     listener = listen("127.0.0.1", 0)
     with listener:
-        room = Room(path, **options)  # type: ignore[arg-type]
+        room = LiveCollection(path, **options)  # type: ignore[arg-type]
         served = prepare(room, listener, "127.0.0.1", assessors)
         thread = threading.Thread(target=served.run, daemon=True)
         thread.start()
@@ -161,9 +161,11 @@ def visiting(path: Path, **options: object) -> Iterator[Client]:
 def decide_some(path: Path) -> None:
     """Decisions and edits to look at: two people, a dispute, a blind one, a reworded item."""
     with Collection(path) as collection:
-        query = collection.gradebook().queries[0]
+        query = collection.grades().gradebook.queries[0]
         first, second = query.item_ids[:2]
-        collection.decide("q1", first, "p1", 5, author="ada", reason="the first words say so")
-        collection.decide("q1", first, "p1", 1, author="grace", blind=True)
-        collection.decide("q1", second, "p2", 4, author="grace", adjudicates=True)
-        collection.bank_edit("weight", second, "2", query_id="q1", author="grace", reason="core")
+        collection.grades().decide(
+            "q1", first, "p1", 5, author="ada", reason="the first words say so"
+        )
+        collection.grades().decide("q1", first, "p1", 1, author="grace", blind=True)
+        collection.grades().decide("q1", second, "p2", 4, author="grace", adjudicates=True)
+        collection.bank().edit("weight", second, "2", query_id="q1", author="grace", reason="core")

@@ -14,10 +14,10 @@ from rooms import Client
 
 import exampp
 from exampp.bank.changes import Operation
-from exampp.graded import evaluate_gradebook
+from exampp.evaluate.leaderboard import evaluate_gradebook
 from exampp.records.bank import Item
 from exampp.store.bank_history import ItemState
-from exampp.web.pages.bank_form import Line, conflicts, edits, same_text, typed, untyped
+from exampp.web.pages.bank_form import FormLine, conflicts, edits, same_text, typed, untyped
 
 Q1 = next(iter(exams.QUERIES))
 
@@ -43,7 +43,7 @@ def keys(fields: dict[str, str]) -> list[str]:
 
 def items(path: Path) -> list[tuple[str, float]]:
     with exampp.Collection(path) as collection:
-        found: tuple[Item, ...] = next(collection.dossiers(query_ids=[Q1])).items
+        found: tuple[Item, ...] = next(collection.grades().dossiers([Q1])).items
     return [(one.text, one.weight) for one in found]
 
 
@@ -66,7 +66,7 @@ def test_a_form_saves_exactly_what_was_typed(client: Client, path: Path) -> None
         ("How far\r\ndoes light go?", 0.5),
     ]
     with exampp.Collection(path) as collection:
-        log = collection.bank_log(Q1, last=3)
+        log = collection.bank().log(Q1, last=3)
     names = [column.name for column in log.columns]
     assert {row[names.index("author")] for row in log.rows} == {"ada"}
     assert {row[names.index("reason")] for row in log.rows} == {"clearer"}
@@ -160,7 +160,7 @@ def announced(client: Client, fields: dict[str, str]) -> Moves:
 
 def leaderboard(path: Path) -> dict[str, float | None]:
     with exampp.Collection(path) as collection:
-        board = evaluate_gradebook(collection.gradebook(), ["Cover@20"])
+        board = evaluate_gradebook(collection.grades().gradebook, ["Cover@20"])
     means = [mean.mean for mean in board.columns[0].values.means()]
     return dict(zip(board.systems, means, strict=True))
 
@@ -211,7 +211,7 @@ def seen_as(now: ItemState, number: int) -> ItemState:
     return replace(now, text=f"was {now.text}", edit=number)
 
 
-def lines_of(fields: dict[str, list[str]]) -> list[Line]:
+def lines_of(fields: dict[str, list[str]]) -> list[FormLine]:
     return typed(STATES, fields, seen_as)
 
 

@@ -13,11 +13,11 @@ import pages
 import pytest
 from rooms import Client, visiting
 
-from exampp.web.pages.cells import Place
+from exampp.web.pages.cells import CellIds
 
 QUERY = next(iter(hostile.QUERIES))
 CELLS = [
-    Place(query, f"{item} of {number}", passage)
+    CellIds(query, f"{item} of {number}", passage)
     for (number, query), item, passage in product(
         enumerate(hostile.QUERIES), hostile.QUESTIONS, hostile.IDS
     )
@@ -150,8 +150,8 @@ def test_decisions_land_on_the_cell_that_was_shown(client: Client, tmp_path: Pat
             assert sent.status == 303, sent.text[-300:]
     with exampp.Collection(path) as collection:
         made = [
-            (Place(one.query_id, one.item_id, one.passage_id), one.decision.rating)
-            for one in collection.decisions()
+            (CellIds(one.query_id, one.item_id, one.passage_id), one.decision.rating)
+            for one in collection.decisions.list()
         ]
     assert made == [(place, number % 6) for number, place in enumerate(CELLS)]
 

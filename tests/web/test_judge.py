@@ -45,7 +45,7 @@ def client(path: Path) -> Iterator[Client]:
 
 def first_item(path: Path, query: str = Q1) -> str:
     with exampp.Collection(path) as collection:
-        return next(collection.dossiers(query_ids=[query])).items[0].item_id
+        return next(collection.grades().dossiers([query])).items[0].item_id
 
 
 def form_of(client: Client, item: str, passage: str = "p1", **more: str) -> dict[str, str]:
@@ -65,7 +65,7 @@ def decisions(path: Path) -> list[tuple[str, str, int | None, str, bool]]:
                 d.decision.reason,
                 d.decision.blind,
             )
-            for d in collection.decisions()
+            for d in collection.decisions.list()
         ]
 
 
@@ -93,7 +93,9 @@ def test_blind_pages_are_the_same_whatever_the_grades(tmp_path: Path) -> None:
             form = form_of(client, first_item(path))
             # what others decided is hidden as well
             with exampp.Collection(path) as collection:
-                collection.decide(Q1, first_item(path), "p1", rating, author="bob", reason="clear")
+                collection.grades().decide(
+                    Q1, first_item(path), "p1", rating, author="bob", reason="clear"
+                )
             said[-1] += [client.get(one.format(item=item)).text for one in BLIND_PAGES]
             assert form_of(client, first_item(path)) == form
     assert said[0] == said[1]
@@ -154,11 +156,11 @@ def test_a_decision_about_a_text_that_changed_meanwhile_does_not_move_to_the_new
     item = first_item(path)
     form = form_of(client, item)
     with exampp.Collection(path) as collection:
-        collection.bank_edit("reword", item, "What does water scatter?", query_id=Q1)
+        collection.bank().edit("reword", item, "What does water scatter?", query_id=Q1)
     assert client.post("/judge/decide", {**form, "rating": "5"}).status == 303
     with exampp.Collection(path) as collection:
-        (made,) = collection.decisions()
-        dossier = next(collection.dossiers(query_ids=[Q1]))
+        (made,) = collection.decisions.list()
+        dossier = next(collection.grades().dossiers([Q1]))
     assert not made.is_current
     assert not dossier.decisions
 
@@ -178,15 +180,15 @@ def test_people_differ_until_somebody_adjudicates(path: Path) -> None:
         assert answer.headers["location"] == "/disputes"
         assert not pages.read(cas.get("/disputes").text).all("article")
     with exampp.Collection(path) as collection:
-        assert collection.decisions()[-1].decision.adjudicates
-        dossier = next(collection.dossiers(query_ids=[Q1]))
+        assert collection.decisions.list()[-1].decision.adjudicates
+        dossier = next(collection.grades().dossiers([Q1]))
         assert dossier.grades.ratings[dossier.grades.passage_ids.index("p1"), 0] == 4
 
 
 def test_five_people_at_once_lose_nothing(path: Path) -> None:
     names = ("ann", "bob", "cas", "dan", "eve")
     with exampp.Collection(path) as collection:
-        dossier = next(collection.dossiers(query_ids=[Q1]))
+        dossier = next(collection.grades().dossiers([Q1]))
     cells = [(item.item_id, passage) for item in dossier.items for passage in ("p1", "p2", "p4")]
     wanted = [(name, *cell, n % 6) for name in names for n, cell in enumerate(3 * cells)]
     with rooms.serving(path, names) as served:
@@ -206,7 +208,7 @@ def test_five_people_at_once_lose_nothing(path: Path) -> None:
     with exampp.Collection(path) as collection:
         made = [
             (one.decision.author, one.item_id, one.passage_id, one.decision.rating)
-            for one in collection.decisions()
+            for one in collection.decisions.list()
         ]
     # each person's decisions in the order in which they were made
     assert sorted(made, key=lambda one: names.index(one[0])) == wanted
@@ -218,7 +220,7 @@ def test_only_who_decided_takes_it_back(path: Path) -> None:
         ann, bob = (Client(served).enter(name) for name in ("ann", "bob"))
         ann.post("/judge/decide", {**form_of(ann, item), "rating": "1"})
         with exampp.Collection(path) as collection:
-            number = str(collection.decisions()[0].decision.number)
+            number = str(collection.decisions.list()[0].decision.number)
         assert bob.post("/judge/undo", {"number": number}).status == 400
         assert ann.post("/judge/undo", {"number": number}).status == 303
     assert [one[2] for one in decisions(path)] == [1, None]
@@ -227,14 +229,14 @@ def test_only_who_decided_takes_it_back(path: Path) -> None:
 def test_the_agreement_beside_the_cells(client: Client, path: Path) -> None:
     """Two of three decisions as the grader said: by hand, in the panel and on the page."""
     with exampp.Collection(path) as collection:
-        dossier = next(collection.dossiers(query_ids=[Q1]))
+        dossier = next(collection.grades().dossiers([Q1]))
         item = dossier.items[0].item_id
         for n, passage in enumerate(("p1", "p2", "p4")):
             row = dossier.grades.passage_ids.index(passage)
             grade = dossier.automatic[(row, 0)].rating
             assert grade is not None
             said = grade if n else (grade + 3) % 6
-            collection.decide(Q1, item, passage, said, author="ada")
+            collection.grades().decide(Q1, item, passage, said, author="ada")
     panel = pages.read(client.get("/judge/agreement").text)
     figures = [one.text.strip() for one in panel.all("dd")]
     assert figures[0] == "3"
@@ -294,18 +296,20 @@ def waiting(client: Client) -> dict[str, list[str]]:
 def test_the_queue_learns_from_what_people_decide(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("exampp.web.room.POLL_SECONDS", 0.02)
-    monkeypatch.setattr("exampp.web.room.REST", 0.0)
+    monkeypatch.setattr("exampp.web.live_collection.POLL_SECONDS", 0.02)
+    monkeypatch.setattr("exampp.web.live_collection.REST", 0.0)
     with rooms.visiting(path) as client:
         before = waiting(client)
         with exampp.Collection(path) as collection:
-            found = collection.queue(collection.gradebook())
+            found = collection.grades().queue()
             first = found[0]
             assert len(before) == len(found)
             for _ in range(2):
                 # people overturn a grade like the first one
-                collection.decide(*first.cell, 5 if (first.rating or 0) < 4 else 0, author="bob")
-            again = collection.queue(collection.gradebook())
+                collection.grades().decide(
+                    *first.cell, 5 if (first.rating or 0) < 4 else 0, author="bob"
+                )
+            again = collection.grades().queue()
             assert first.cell not in {one.cell for one in again}
             like = [one for one in again if one.rating == first.rating]
             same = {one.cell: one.chance for one in found}
@@ -320,15 +324,15 @@ def test_the_queue_learns_from_what_people_decide(
 
 
 def test_what_was_taken_back_waits_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exampp.web.room.POLL_SECONDS", 0.02)
-    monkeypatch.setattr("exampp.web.room.REST", 0.0)
+    monkeypatch.setattr("exampp.web.live_collection.POLL_SECONDS", 0.02)
+    monkeypatch.setattr("exampp.web.live_collection.REST", 0.0)
     with rooms.visiting(path) as client:
         before = waiting(client)
         with exampp.Collection(path) as collection:
-            cell = collection.queue(collection.gradebook())[0].cell
-            made = collection.decide(*cell, 5, author="ada")
+            cell = collection.grades().queue()[0].cell
+            made = collection.grades().decide(*cell, 5, author="ada")
             assert len(waiting(client)) == len(before) - 1
-            collection.undo_decision(made.number, author="ada")
+            collection.decisions.undo(made.number, author="ada")
         for _ in range(1500):
             if waiting(client).keys() == before.keys():
                 break

@@ -124,8 +124,8 @@ def test_an_unknown_list_or_query_is_not_found(dl19: Client) -> None:
 
 def decide(path: Path, author: str, rating: int, reason: str = "") -> tuple[str, int]:
     with exampp.Collection(path) as collection:
-        item = collection.gradebook().queries[0].item_ids[0]
-        made = collection.decide("q1", item, "p1", rating, author=author, reason=reason)
+        item = collection.grades().gradebook.queries[0].item_ids[0]
+        made = collection.grades().decide("q1", item, "p1", rating, author=author, reason=reason)
     return item, made.number
 
 
@@ -141,7 +141,7 @@ def test_decisions_are_listed_and_can_be_taken_back_by_who_made_them(
     assert undoable == [str(second)]  # the first was replaced, the third is not ada's
     assert small.post("/history/undo", what="decisions", number=str(second)).status == 303
     with exampp.Collection(path) as collection:
-        last = collection.decisions()[-1].decision
+        last = collection.decisions.list()[-1].decision
     assert (last.author, last.rating) == ("ada", 3)
     for refused in (first, third, 99):
         answer = small.post("/history/undo", what="decisions", number=str(refused))
@@ -152,14 +152,14 @@ def test_decisions_are_listed_and_can_be_taken_back_by_who_made_them(
 
 def test_edits_of_the_bank_are_listed_and_can_be_undone(path: Path, small: Client) -> None:
     with exampp.Collection(path) as collection:
-        item = collection.gradebook().queries[0].item_ids[0]
-        collection.bank_edit("reword", item, "A better question?", query_id="q1", author="grace")
-        number = int(str(collection.bank_log().rows[-1][0]))
+        item = collection.grades().gradebook.queries[0].item_ids[0]
+        collection.bank().edit("reword", item, "A better question?", query_id="q1", author="grace")
+        number = int(str(collection.bank().log().rows[-1][0]))
     page = small.get("/history", what="edits").text
     assert "A better question?" in page
     assert small.post("/history/undo", what="edits", number=str(number)).status == 303
     with exampp.Collection(path) as collection:
-        last = collection.bank_log().rows[-1]
+        last = collection.bank().log().rows[-1]
         assert (last[2], last[3]) == ("ada", "undo")
         assert "What does air scatter?" in str(last[6])
 
@@ -190,7 +190,7 @@ def test_every_export_can_be_taken_away(path: Path, small: Client) -> None:
 def test_exports_hold_what_the_collection_holds(path: Path, small: Client, tmp_path: Path) -> None:
     decide(path, "ada", 5)
     with exampp.Collection(path) as collection:
-        exampp.graded.write_qrels(collection.gradebook(), tmp_path / "own.qrels")
+        collection.grades().write_qrels(tmp_path / "own.qrels")
     assert small.get("/export/best.qrels").text == (tmp_path / "own.qrels").read_text()
     assert "What does air scatter?" in small.get("/export/bank.csv").text
     packed = gzip.decompress(small.get("/export/graded.jsonl.gz").body)
@@ -235,7 +235,7 @@ def test_a_plot_that_is_not_there_is_not_found(small: Client) -> None:
 def test_lists_mean_by_default_what_the_terminal_means(dl19: Client, dl19_exam: Path) -> None:
     with exampp.Collection(dl19_exam) as collection:
         for name, thing in (("missing", "relevant passage"), ("spurious", "item")):
-            rows = len(collection.review(name).rows)
+            rows = len(collection.grades().review(name).rows)
             assert count(dl19.get(f"/lists/{name}").text, thing) == rows
     assert 'name="min_relevant" value="2"' in dl19.get("/lists/missing").text
 
@@ -253,8 +253,8 @@ def other_graders(path: Path) -> None:
 def test_what_other_exams_say_is_heard_on_the_pages_too(small: Client, path: Path) -> None:
     other_graders(path)
     with exampp.Collection(path) as collection:
-        found = collection.review(
-            "missing", by="graders", min_rating=5, prompt="question-self-rating"
+        found = collection.grades(prompt="question-self-rating").review(
+            "missing", by="graders", min_rating=5
         )
         assert found.rows
     page = small.get("/lists/missing", by="graders", min_rating="5").text

@@ -44,7 +44,7 @@ def test_says_who_is_signed_in_and_whose_grades_these_are(tmp_path: Path) -> Non
 
 def test_the_leaderboard_is_that_of_evaluate(dl19_exam: Path) -> None:
     with exampp.Collection(dl19_exam) as collection:
-        board = collection.evaluate(["nCover@20"])
+        board = collection.grades().evaluate(["nCover@20"])
     with rooms.visiting(dl19_exam) as client:
         page = text_of(client.get("/?by=1").text)
     best, second = board.rows[:2]
@@ -57,7 +57,7 @@ def test_the_leaderboard_is_that_of_evaluate(dl19_exam: Path) -> None:
 
 def test_what_waits_for_people_is_counted(dl19_exam: Path) -> None:
     with exampp.Collection(dl19_exam) as collection:
-        findings = len(collection.bank_lint().rows)
+        findings = len(collection.bank().lint().rows)
     with rooms.visiting(dl19_exam) as client:
         page = text_of(counted(client))
     assert f"Mend the bank {findings} findings" in page
@@ -83,7 +83,7 @@ def test_grades_of_another_process_appear_without_being_asked_for(tmp_path: Path
         address = seen[1].replace("&amp;", "&")
         assert client.get(address).status == 204
         with exampp.Collection(path) as collection:
-            collection.decide("q1", _item(collection, "q1"), "p1", 5, author="grace")
+            collection.grades().decide("q1", _item(collection, "q1"), "p1", 5, author="grace")
         for _ in range(200):
             answer = client.get(address)
             if answer.status == 200:
@@ -94,7 +94,7 @@ def test_grades_of_another_process_appear_without_being_asked_for(tmp_path: Path
 
 
 def _item(collection: exampp.Collection, query_id: str) -> str:
-    return collection.gradebook().queries[0 if query_id == "q1" else 1].item_ids[0]
+    return collection.grades().gradebook.queries[0 if query_id == "q1" else 1].item_ids[0]
 
 
 def test_every_grader_can_be_looked_at_and_the_choice_is_kept(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from rooms import Client
 
 from exampp.errors import InputError
 from exampp.web import serve
-from exampp.web.room import Room
+from exampp.web.live_collection import LiveCollection
 from exampp.web.serving import listen, prepare
 
 
@@ -96,7 +96,7 @@ def test_a_missing_extra_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_two_people_on_another_host(path: Path) -> None:
     # every address of this machine, so that it can be reached by its name
     with listen("0.0.0.0", 0) as listener:
-        room = Room(path)
+        room = LiveCollection(path)
         try:
             served = prepare(room, listener, "0.0.0.0", ["ada", "grace"])
         finally:

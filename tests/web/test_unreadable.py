@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import rooms
 
-from exampp.web.room import Room
+from exampp.web.live_collection import LiveCollection
 
 
 def test_an_error_page_needs_nothing_of_the_collection(
@@ -17,12 +17,12 @@ def test_an_error_page_needs_nothing_of_the_collection(
 ) -> None:
     path = rooms.graded(tmp_path)
 
-    def fails(_room: Room) -> None:
+    def fails(_room: LiveCollection) -> None:
         raise sqlite3.DatabaseError("disk I/O error")
 
     with rooms.serving(path) as served, caplog.at_level(logging.CRITICAL, "uvicorn.error"):
         client = rooms.Client(served).enter()
-        monkeypatch.setattr(Room, "choices", fails)
+        monkeypatch.setattr(LiveCollection, "choices", fails)
         answer = client.get("/queue")
         assert answer.status == 500
         assert "defect" in answer.text

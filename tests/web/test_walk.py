@@ -95,7 +95,7 @@ def decided(path: Path) -> list[Decision]:
     with exampp.Collection(path) as collection:
         return [
             (one.item_id, one.passage_id, one.decision.rating or 0, one.decision.reason)
-            for one in collection.decisions()
+            for one in collection.decisions.list()
         ]
 
 
@@ -164,8 +164,8 @@ def test_undo_brings_the_cell_back(page: Page, path: Path) -> None:
     wait_for_another(page, first)
     settle(page, 1)
     with exampp.Collection(path) as collection:
-        assert [one.decision.rating for one in collection.decisions()] == [1, None, 5]
-        dossier = next(collection.dossiers())
+        assert [one.decision.rating for one in collection.decisions.list()] == [1, None, 5]
+        dossier = next(collection.grades().dossiers())
         assert dossier.grades.ratings[dossier.grades.passage_ids.index(first[1])].max() == 5
 
 
@@ -177,7 +177,7 @@ def test_blind_shows_the_grade_only_after_the_decision(
     page.wait_for_selector("#blind[aria-pressed=true]")
     item, passage = on_stage(page)
     with exampp.Collection(path) as collection:
-        dossier = next(collection.dossiers())
+        dossier = next(collection.grades().dossiers())
     cell = dossier.grades.passage_ids.index(passage), dossier.grades.item_ids.index(item)
     grade = dossier.automatic[cell]
     assert page.locator("#stage article").get_attribute("data-automatic") is None
@@ -193,7 +193,7 @@ def test_blind_shows_the_grade_only_after_the_decision(
     wait_for_another(page, (item, passage))
     assert page.locator("#stage article").get_attribute("data-hidden") == "1"
     with exampp.Collection(path) as collection:
-        (made,) = collection.decisions()
+        (made,) = collection.decisions.list()
     assert (made.decision.rating, made.decision.blind) == (2, True)
     # who has seen the grade does not decide blind any more
     page.goto(f"/judge?order=cell&query=q&item={item}&passage={passage}")
@@ -201,7 +201,7 @@ def test_blind_shows_the_grade_only_after_the_decision(
     page.keyboard.press("3")
     settle(page, 1)
     with exampp.Collection(path) as collection:
-        assert not collection.decisions()[-1].decision.blind
+        assert not collection.decisions.list()[-1].decision.blind
 
 
 def test_a_decision_that_does_not_arrive_is_sent_again(page: Page, path: Path) -> None:
@@ -264,15 +264,15 @@ def test_the_impact_follows_what_is_typed(page: Page, path: Path) -> None:
     page.locator("button.primary").click()
     page.wait_for_selector(".notice.good")
     with exampp.Collection(path) as collection:
-        bank = collection.bank_show("q")
+        bank = collection.bank().show("q")
     assert len(bank.rows) == 4
 
 
 def test_two_people_edit_one_item(page: Page, path: Path) -> None:
     page.goto("/bank?query=q")
     with exampp.Collection(path) as collection:
-        item = next(collection.dossiers()).items[0]
-        collection.bank_edit("reword", item.item_id, "When does it peak?", author="bob")
+        item = next(collection.grades().dossiers()).items[0]
+        collection.bank().edit("reword", item.item_id, "When does it peak?", author="bob")
     page.locator("textarea").first.fill("When is it highest?")
     page.locator("textarea").nth(1).fill("Why is that?")
     with page.expect_response("**/bank/edit*") as answer:
@@ -283,7 +283,7 @@ def test_two_people_edit_one_item(page: Page, path: Path) -> None:
     assert page.locator("textarea").first.input_value() == "When is it highest?"
     assert page.locator("textarea").nth(1).input_value() == "Why is that?"
     with exampp.Collection(path) as collection:
-        texts = [one.text for one in next(collection.dossiers()).items]
+        texts = [one.text for one in next(collection.grades().dossiers()).items]
     assert texts[:2] == ["When does it peak?", "Why?"], "a conflict saved something"
     page.locator("[data-take]").click()
     assert page.locator("textarea").first.input_value() == "When does it peak?"
@@ -292,5 +292,5 @@ def test_two_people_edit_one_item(page: Page, path: Path) -> None:
     page.locator("button.primary").click()
     page.wait_for_selector(".notice.good")
     with exampp.Collection(path) as collection:
-        texts = [one.text for one in next(collection.dossiers()).items]
+        texts = [one.text for one in next(collection.grades().dossiers()).items]
     assert texts[:2] == ["When is it highest?", "Why is that?"]

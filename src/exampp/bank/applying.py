@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from exampp.bank.changes import Change, Place, added, changes_of, place
+from exampp.bank.changes import ItemChange, ItemKey, added, changes_of, place
 from exampp.errors import InputError
 from exampp.formats.fields import shown
 from exampp.records import BankEntry, Item
@@ -18,7 +18,7 @@ def changes_to_apply(
     entries: Iterable[BankEntry],
     *,
     retire_missing: bool = False,
-) -> list[Change]:
+) -> list[ItemChange]:
     """What a file changed since it was written from `base`, as changes of the bank as it is.
 
     Items are known by query, kind and id, or else by query, subtopic, kind and text. An item of
@@ -35,19 +35,19 @@ def changes_to_apply(
     }
     # an id of another kind is a fault that is told
     by_id = {(state.query_id, state.item_id): state for state in then.values()}
-    found: list[Change] = []
-    seen: set[Place] = set()
+    found: list[ItemChange] = []
+    seen: set[ItemKey] = set()
     joined = list(now.values())
     for item in (item for entry in entries for item in entry.items):
         known = (
-            then.get(Place(item.query_id, item.item_id, item.kind))
+            then.get(ItemKey(item.query_id, item.item_id, item.kind))
             or by_text.get((item.query_id, item.facet_id, item.kind, item.text))
             or by_id.get((item.query_id, item.item_id))
         )
         if known is None:
             new = added(joined, _state(item))
             joined.append(new)
-            found.append(Change("add", None, new))
+            found.append(ItemChange("add", None, new))
             continue
         if place(known) in seen:
             raise InputError(f"item {shown(known.item_id)} is in the file twice")
@@ -70,7 +70,7 @@ def _state(item: Item) -> ItemState:
     )
 
 
-def _changed(known: ItemState, now: ItemState, item: Item) -> Iterator[Change]:
+def _changed(known: ItemState, now: ItemState, item: Item) -> Iterator[ItemChange]:
     for what, here, there in (
         ("subtopic", item.facet_id, known.facet_id),
         ("kind", item.kind, known.kind),
@@ -94,9 +94,9 @@ def _changed(known: ItemState, now: ItemState, item: Item) -> Iterator[Change]:
 
 
 def _retired(
-    base: Iterable[ItemState], now: dict[Place, ItemState], seen: set[Place]
-) -> Iterator[Change]:
+    base: Iterable[ItemState], now: dict[ItemKey, ItemState], seen: set[ItemKey]
+) -> Iterator[ItemChange]:
     for state in base:
         current = now[place(state)]
         if state.active and current.active and place(state) not in seen:
-            yield Change("retire", current, replace(current, active=False))
+            yield ItemChange("retire", current, replace(current, active=False))

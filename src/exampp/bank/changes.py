@@ -11,7 +11,7 @@ from typing import NamedTuple
 from exampp.errors import EditConflict, InputError
 from exampp.formats.fields import real, shown
 from exampp.records import content_hash, item_id
-from exampp.store.bank_history import ItemState, Logged, Step
+from exampp.store.bank_history import EditStep, ItemState, Logged
 
 OPERATIONS = ("add", "reword", "retire", "restore", "weight", "key")
 """What can be done to an item."""
@@ -20,7 +20,7 @@ _SHORTEST_PREFIX = 4
 _LISTED = 5
 
 
-class Place(NamedTuple):
+class ItemKey(NamedTuple):
     """What an item is known by within its bank."""
 
     query_id: str
@@ -28,13 +28,13 @@ class Place(NamedTuple):
     kind: str
 
 
-def place(state: ItemState) -> Place:
+def place(state: ItemState) -> ItemKey:
     """What the item is known by."""
-    return Place(state.query_id, state.item_id, state.kind)
+    return ItemKey(state.query_id, state.item_id, state.kind)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ItemChange:
     """One respect in which an item differs: an operation, and the item before and after it.
 
     `before` is None for an item that was not there; `after` is None (operation `remove`) for one
@@ -73,7 +73,7 @@ def _text(state: ItemState | None) -> str:
     return "" if state is None else state.text or ""
 
 
-def changes_of(before: ItemState, after: ItemState) -> Iterator[Change]:
+def changes_of(before: ItemState, after: ItemState) -> Iterator[ItemChange]:
     """One change for each respect in which the item differs; applied in turn they lead there."""
     now = before
     for operation, value in (
@@ -84,11 +84,11 @@ def changes_of(before: ItemState, after: ItemState) -> Iterator[Change]:
     ):
         then = replace(now, **value)
         if then != now:
-            yield Change(operation, now, then)
+            yield ItemChange(operation, now, then)
         now = then
 
 
-def difference(before: Iterable[ItemState], after: Iterable[ItemState]) -> list[Change]:
+def difference(before: Iterable[ItemState], after: Iterable[ItemState]) -> list[ItemChange]:
     """Every change between two states of a bank, or between two banks.
 
     Items are the same if they have the same query, kind and id or, among the others, the same
@@ -96,7 +96,7 @@ def difference(before: Iterable[ItemState], after: Iterable[ItemState]) -> list[
     change.
     """
     old = {place(state): state for state in before}
-    found: list[Change] = []
+    found: list[ItemChange] = []
     pairs = _pairs(old, {place(state): state for state in after})
     for one, other in pairs:
         if one is not None and other is not None:
@@ -104,14 +104,14 @@ def difference(before: Iterable[ItemState], after: Iterable[ItemState]) -> list[
                 same = replace(other, query_id=one.query_id, item_id=one.item_id, key=one.key)
                 found += changes_of(one, same)
         elif other is not None and other.active:
-            found.append(Change("add", None, other))
+            found.append(ItemChange("add", None, other))
         elif one is not None and one.active:
-            found.append(Change("remove", one, None))
+            found.append(ItemChange("remove", one, None))
     return found
 
 
 def _pairs(
-    old: Mapping[Place, ItemState], new: Mapping[Place, ItemState]
+    old: Mapping[ItemKey, ItemState], new: Mapping[ItemKey, ItemState]
 ) -> list[tuple[ItemState | None, ItemState | None]]:
     left = {
         (state.query_id, state.kind, state.text): state
@@ -119,7 +119,7 @@ def _pairs(
         if known not in new
     }
     pairs: list[tuple[ItemState | None, ItemState | None]] = []
-    taken: set[Place] = set()
+    taken: set[ItemKey] = set()
     for known, state in new.items():
         one = old.get(known) or left.pop((state.query_id, state.kind, state.text), None)
         pairs.append((one, state))
@@ -128,9 +128,11 @@ def _pairs(
     return pairs + [(state, None) for known, state in old.items() if known not in taken]
 
 
-def steps(changes: Iterable[Change]) -> list[Step]:
+def steps(changes: Iterable[ItemChange]) -> list[EditStep]:
     """The edits that make these changes."""
-    return [Step(change.operation, change.after) for change in changes if change.after is not None]
+    return [
+        EditStep(change.operation, change.after) for change in changes if change.after is not None
+    ]
 
 
 # ---- one edit ------------------------------------------------------------------------------------

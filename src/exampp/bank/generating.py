@@ -30,7 +30,7 @@ from exampp.store.connection import transaction
 from exampp.store.generation import (
     FAILED,
     MADE,
-    Asked,
+    GeneratedBy,
     Near,
     Replied,
     Subject,
@@ -63,7 +63,7 @@ class Settled:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class GenerationPreview:
     """What a run would take: requests, tokens of their prompts (by the model's own tokenizer
     where `exact`), `cost` where prices are given, and two filled prompts.
     """
@@ -174,7 +174,7 @@ class GenerationRun:
 
     def preview(
         self, price_read: float | None = None, price_written: float | None = None
-    ) -> Preview:
+    ) -> GenerationPreview:
         """Look ahead at the run; prices are per million tokens. Asks the model nothing."""
         self._load()
         measured = getattr(self.grader, "limit", None) is not None
@@ -190,7 +190,7 @@ class GenerationRun:
             written = WRITTEN_TOKENS * len(self.due)
             cost = (tokens * price_read + written * price_written) / 1e6
         exact = measured and getattr(self.grader, "exact_tokens", True)
-        return Preview(len(self.due), tokens, exact, cost, tuple(shown), self.notes)
+        return GenerationPreview(len(self.due), tokens, exact, cost, tuple(shown), self.notes)
 
     def stop(self, grace: float = GRACE_SECONDS) -> None:
         """Ask nothing new; `steps` ends when what came within `grace` seconds is kept."""
@@ -226,9 +226,9 @@ class GenerationRun:
 
     # ---- asking ----------------------------------------------------------------------------------
 
-    def _asked(self) -> Asked:
+    def _asked(self) -> GeneratedBy:
         settings = json.dumps(dict(self.grader.settings), sort_keys=True, default=str)
-        return Asked(self.model, self.prompt.name, self._hash, settings)
+        return GeneratedBy(self.model, self.prompt.name, self._hash, settings)
 
     def _load(self) -> None:
         self._known = {}

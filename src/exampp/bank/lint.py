@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from exampp.prompts.words import as_seen, drop_punctuation, stem, stopwords, unseen
+from exampp.prompts.normal_form import as_seen, drop_punctuation, stem, stopwords, unseen
 from exampp.records import BankEntry, Item, item_id
 
 Key = TypeVar("Key")

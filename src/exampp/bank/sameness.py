@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from exampp.prompts.words import as_seen
+from exampp.prompts.normal_form import as_seen
 from exampp.records import Item
 
 NEAR = 85.0

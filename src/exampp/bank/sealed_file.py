@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from exampp.bank.changes import Place, place
+from exampp.bank.changes import ItemKey, place
 from exampp.bank.splitting import Numbered, Record, fingerprint, numbered, record_of
 from exampp.errors import InputError
 from exampp.formats import bank as workbench_bank
@@ -45,10 +45,10 @@ class SealedFile:
 def sealed_entries(states: Sequence[ItemState], entries: Iterable[BankEntry]) -> list[BankEntry]:
     """The states as bank entries; what else is known of them is taken from `entries`."""
     heads: dict[tuple[str, str | None], BankEntry] = {}
-    known: dict[Place, Item] = {}
+    known: dict[ItemKey, Item] = {}
     for entry in entries:
         heads[entry.query_id, entry.facet_id] = entry
-        known |= {Place(i.query_id, i.item_id, i.kind): i for i in entry.items}
+        known |= {ItemKey(i.query_id, i.item_id, i.kind): i for i in entry.items}
     groups: dict[tuple[str, str | None], list[Item]] = {}
     for state in states:
         bare = Item(state.item_id, state.query_id, "", state.kind, state.facet_id)

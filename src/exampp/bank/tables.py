@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from exampp.bank.changes import Change, changes_of
+from exampp.bank.changes import ItemChange, changes_of
 from exampp.bank.lint import WHY, Finding
 from exampp.bank.splitting import Fault
 from exampp.report.table import Column, Table, Value
@@ -56,7 +56,7 @@ def _status(state: ItemState, sealed: frozenset[int]) -> str:
     return "sealed" if state.key in sealed else "active"
 
 
-def changes_table(changes: Iterable[Change], caption: str = "") -> Table:
+def changes_table(changes: Iterable[ItemChange], caption: str = "") -> Table:
     """One row per respect in which an item differs."""
     rows = [
         (change.state.query_id, change.state.item_id, change.operation, *change.values)

@@ -12,7 +12,7 @@ from exampp.cli.board_options import (
     OF_GRADED_FILES,
     OF_READING,
     CountDecisions,
-    Decisions,
+    DecisionMode,
     Digits,
     GraderNames,
     OnError,
@@ -109,7 +109,7 @@ def agreement(
     against: Annotated[
         AgainstWhat | None, typer.Option(help="Only judgments, only graders, or only people.")
     ] = None,
-    decisions: CountDecisions = Decisions.WITH,
+    decisions: CountDecisions = DecisionMode.WITH,
     on_error: OnError = OnBadLine.refuse,
     scale: Scale = None,
     digits: Digits = None,
@@ -120,15 +120,16 @@ def agreement(
     Confusion tables as the papers print them, Cohen's kappa, weighted kappa, Krippendorff's alpha
     and Gwet's AC1, with 95 % intervals over queries.
     """
-    from exampp.analyze.estimate import undefined
+    from exampp.stats.estimate import undefined
 
-    with exampp.open_grades(collection, on_error.value, rating_scale(scale)) as opened:
-        found = opened.agreement(
-            graders=grader or (),
+    with exampp.open(collection, on_error.value, rating_scale(scale)) as opened:
+        found = opened.panel(
+            *(grader or ()),
             prompt=prompt,
             kind=kind.value if kind else None,
             bank=bank,
             decisions=decisions.value,
+        ).agreement(
             at_least=at_least or (),
             min_rating=min_rating,
             min_relevant=min_relevant or (),
@@ -136,8 +137,8 @@ def agreement(
             against=against.value if against else None,
         )
     if style in (Style.json, Style.tsv, Style.csv):
-        show_several(found.for_machines(), style.value, digits)
+        show_several(found.records(), style.value, digits)
     else:
-        show_several(found.for_reading(mutual_counts=bool(layout)), style.value, digits)
+        show_several(found.tables(mutual_counts=bool(layout)), style.value, digits)
     estimates = found.estimates() or [undefined("; ".join(found.notes))]
     end_where_undefined([one.value for one in estimates], [one.reason for one in estimates])

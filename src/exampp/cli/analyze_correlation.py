@@ -12,7 +12,7 @@ from exampp.cli.board_options import (
     OF_MEASURES,
     OF_READING,
     CountDecisions,
-    Decisions,
+    DecisionMode,
     Digits,
     GraderNames,
     OnError,
@@ -80,7 +80,7 @@ def correlation(
         int, typer.Option(min=0, help="Resamples for the intervals, 50 or more; 0: no intervals.")
     ] = 2000,
     seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 0,
-    decisions: CountDecisions = Decisions.WITH,
+    decisions: CountDecisions = DecisionMode.WITH,
     round_to: RoundTo = None,
     on_error: OnError = OnBadLine.refuse,
     scale: Scale = None,
@@ -92,10 +92,9 @@ def correlation(
     The values as in the papers' tables, then the same with 95 % intervals over queries, which hold
     what exams of as many queries show on average. tsv, csv and json hold a row a value.
     """
-    from exampp.analyzing import by_name
+    from exampp.analysis.correlation import compare_methods
     from exampp.formats import leaderboards
-    from exampp.meta.correlation import compare_methods
-    from exampp.meta.correlation_tables import intervals, tidy, wide
+    from exampp.grades.panel import by_name
 
     methods = collect_methods(
         collection,
@@ -122,14 +121,9 @@ def correlation(
         decimals=round_to,
     )
     if style in (Style.tsv, Style.csv, Style.json):
-        show(tidy(compared), style.value, digits)
+        show(compared.records()["correlation"], style.value, digits)
     else:
-        made = {
-            f"{name}, {make.__name__}": make(compared, name)
-            for name in officials
-            for make in (wide, intervals)
-        }
-        show_several({name: table for name, table in made.items() if table}, style.value, digits)
+        show_several(compared.tables(), style.value, digits)
     end_where_undefined(
         [one.estimate.value for one in compared.found],
         [one.estimate.reason for one in compared.found],

@@ -12,7 +12,7 @@ from exampp.cli.board_options import (
     OF_OFFICIAL,
     OF_READING,
     CountDecisions,
-    Decisions,
+    DecisionMode,
     Digits,
     GraderNames,
     Officials,
@@ -62,7 +62,7 @@ def leaderboards(
     run: RunFiles = None,
     qrels: QrelsFiles = None,
     scores: Scores = None,
-    decisions: CountDecisions = Decisions.WITH,
+    decisions: CountDecisions = DecisionMode.WITH,
     round_to: RoundTo = None,
     on_error: OnError = OnBadLine.refuse,
     scale: Scale = None,
@@ -74,10 +74,9 @@ def leaderboards(
     A row a system, a column a grader, measure and threshold; rank correlations with the official
     leaderboards below. tsv, csv and json hold a row a value.
     """
-    from exampp.analyzing import by_name
+    from exampp.analysis.side_by_side import side_by_side
     from exampp.formats import leaderboards as files
-    from exampp.meta.correlation_tables import tidy as correlations
-    from exampp.meta.side_by_side import side_by_side, tidy, wide
+    from exampp.grades.panel import by_name
 
     methods = collect_methods(
         collection,
@@ -97,12 +96,11 @@ def leaderboards(
     officials = {name: files.read(path) for name, path in by_name(official or ()).items()}
     found = side_by_side(methods, officials, order=order, decimals=round_to)
     if style not in (Style.tsv, Style.csv, Style.json):
-        show(wide(found), style.value, digits)
+        show_several(found.tables(), style.value, digits)
     elif found.correlation:
-        both = {"leaderboards": tidy(found), "correlation": correlations(found.correlation)}
-        show_several(both, style.value, digits)
+        show_several(found.records(), style.value, digits)
     else:
-        show(tidy(found), style.value, digits)
+        show(found.records()["leaderboards"], style.value, digits)
     end_where_undefined(
         [mean.mean for one in found.series for mean in one.means.values()] or [None],
         ["no query counts" if found.systems else "there are no rankings, and so no systems"],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +15,7 @@ from exampp.cli.board_options import (
     OF_READING,
     AtLeast,
     CountDecisions,
-    Decisions,
+    DecisionMode,
     Digits,
     FacetMode,
     Facets,
@@ -47,7 +46,7 @@ from exampp.cli.options import (
 from exampp.cli.output import end_where_undefined, show, show_several
 
 if TYPE_CHECKING:
-    from exampp.meta.significance import Significance
+    pass
 
 
 class CorrectionName(StrEnum):
@@ -102,7 +101,7 @@ def significance(
     pairs: Annotated[
         bool, typer.Option("--pairs", help="A row for every pair of systems.")
     ] = False,
-    decisions: CountDecisions = Decisions.WITH,
+    decisions: CountDecisions = DecisionMode.WITH,
     on_error: OnError = OnBadLine.refuse,
     scale: Scale = None,
     digits: Digits = None,
@@ -113,49 +112,33 @@ def significance(
     Shows the leaderboard with letters: systems that share one do not differ. tsv, csv and --pairs
     have a row for every pair; json has both.
     """
-    from exampp.graded import DEFAULT_MEASURES, evaluate_gradebook
-    from exampp.meta import significance_tables as tables
-    from exampp.meta.significance import Settings
-    from exampp.meta.significance import significance as test_pairs
+    from exampp.analysis.significance import SignificanceSettings
+    from exampp.evaluate.leaderboard import DEFAULT_MEASURES
 
-    settings = Settings(alpha, correction.value, permutations, samples, seed)
-    with exampp.open_grades(collection, on_error.value, rating_scale(scale)) as opened:
-        book = opened.gradebook(
-            grader=grader,
+    settings = SignificanceSettings(alpha, correction.value, permutations, samples, seed)
+    with exampp.open(collection, on_error.value, rating_scale(scale)) as opened:
+        found = opened.grades(
+            grader,
             prompt=prompt,
             kind=kind.value if kind else None,
             bank=bank,
             runs=run or (),
             decisions=decisions.value,
+        ).significance(
+            measure or DEFAULT_MEASURES,
+            settings=settings,
+            min_rating=min_rating,
+            facets=facets.value,
+            missing=missing.value,
+            labelling=exampp.Labelling(label.value, at_least, gains.value),
         )
-    board = evaluate_gradebook(
-        book,
-        measure or DEFAULT_MEASURES,
-        min_rating,
-        facets=facets.value,
-        missing=missing.value,
-        labelling=exampp.Labelling(label.value, at_least, gains.value),
-    )
-    found = [test_pairs(column, board.column_systems, settings) for column in board.columns]
-    if pairs or style in (Style.tsv, Style.csv):
-        show(tables.pairs_table(found, board), style.value, digits)
+    if style is Style.json and not pairs:
+        show_several({**found.tables(), **found.records()}, style.value, digits)
+    elif pairs or style in (Style.tsv, Style.csv):
+        show(found.records()["pairs"], style.value, digits)
     else:
-        _show_leaderboards(found, board, style, digits)
+        show_several(found.tables(), style.value, digits)
     pairs_found = [pair for one in found for pair in one.pairs]
     end_where_undefined(
         [pair.p for pair in pairs_found], [pair.difference.reason for pair in pairs_found]
     )
-
-
-def _show_leaderboards(
-    found: Sequence[Significance], board: exampp.Leaderboard, style: Style, digits: int | None
-) -> None:
-    from exampp.evaluate.tables import heading
-    from exampp.meta import significance_tables as tables
-
-    shown = {
-        heading(one.measure, one.min_rating): tables.leaderboard_table(one, board) for one in found
-    }
-    if style == Style.json:
-        shown["pairs"] = tables.pairs_table(found, board)
-    show_several(shown, style.value, digits)

@@ -10,10 +10,12 @@ from typing import Annotated
 import typer
 
 import exampp
+from exampp.analysis.phrases import counted
+from exampp.banks import Bank
 from exampp.cli.board_options import (
     OF_MEASURES,
     CountDecisions,
-    Decisions,
+    DecisionMode,
     FacetMode,
     Facets,
     MinRating,
@@ -33,7 +35,6 @@ from exampp.cli.options import (
     TableStyle,
 )
 from exampp.cli.output import remark, show, show_several, told
-from exampp.meta.phrases import counted
 from exampp.report.table import Table
 
 app = Commands(help="Own a bank: generate, look, edit, check, seal.", no_args_is_help=True)
@@ -55,7 +56,7 @@ KEPT_WITH_EDITS = Counts(
 )
 
 
-class Operation(StrEnum):
+class OperationName(StrEnum):
     """What can be done to an item."""
 
     add = "add"
@@ -66,7 +67,7 @@ class Operation(StrEnum):
     key = "key"
 
 
-class ItemOf(StrEnum):
+class BankItemKind(StrEnum):
     """What an item is."""
 
     question = "question"
@@ -87,7 +88,7 @@ PartName = Annotated[Part | None, typer.Option("--part", help="One part of a ban
 def list_banks(collection: CollectionFile, style: TableStyle = Style.text) -> None:
     """List the banks of a collection."""
     with exampp.Collection(collection) as opened:
-        show(opened.bank_list(), style.value)
+        show(opened.banks(), style.value)
 
 
 @app.command("show")
@@ -100,7 +101,7 @@ def show_bank(
 ) -> None:
     """Show the items of a bank with their ids, keys and weights."""
     with exampp.Collection(collection) as opened:
-        table = opened.bank_show(query, bank=bank, part=part.value if part else None)
+        table = opened.bank(bank).show(query, part=part.value if part else None)
     show(table, style.value)
 
 
@@ -109,18 +110,18 @@ def show_bank(
     Counts(
         ("--subtopic", "--answer"),
         "for what is added",
-        lambda given: given["operation"] == Operation.add,
+        lambda given: given["operation"] == OperationName.add,
     ),
     Counts(
         ("--query",),
         "to find an item, not to add one",
-        lambda given: given["operation"] != Operation.add,
+        lambda given: given["operation"] != OperationName.add,
     ),
     KEPT_WITH_EDITS,
 )
 def edit_bank(
     collection: CollectionFile,
-    operation: Annotated[Operation, typer.Argument(help="What to do.")],
+    operation: Annotated[OperationName, typer.Argument(help="What to do.")],
     subject: Annotated[
         str, typer.Argument(metavar="ITEM", help="The item's id or its start; to add, the query.")
     ],
@@ -130,7 +131,7 @@ def edit_bank(
     ] = None,
     query: QueryId = None,
     kind: Annotated[
-        ItemOf | None,
+        BankItemKind | None,
         typer.Option(help="What is added [default: question], or which item of this id is meant."),
     ] = None,
     subtopic: Annotated[str | None, typer.Option(help="The subtopic of what is added.")] = None,
@@ -151,30 +152,28 @@ def edit_bank(
     given = values or []
     with exampp.Collection(collection) as opened:
 
-        def edit() -> Table:
-            if operation is Operation.add:
-                return opened.bank_add(
+        def edit(edited: Bank) -> Table:
+            if operation is OperationName.add:
+                return edited.add(
                     subject,
                     _only(given),
-                    kind=(kind or ItemOf.question).value,
+                    kind=(kind or BankItemKind.question).value,
                     facet_id=subtopic,
                     answers=answer or (),
-                    bank=bank,
                     author=author,
                     reason=reason,
                 )
-            return opened.bank_edit(
+            return edited.edit(
                 operation.value,
                 subject,
                 *given,
                 query_id=query,
                 kind=kind.value if kind else None,
-                bank=bank,
                 author=author,
                 reason=reason,
             )
 
-        _make(opened, edit, bank, dry_run, style)
+        _make(opened.bank(bank), edit, dry_run, style)
 
 
 @app.command("export")
@@ -186,7 +185,7 @@ def export_bank(
 ) -> None:
     """Write a bank to edit it and apply it (.yaml, .csv, .tsv), or one part of it (.jsonl)."""
     with exampp.Collection(collection) as opened:
-        count = opened.bank_export(to, part=part.value if part else None, bank=bank)
+        count = opened.bank(bank).export(to, part=part.value if part else None)
     told(to, f"{to}: {count} items")
 
 
@@ -210,17 +209,16 @@ def apply_bank(
     """Make what was changed in an exported file edits of the bank."""
     with exampp.Collection(collection) as opened:
 
-        def edit() -> Table:
-            return opened.bank_apply(
+        def edit(edited: Bank) -> Table:
+            return edited.apply(
                 file,
                 retire_missing=retire_missing,
                 force=force,
-                bank=bank,
                 author=author,
                 reason=reason,
             )
 
-        _make(opened, edit, bank, dry_run, style)
+        _make(opened.bank(bank), edit, dry_run, style)
 
 
 @app.command("log")
@@ -229,15 +227,17 @@ def log_bank(
     collection: CollectionFile,
     query: QueryId = None,
     item: Annotated[str | None, typer.Option(help="Only this item: its id or its start.")] = None,
-    kind: Annotated[ItemOf | None, typer.Option(help="Which item of this id is meant.")] = None,
+    kind: Annotated[
+        BankItemKind | None, typer.Option(help="Which item of this id is meant.")
+    ] = None,
     last: Annotated[int | None, typer.Option(min=1, help="Only the last edits.")] = None,
     bank: NamedBank = "main",
     style: TableStyle = Style.text,
 ) -> None:
     """Every edit of a bank, newest last."""
     with exampp.Collection(collection) as opened:
-        table = opened.bank_log(
-            query, item=item, kind=kind.value if kind else None, last=last, bank=bank
+        table = opened.bank(bank).log(
+            query, item=item, kind=kind.value if kind else None, last=last
         )
     show(table, style.value)
 
@@ -254,7 +254,7 @@ def diff_bank(
 ) -> None:
     """What changed between two states of a bank, or between two banks."""
     with exampp.Collection(collection) as opened:
-        show(opened.bank_diff(one, other, bank=bank), style.value)
+        show(opened.bank(bank).diff(one, other), style.value)
 
 
 @app.command("revert")
@@ -271,10 +271,10 @@ def revert_bank(
     """Restore an earlier state of a bank, by further edits; nothing is deleted."""
     with exampp.Collection(collection) as opened:
 
-        def edit() -> Table:
-            return opened.bank_revert(to, bank=bank, author=author, reason=reason)
+        def edit(edited: Bank) -> Table:
+            return edited.revert(to, author=author, reason=reason)
 
-        _make(opened, edit, bank, dry_run, style)
+        _make(opened.bank(bank), edit, dry_run, style)
 
 
 @app.command("undo")
@@ -293,10 +293,10 @@ def undo_edit(
     """Take back the newest edit of an item, by a further edit; nothing is deleted."""
     with exampp.Collection(collection) as opened:
 
-        def edit() -> Table:
-            return opened.bank_undo(number, bank=bank, author=author, reason=reason)
+        def edit(edited: Bank) -> Table:
+            return edited.undo(number, author=author, reason=reason)
 
-        _make(opened, edit, bank, dry_run, style)
+        _make(opened.bank(bank), edit, dry_run, style)
 
 
 @app.command("lint")
@@ -305,7 +305,7 @@ def lint_bank(
 ) -> None:
     """What is likely wrong with a bank: each finding with its item and why it matters."""
     with exampp.Collection(collection) as opened:
-        show(opened.bank_lint(bank=bank), style.value)
+        show(opened.bank(bank).lint(), style.value)
 
 
 @app.command("near")
@@ -317,7 +317,7 @@ def near_items(
 ) -> None:
     """The items that a model made and that were dropped or marked, each with the one it is like."""
     with exampp.Collection(collection) as opened:
-        show(opened.bank_near(query, bank=bank), style.value)
+        show(opened.bank(bank).near(query), style.value)
 
 
 @app.command("split")
@@ -340,13 +340,12 @@ def split_bank(
     Publish the commitment with the public part; keep the sealed part and the collection secret.
     """
     with exampp.Collection(collection) as opened:
-        table = opened.bank_split(
+        table = opened.bank(bank).split(
             secret,
             seed=seed,
             again=again,
             public=public,
             sealed=sealed,
-            bank=bank,
             author=author,
             reason=reason,
         )
@@ -377,10 +376,10 @@ def verify_bank(
 
     if against is not None:
         with exampp.Collection(against) as opened:
-            found = opened.bank_verify(file, commitment=commitment, bank=bank)
+            found = opened.bank(bank).verify(file, commitment=commitment)
     elif is_collection(file):
         with exampp.Collection(file) as opened:
-            found = opened.bank_verify(commitment=commitment, bank=bank)
+            found = opened.bank(bank).verify(commitment=commitment)
     else:
         found = verify_file(file, commitment)
     show(found.table(), style.value)
@@ -403,7 +402,7 @@ def compare_parts(
     run: RunFiles = None,
     facets: Facets = FacetMode.auto,
     missing: Missing = MissingPolicy.zero,
-    decisions: CountDecisions = Decisions.WITH,
+    decisions: CountDecisions = DecisionMode.WITH,
     style: TableStyle = Style.text,
 ) -> None:
     """Compare the public and the sealed part of a bank: every system by either.
@@ -412,18 +411,14 @@ def compare_parts(
     exampp bank compare my.exam -m Cover@20 --min-rating 4
     """
     with exampp.Collection(collection) as opened:
-        table = opened.evaluate_parts(
-            measure,
-            min_rating=min_rating,
-            grader=grader,
+        table = opened.grades(
+            grader,
             prompt=prompt,
             kind=kind.value if kind else None,
             bank=bank,
             runs=run or (),
-            facets=facets.value,
-            missing=missing.value,
             decisions=decisions.value,
-        )
+        ).compare_parts(measure, min_rating=min_rating, facets=facets.value, missing=missing.value)
     show(table, style.value)
 
 
@@ -440,18 +435,17 @@ def _only(values: list[str]) -> str:
 
 
 def _make(
-    opened: exampp.Collection,
-    edit: Callable[[], Table],
-    bank: str,
+    bank: Bank,
+    edit: Callable[[Bank], Table],
     dry_run: bool,
     style: Style,
 ) -> None:
     """Make an edit and show what it changed; or try it out, and show what it would do too."""
     if not dry_run:
-        table = edit()
+        table = edit(bank)
         show(table, style.value)
     else:
-        trial = opened.bank_trial(edit, bank=bank)
+        trial = bank.trial(edit)
         table = trial.changes
         show_several(trial.tables(), style.value)
     if not table.rows:

@@ -40,7 +40,7 @@ class Label(StrEnum):
     COUNT = "count"
 
 
-class Decisions(StrEnum):
+class DecisionMode(StrEnum):
     """Whether people's decisions take the place of automatic grades."""
 
     WITH = "with"
@@ -101,7 +101,7 @@ AtLeast = Annotated[
     int, typer.Option(help="Items that must reach the threshold: the label is the m-th best.")
 ]
 CountDecisions = Annotated[
-    Decisions,
+    DecisionMode,
     typer.Option(help="People's decisions in place of the grader's ratings, or as if none were."),
 ]
 LabelGains = Annotated[

@@ -12,7 +12,7 @@ from exampp.cli.board_options import (
     OF_GRADED_FILES,
     OF_READING,
     CountDecisions,
-    Decisions,
+    DecisionMode,
     Digits,
     FacetMode,
     Facets,
@@ -78,7 +78,7 @@ def compare(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the test and the interval.")] = 0,
-    decisions: CountDecisions = Decisions.WITH,
+    decisions: CountDecisions = DecisionMode.WITH,
     on_error: OnError = OnBadLine.refuse,
     scale: Scale = None,
     digits: Digits = None,
@@ -88,13 +88,16 @@ def compare(
 
     An item is gained where B covers it and A does not.
     """
-    from exampp.meta import compare_tables as tables
-    from exampp.meta.compare import said
-
-    grades = {"grader": grader, "prompt": prompt, "kind": kind.value if kind else None}
     machine = style in (Style.tsv, Style.csv, Style.json)
-    with exampp.open_grades(collection, on_error.value, rating_scale(scale)) as opened:
-        found, board = opened.compare(
+    with exampp.open(collection, on_error.value, rating_scale(scale)) as opened:
+        found = opened.grades(
+            grader,
+            prompt=prompt,
+            kind=kind.value if kind else None,
+            bank=bank,
+            runs=run or (),
+            decisions=decisions.value,
+        ).compare(
             first,
             second,
             measure or "Cover",
@@ -102,22 +105,10 @@ def compare(
             k=k,
             facets=facets.value,
             seed=seed,
-            **grades,
-            bank=bank,
-            runs=run or (),
-            decisions=decisions.value,
         )
         if queries is None:
             queries = 0 if machine else _QUERIES
-        shown = found.shortened(queries or None)
-        ids = list(dict.fromkeys(change.query_id for change in shown.changes))
-        texts = said(shown.changes, opened.dossiers(**grades, bank=bank, query_ids=ids))
-    width = None if machine else _width(style)
-    several = {
-        "total": tables.total(found, board),
-        "queries": tables.by_query(shown, texts.queries, width),
-        "items": tables.by_item(shown, texts, width),
-    }
+        several = found.tables(queries or None, None if machine else _width(style))
     show_several(several, style.value, digits)
     end_where_undefined(
         [*(mean.mean for mean in found.means), found.pair.difference.value],

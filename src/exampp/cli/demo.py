@@ -35,7 +35,7 @@ def demo(
         typer.echo("2. Grade every passage against every question, with the offline draft grader")
         typer.echo("   " + summary(work(opened.grading("draft"))))
         typer.echo("3. Evaluate\n")
-        show(tables.wide(opened.evaluate(min_rating=4)), "text")
+        show(tables.wide(opened.grades().evaluate(min_rating=4)), "text")
     typer.echo(f"\nDone in {time.monotonic() - started:.0f} s. The collection is {path}\n\nNext:")
     for command, what in (
         (f"exampp status {path}", "what it holds, what is graded"),

@@ -17,7 +17,7 @@ from exampp.cli.board_options import (
     OF_READING,
     AtLeast,
     CountDecisions,
-    Decisions,
+    DecisionMode,
     Digits,
     FacetMode,
     Facets,
@@ -87,7 +87,7 @@ def evaluate(
     compat: Annotated[
         Compat, typer.Option(help="rubric: the definitions of the papers' own program.")
     ] = Compat.exam,
-    decisions: CountDecisions = Decisions.WITH,
+    decisions: CountDecisions = DecisionMode.WITH,
     on_error: OnError = OnBadLine.refuse,
     scale: Scale = None,
     digits: Digits = None,
@@ -98,15 +98,15 @@ def evaluate(
     COLLECTION may be a file of graded passages; --bank then names a bank file. With --official the
     ranks there stand beside the scores, and their rank correlation below.
     """
-    from exampp.analyzing import by_name
+    from exampp.analysis.correlation import compare_methods
+    from exampp.analysis.correlation_tables import of_board
+    from exampp.analysis.methods import board_method
     from exampp.evaluate import tables
     from exampp.evaluate.lacking import lacking
+    from exampp.evaluate.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
     from exampp.formats import leaderboards
     from exampp.formats.output import keep_inputs
-    from exampp.graded import DEFAULT_MEASURES, evaluate_gradebook
-    from exampp.meta.correlation import compare_methods
-    from exampp.meta.correlation_tables import of_board
-    from exampp.meta.methods import board_method
+    from exampp.grades.panel import by_name
 
     labelling = exampp.Labelling(label.value, at_least, gains.value)
     if qrels and labelling.needs_threshold and len(set(min_rating or ())) > 1:
@@ -114,15 +114,15 @@ def evaluate(
             "the labels of --qrels depend on the threshold", mend="Give one --min-rating"
         )
     keep_inputs([qrels], [collection, bank, *(official or ()), *(run or ())])
-    with exampp.open_grades(collection, on_error.value, rating_scale(scale)) as opened:
-        book = opened.gradebook(
-            grader=grader,
+    with exampp.open(collection, on_error.value, rating_scale(scale)) as opened:
+        book = opened.grades(
+            grader,
             prompt=prompt,
             kind=kind.value if kind else None,
             bank=bank,
             runs=run or (),
             decisions=decisions.value,
-        )
+        ).gradebook
     board = evaluate_gradebook(
         book,
         measure or DEFAULT_MEASURES,
@@ -158,7 +158,7 @@ def evaluate(
 def _write_qrels(
     book: Gradebook, labelling: exampp.Labelling, threshold: int | None, by_subtopic: bool, to: Path
 ) -> None:
-    from exampp.graded import write_qrels
+    from exampp.evaluate.qrels import write_qrels
 
     count = write_qrels(book, to, labelling, threshold, by_subtopic=by_subtopic)
     remark(f"{to}: {count} labels")

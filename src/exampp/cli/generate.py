@@ -103,10 +103,9 @@ def generate_bank(
     exampp bank near lists both.
     """
     with exampp.Collection(collection) as opened:
-        run = opened.bank_generation(
+        run = opened.bank(bank).generation(
             grader,
             prompt=prompt,
-            bank=bank,
             per=per.value if per else None,
             keys=keys,
             query_id=query,

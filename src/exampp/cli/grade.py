@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import exampp
+from exampp.analysis.phrases import counted
 from exampp.cli.backend_options import backend_options
 from exampp.cli.command import Counts, Given, counting, moved
 from exampp.cli.interrupting import interruptible, this_command
@@ -24,7 +25,6 @@ from exampp.cli.options import (
 )
 from exampp.cli.output import remark, show_several
 from exampp.errors import Unfinished
-from exampp.meta.phrases import counted
 from exampp.stopping import GRACE_SECONDS
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import exampp
+from exampp.analysis.phrases import counted
 from exampp.cli.board_options import Scale, rating_scale
 from exampp.cli.command import Counts, Given, counting
 from exampp.cli.options import BankName, CollectionFile, ExportFormat, OnBadLine, UnknownPassages
@@ -20,7 +21,6 @@ from exampp.cli.output import remark, show, show_several, told
 from exampp.cli.run import write_template
 from exampp.errors import InputError
 from exampp.formats.output import tidy, unfinished
-from exampp.meta.phrases import counted
 
 if TYPE_CHECKING:
     from exampp.inputs.import_report import ImportReport
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Files = list[Path] | None
 
 
-class Said(StrEnum):
+class ImportStyle(StrEnum):
     """How an import says what it did."""
 
     text = "text"
@@ -95,7 +95,7 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Coun
     """An option that counts for files of some kinds; `cited`: for what responses cite, too."""
 
     def holds(given: Given) -> bool:
-        from exampp.inputs.files import Given as File
+        from exampp.inputs.files import GivenFile as File
         from exampp.inputs.importing import file_kinds
 
         files = [File(Path(path), given["kind"]) for path in given["files"] or ()]
@@ -205,7 +205,9 @@ def import_(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would change; change nothing.")
     ] = False,
-    style: Annotated[Said, typer.Option("--format", help="How it is said.")] = Said.text,
+    style: Annotated[
+        ImportStyle, typer.Option("--format", help="How it is said.")
+    ] = ImportStyle.text,
     scale: Scale = None,
 ) -> None:
     """Bring files into a collection, which is made if there is none.
@@ -243,7 +245,7 @@ def import_(
         dry_run=dry_run,
         scale=rating_scale(scale),
     )
-    if style is Said.json:
+    if style is ImportStyle.json:
         typer.echo(json.dumps(report.to_json(), ensure_ascii=False, indent=1))
     else:
         _say(report)
@@ -312,7 +314,7 @@ def export(
     with exampp.Collection(collection) as opened:
         chosen = kind.value if kind else kind_by_name(to)
         count = opened.export(to, chosen, bank=bank)
-        people = opened.decision_counts()
+        people = opened.decisions.counts()
     told(to, f"{to}: {chosen}, {counted(count, 'record')}")
     if chosen in _BESIDE and any(people.values()):
         remark(", ".join(f"{thing}: {number:,}" for thing, number in people.items() if number))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,7 +12,8 @@ import exampp
 from exampp.records.grading import RatingScale
 
 if TYPE_CHECKING:
-    from exampp.meta.methods import Method
+    from exampp.analysis.methods import Method
+    from exampp.records.gradebook import DecisionChoice
 
 Collections = Annotated[
     list[Path],
@@ -56,23 +57,34 @@ def collect_methods(
     scores: Sequence[Path],
     on_error: str,
     scale: RatingScale | None,
-    **options: Any,
+    min_rating: Sequence[int] = (),
+    graders: Sequence[str] = (),
+    prompt: str | None = None,
+    kind: str | None = None,
+    bank: str | Sequence[str] | None = None,
+    runs: Sequence[str | Path] = (),
+    decisions: DecisionChoice = "with",
 ) -> list[Method]:
     """Every grader of some collections, then qrels and leaderboards made elsewhere.
 
-    Takes the options of `Graded.methods`. Qrels are evaluated on the runs of the first collection.
+    Takes the options of `Panel.methods`, and of `panel`. Qrels are evaluated on the runs of the
+    first collection.
     """
-    from exampp.analyzing import by_name
+    from exampp.analysis.methods import listed_method
     from exampp.formats import leaderboards
     from exampp.formats import qrels as qrels_format
-    from exampp.meta.methods import listed_method
+    from exampp.grades.panel import by_name
 
     elsewhere = {name: list(qrels_format.read(path)) for name, path in by_name(qrels).items()}
     found: list[Method] = []
     for path in collections:
         of = f"{path.name}: " if len(collections) > 1 else ""
-        with exampp.open_grades(path, on_error, scale) as opened:
-            found += opened.methods(measures, qrels=None if found else elsewhere, of=of, **options)
+        with exampp.open(path, on_error, scale) as opened:
+            panel = opened.panel(
+                *graders, prompt=prompt, kind=kind, bank=bank, runs=runs, decisions=decisions
+            )
+            judged = None if found else elsewhere
+            found += panel.methods(measures, min_rating=min_rating, qrels=judged, of=of)
     found += [
         listed_method(name, leaderboards.read(path)) for name, path in by_name(scores).items()
     ]

@@ -14,7 +14,7 @@ from exampp.cli.board_options import (
     OF_GRADED_FILES,
     OF_MEASURES,
     CountDecisions,
-    Decisions,
+    DecisionMode,
     FacetMode,
     Facets,
     MinRatings,
@@ -153,7 +153,7 @@ def plot(
     bank: BankNames = None,
     run: RunFiles = None,
     facets: Facets = FacetMode.auto,
-    decisions: CountDecisions = Decisions.WITH,
+    decisions: CountDecisions = DecisionMode.WITH,
     on_error: OnError = OnBadLine.refuse,
     scale: Scale = None,
 ) -> None:
@@ -175,18 +175,23 @@ def plot(
             f"{what.value} needs an official leaderboard", mend="Name one with --official"
         )
     keep_inputs([output], [collection, official, *(scores or ()), *(bank or ()), *(run or ())])
-    with exampp.open_grades(collection, on_error.value, rating_scale(scale)) as opened:
-        wanted = {"prompt": prompt, "kind": kind.value if kind else None}
+    with exampp.open(collection, on_error.value, rating_scale(scale)) as opened:
+        of_kind = kind.value if kind else None
         graders = list(grader or [])
         if len(graders) < 2:
             # of several that fit one must be chosen
             name = graders[0] if graders else None
-            graders = [choose_grader(opened.graders, grader=name, **wanted).key]
-        books = dict(
-            opened.gradebooks(
-                graders, **wanted, bank=bank or None, runs=run or (), decisions=decisions.value
-            )
+            one = choose_grader(opened.graders, grader=name, prompt=prompt, kind=of_kind)
+            graders = [one.key]
+        panel = opened.panel(
+            *graders,
+            prompt=prompt,
+            kind=of_kind,
+            bank=bank or None,
+            runs=run or (),
+            decisions=decisions.value,
         )
+        books = {name: grades.gradebook for name, grades in panel.named()}
     book = next(iter(books.values()))
     if what is PlotKind.methods:
         figure = _methods(books, measures, min_rating, official, scores or (), facets.value)
@@ -247,10 +252,10 @@ def _methods(
     facets: FacetChoice,
 ) -> Figure:
     """Every grader, measure and threshold, and leaderboards made elsewhere, as one figure."""
-    from exampp.analyzing import by_name
+    from exampp.analysis import figures
+    from exampp.evaluate.leaderboard import evaluate_gradebook
     from exampp.formats import leaderboards
-    from exampp.graded import evaluate_gradebook
-    from exampp.meta import figures
+    from exampp.grades.panel import by_name
     from exampp.report.plots.leaderboard import Spread
 
     boards = {
@@ -286,10 +291,10 @@ def _figure(
     round_to: int | None,
     facets: FacetChoice,
 ) -> Figure:
+    from exampp.analysis import figures
+    from exampp.analysis.agreement_raters import check_min_rating
+    from exampp.evaluate.leaderboard import evaluate_gradebook
     from exampp.formats import leaderboards
-    from exampp.graded import evaluate_gradebook
-    from exampp.meta import figures
-    from exampp.meta.agreement_raters import check_min_rating
 
     threshold = book.grader.default_min_rating if min_rating is None else min_rating
     check_min_rating([book], threshold)

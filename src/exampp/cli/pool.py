@@ -20,5 +20,5 @@ def pool(
 ) -> None:
     """The judgment pool: its size, what each system brings, and the cells that grading has."""
     with exampp.Collection(collection) as opened:
-        systems, banks = opened.pool(depth)
-    show_several({"pool": systems, "cells": banks}, style.value)
+        found = opened.pool(depth)
+    show_several(found.tables(), style.value)

@@ -13,7 +13,7 @@ from exampp.cli.board_options import (
     OF_OFFICIAL,
     AtLeast,
     CountDecisions,
-    Decisions,
+    DecisionMode,
     FacetMode,
     Facets,
     Gains,
@@ -82,7 +82,7 @@ def report(
     label: LabelKind = Label.BEST,
     at_least: AtLeast = 1,
     gains: LabelGains = Gains.graded,
-    decisions: CountDecisions = Decisions.WITH,
+    decisions: CountDecisions = DecisionMode.WITH,
     on_error: OnError = OnBadLine.refuse,
     scale: Scale = None,
 ) -> None:
@@ -95,8 +95,15 @@ def report(
 
     keep_inputs([output, json], [collection, bank, *(official or ()), *(run or ())])
     render = renderer(output)
-    with exampp.open_grades(collection, on_error.value, rating_scale(scale)) as opened:
-        document = opened.report(
+    with exampp.open(collection, on_error.value, rating_scale(scale)) as opened:
+        document = opened.grades(
+            grader,
+            prompt=prompt,
+            kind=kind.value if kind else None,
+            bank=bank,
+            runs=run or (),
+            decisions=decisions.value,
+        ).report(
             title=title,
             official=official or (),
             measures=measure or (),
@@ -104,13 +111,7 @@ def report(
             min_relevant=min_relevant,
             facets=facets.value,
             labelling=exampp.Labelling(label.value, at_least, gains.value),
-            runs=run or (),
-            decisions=decisions.value,
             decimals=round_to,
-            grader=grader,
-            prompt=prompt,
-            kind=kind.value if kind else None,
-            bank=bank,
         )
     written = {output: render(document)}
     if json:

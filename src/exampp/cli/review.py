@@ -6,7 +6,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -167,20 +167,18 @@ def review(
 
     COLLECTION may be a file of graded passages; --bank then names a bank file with its texts.
     """
-    who = {
-        "grader": grader,
-        "prompt": prompt,
-        "kind": kind.value if kind else None,
-        "bank": bank,
-    }
+    from exampp.records.choosing import choose_grader
+    from exampp.review import decision_tables as made
+
     if name is None:
         raise InputError(
             "what is to be looked at?",
             mend=f"Name one of {', '.join(ListName)}; exampp serve shows all as pages",
         )
-    with exampp.open_grades(collection, on_error.value, rating_scale(scale)) as opened:
+    with exampp.open(collection, on_error.value, rating_scale(scale)) as opened:
+        of_kind = kind.value if kind else None
         if name in LIMITS:
-            found = opened.review_tables(
+            found = opened.grades(grader, prompt=prompt, kind=of_kind, bank=bank).review_tables(
                 name.value,
                 min_rating=min_rating,
                 min_relevant=min_relevant,
@@ -192,17 +190,26 @@ def review(
                 limit=_limit(name, limit, style),
                 width=_width(style),
                 min_answers=min_answers,
-                **who,
             )
             _show_parts(found, style)
+            return
+        if not isinstance(opened, exampp.Collection):
+            raise InputError("a graded file holds no decisions", mend="Give a collection")
+        if name is ListName.decisions:
+            decided = opened.decisions.list(query_id=query, author=author, last=limit or None)
+            show(made.decisions_table(decided), style.value)
+        elif name is ListName.disputes:
+            one = None
+            if grader or prompt or kind:
+                one = choose_grader(opened.graders, grader=grader, prompt=prompt, kind=of_kind)
+            disputes = opened.decisions.disputes(query_id=query, grader=one, bank=bank)
+            show(made.disputes_table(disputes, limit or None), style.value)
         else:
-            if not isinstance(opened, exampp.Collection):
-                raise InputError("a graded file holds no decisions", mend="Give a collection")
-            tables = _of_people(opened, name, query, author, limit or None, min_rating, who)
-            if len(tables) == 1:
-                show(next(iter(tables.values())), style.value)
-            else:
-                show_several(tables, style.value)
+            grades = opened.grades(grader, prompt=prompt, kind=of_kind, bank=bank)
+            judged = grades.judging(query_id=query, min_rating=min_rating)
+            confusion = made.confusion_table(made.everybody(judged), judged.scale)
+            tables = {"confusion": confusion, "agreement": made.agreement_table(judged)}
+            show_several(tables, style.value)
 
 
 def _limit(name: ListName, limit: int | None, style: Style) -> int | None:
@@ -246,24 +253,3 @@ def _show_rows(part: Table, style: Style) -> None:
     sys.stdout.write(render(part, style.value).removeprefix(headings))
     for note in part.notes:
         remark(note)
-
-
-def _of_people(
-    opened: exampp.Collection,
-    name: ListName,
-    query: str | None,
-    author: str | None,
-    limit: int | None,
-    min_rating: int | None,
-    who: dict[str, Any],
-) -> dict[str, Table]:
-    from exampp.review import decision_tables as made
-
-    if name is ListName.decisions:
-        decided = opened.decisions(query_id=query, author=author, last=limit)
-        return {"decisions": made.decisions_table(decided)}
-    if name is ListName.disputes:
-        return {"disputes": made.disputes_table(opened.disputes(query_id=query, **who), limit)}
-    found = opened.judging(query_id=query, min_rating=min_rating, **who)
-    confusion = made.confusion_table(made.everybody(found), found.scale)
-    return {"confusion": confusion, "agreement": made.agreement_table(found)}

@@ -31,8 +31,8 @@ def run(
     A step is skipped where its files, its options and what it builds on are as they were. Make a
     commented file with `exampp init --config exam.toml`.
     """
-    from exampp.config.doing import perform
-    from exampp.config.reading import read_config
+    from exampp.project.reading import read_config
+    from exampp.project.steps import perform
 
     steps = perform(read_config(config), partial(work, grace=grace), partial(make, grace=grace))
     for step in steps:
@@ -47,7 +47,7 @@ def write_template(path: Path, collection: Path | None) -> None:
     """Write the commented configuration; InputError where there is a file already."""
     if path.exists():
         raise InputError("exists already", file=path, mend="Choose another name")
-    text = (files("exampp.config") / "template.toml").read_text(encoding="utf-8")
+    text = (files("exampp.project") / "template.toml").read_text(encoding="utf-8")
     if collection is not None:
         text = text.replace('path = "my.exam"', f'path = "{collection.as_posix()}"', 1)
     with writing(path) as stream:

@@ -28,11 +28,11 @@ from numpy.typing import NDArray
 
 from exampp.errors import InputError
 from exampp.evaluate.exams import (
-    Exam,
     FacetChoice,
     Facets,
     Indices,
     Order,
+    QueryExam,
     Sat,
     all_together,
     by_rank,
@@ -40,7 +40,7 @@ from exampp.evaluate.exams import (
     lay_out,
     resolve_facets,
 )
-from exampp.evaluate.policy import EXAM, Policy
+from exampp.evaluate.policy import EXAM, CoverPolicy
 from exampp.evaluate.values import Values, masked, ratio
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
 
@@ -101,7 +101,7 @@ def cover(
     k: int = 20,
     facets: FacetChoice = "auto",
     missing: Missing = "zero",
-    policy: Policy = EXAM,
+    policy: CoverPolicy = EXAM,
 ) -> CoverResult:
     """Cover and n-Cover of all systems at several thresholds, in one pass over the grades.
 
@@ -139,7 +139,9 @@ class _Marks:
     cells: NDArray[np.int64]
 
 
-def _papers(gradebook: Gradebook, facets: Facets, k: int, policy: Policy) -> Iterable[Exam]:
+def _papers(
+    gradebook: Gradebook, facets: Facets, k: int, policy: CoverPolicy
+) -> Iterable[QueryExam]:
     if policy.ranks_as_written:
         found = exams(gradebook, "query", _up_to_rank(k), all_together)
     else:
@@ -150,7 +152,7 @@ def _papers(gradebook: Gradebook, facets: Facets, k: int, policy: Policy) -> Ite
             items = items[(exam.query.ratings[:, items] != MISSING).any(axis=0)]
         items = items[exam.query.weights[items] > 0]
         if len(items):
-            yield Exam(exam.query, exam.exam_id, items, exam.passages)
+            yield QueryExam(exam.query, exam.exam_id, items, exam.passages)
 
 
 def _up_to_rank(k: int) -> Order:
@@ -162,7 +164,9 @@ def _up_to_rank(k: int) -> Order:
     return order
 
 
-def _mark(exam: Exam, tau: NDArray[np.int32], k: int, missing: Missing, policy: Policy) -> _Marks:
+def _mark(
+    exam: QueryExam, tau: NDArray[np.int32], k: int, missing: Missing, policy: CoverPolicy
+) -> _Marks:
     """Mark one exam; the whole pool sits it as one more system, at the end."""
     ratings = exam.query.ratings[:, exam.items]
     weights = exam.query.weights[exam.items]
@@ -265,7 +269,7 @@ def _result(
     facets: Facets,
     thresholds: tuple[int, ...],
     marks: Sequence[_Marks],
-    policy: Policy,
+    policy: CoverPolicy,
 ) -> CoverResult:
     systems = len(gradebook.systems)
     answered = np.zeros((systems + 1, len(marks)), np.bool_)
@@ -316,7 +320,7 @@ def _nothing(thresholds: int, systems: int) -> Part:
     return np.zeros((thresholds, systems, 0)), np.zeros((thresholds, systems, 0), np.bool_)
 
 
-def _fill_empty(part: Part, counted: Bools, policy: Policy) -> Part:
+def _fill_empty(part: Part, counted: Bools, policy: CoverPolicy) -> Part:
     values, defined = part
     if policy.empty_n_cover is None:
         return part

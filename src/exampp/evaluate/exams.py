@@ -36,7 +36,7 @@ Sitting = Callable[[Mapping[int, Indices], int], Indices | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Exam:
+class QueryExam:
     """Some items of a query and, per system of the gradebook, the passages that sit for them.
 
     `exam_id` is `query` or `query/subtopic`, `items` are columns of `query.ratings`; a system
@@ -91,7 +91,7 @@ def exams(
     facets: Facets,
     order: Order = by_rank,
     sitting: Sitting | None = None,
-) -> Iterator[Exam]:
+) -> Iterator[QueryExam]:
     """The exams of a gradebook, query by query; those without items are left out.
 
     `sitting` chooses among a system's rankings for a facet, in place of the mode's own way.
@@ -104,7 +104,7 @@ def exams(
                 sat[number[ranking.system]][ranking.facet] = order(query, ranking)
         for facet, items in _groups(query, facets):
             choose = sitting or _sitting(facets, facet)
-            yield Exam(
+            yield QueryExam(
                 query=query,
                 exam_id=_exam_id(query, facet),
                 items=items,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
-from exampp.evaluate.sheets import single
+from exampp.evaluate.exam_sheets import single
 from exampp.records import check_system_names
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from exampp.errors import InputError
@@ -12,20 +12,23 @@ from exampp.evaluate.cover import OVERALL, CoverResult, Covers, Missing, cover
 from exampp.evaluate.exams import FacetChoice, Facets, resolve_facets
 from exampp.evaluate.leaderboard_notes import Notes
 from exampp.evaluate.measure import Measure, as_measures, parse_measure
-from exampp.evaluate.people import Change, changes, people_notes
-from exampp.evaluate.policy import EXAM, Policy
+from exampp.evaluate.people import ColumnChange, changes, people_notes
+from exampp.evaluate.policy import EXAM, POLICIES, CoverPolicy
 from exampp.evaluate.qrels import Labelling
 from exampp.evaluate.scores import Score, ScoreResult, score
 from exampp.evaluate.values import Mean, Values
 from exampp.records.gradebook import NO_OVERSIGHT, Gradebook, Oversight, without_decisions
 from exampp.records.grading import GraderIdentity
+from exampp.report.result import Result
 
 if TYPE_CHECKING:
-    import polars
+    from exampp.report.table import Table
+
+DEFAULT_MEASURES = ("Cover@20", "nCover@20", "nDCG@20")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BoardRow:
     """One system under one measure. What is undefined is None, and the notes say why.
 
     `min_rating` is None where the measure does not depend on it. `queries` counts those in the
@@ -58,7 +61,7 @@ class QueryRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class MeasureColumn:
     """One measure at one threshold: values per system (in the gradebook's order) and query."""
 
     measure: Measure
@@ -78,8 +81,8 @@ class Column:
         return 1.0 if self.measure.kind.share else math.inf
 
 
-@dataclass(frozen=True, slots=True)
-class Leaderboard:
+@dataclass(frozen=True, slots=True, repr=False)
+class Leaderboard(Result):
     """What `evaluate` found.
 
     `systems` go from best to worst by the first column (undefined ones last, ties by name);
@@ -93,18 +96,18 @@ class Leaderboard:
     facets: Facets
     systems: tuple[str, ...]
     column_systems: tuple[str, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[MeasureColumn, ...]
     notes: tuple[str, ...]
     oversight: Oversight = NO_OVERSIGHT
     without_decisions: Leaderboard | None = None
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[BoardRow, ...]:
         """Tidy rows of the systems: column by column, each from best to worst of the first."""
         return tuple(row for column in self.columns for row in self._rows(column))
 
     @property
-    def overall(self) -> tuple[Row, ...]:
+    def overall(self) -> tuple[BoardRow, ...]:
         """Rows of `_overall_`, the whole pool taken as a system; Cover and nCover only."""
         return tuple(
             _row(OVERALL, column, column.overall.means()[0], *column.overall_shares)
@@ -138,13 +141,13 @@ class Leaderboard:
             for row in (*other.rows, *other.overall)
         }
 
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[ColumnChange, ...]:
         """What people's decisions change in each column; nothing where they are in none."""
         if self.without_decisions is None:
             return ()
         return changes(self.column_systems, self.without_decisions.columns, self.columns)
 
-    def column(self, measure: Measure | str, min_rating: int | None = None) -> Column:
+    def column(self, measure: Measure | str, min_rating: int | None = None) -> MeasureColumn:
         """The column of a measure; the threshold may be left out where there is only one.
 
         A measure that does not depend on the threshold is found at any.
@@ -167,40 +170,20 @@ class Leaderboard:
             )
         return fitting[0]
 
-    def to_polars(self) -> polars.DataFrame:
-        """The rows as a data frame, those of `_overall_` at the end, each with who graded."""
-        import polars
+    def tables(self) -> Mapping[str, Table]:
+        """A row a system, a column a measure and threshold."""
+        # these tables are made from this module's records
+        from exampp.evaluate.tables import wide
 
-        whole, real = polars.Int64, polars.Float64
-        schema = {
-            "system": polars.String,
-            "measure": polars.String,
-            "min_rating": whole,
-            "mean": real,
-            "stderr": real,
-            "queries": whole,
-            **dict.fromkeys(("low", "high", "ungraded", "missing_cells"), real),
-            "mean_without_decisions": real,
-        }
-        without = self.means_without_decisions()
-        rows = (
-            {
-                **asdict(row),
-                "mean_without_decisions": without[row.system, row.measure, row.min_rating],
-            }
-            for row in (*self.rows, *self.overall)
-        )
-        return polars.DataFrame(list(rows), schema=schema).with_columns(
-            grader=polars.lit(self.grader.name),
-            grader_key=polars.lit(self.grader.key),
-            bank=polars.lit(self.bank),
-            draft=polars.lit(self.grader.is_draft),
-            decided_cells=polars.lit(self.oversight.cells),
-            deciders=polars.lit(self.oversight.people),
-            disputed_cells=polars.lit(self.oversight.disputed),
-        )
+        return {"leaderboard": wide(self)}
 
-    def _rows(self, column: Column) -> Iterator[Row]:
+    def records(self) -> Mapping[str, Table]:
+        """A row a system, measure and threshold, with who graded, and a row a query."""
+        from exampp.evaluate.tables import per_query, tidy
+
+        return {"leaderboard": tidy(self), "per_query": per_query(self)}
+
+    def _rows(self, column: MeasureColumn) -> Iterator[BoardRow]:
         place = {system: index for index, system in enumerate(self.column_systems)}
         means = column.values.means()
         low = column.low.means() if column.low else None
@@ -227,7 +210,7 @@ def evaluate(
     facets: FacetChoice = "auto",
     missing: Missing = "zero",
     labelling: Labelling | None = None,
-    policy: Policy = EXAM,
+    policy: CoverPolicy = EXAM,
 ) -> Leaderboard:
     """Evaluate the systems of a gradebook by some measures at some thresholds.
 
@@ -249,6 +232,36 @@ def evaluate(
     return replace(board, notes=(*people, *board.notes))
 
 
+def evaluate_gradebook(
+    book: Gradebook,
+    measures: Sequence[str] = DEFAULT_MEASURES,
+    min_rating: int | Sequence[int] | None = None,
+    *,
+    facets: FacetChoice = "auto",
+    missing: Missing = "zero",
+    labelling: Labelling | None = None,
+    compat: str = "exam",
+) -> Leaderboard:
+    """The leaderboard of a gradebook; see `Grades.evaluate`."""
+    if compat not in POLICIES:
+        raise InputError(f"no compatibility mode {compat!r}", mend=f"Known: {', '.join(POLICIES)}")
+    if min_rating is None:
+        min_rating = book.grader.default_min_rating
+        book = replace(book, notes=(*book.notes, *filter(None, [book.grader.cut])))
+    thresholds = [min_rating] if isinstance(min_rating, int) else list(min_rating)
+    if not all(isinstance(threshold, int) for threshold in thresholds):
+        raise InputError(f"min_rating is {min_rating!r}", mend="Give whole numbers")
+    return evaluate(
+        book,
+        measures,
+        thresholds,
+        facets=facets,
+        missing=missing,
+        labelling=labelling,
+        policy=POLICIES[compat],
+    )
+
+
 def _evaluated(
     gradebook: Gradebook,
     measures: Iterable[Measure | str],
@@ -257,7 +270,7 @@ def _evaluated(
     facets: FacetChoice,
     missing: Missing,
     labelling: Labelling,
-    policy: Policy,
+    policy: CoverPolicy,
 ) -> Leaderboard:
     asked = as_measures(m.cut(k) if m.kind.cover else m for m in as_measures(measures))
     thresholds = _checked(min_ratings, gradebook.grader)
@@ -308,7 +321,7 @@ def _check_enough(
 
 def _columns(
     asked: Sequence[Measure], covers: Mapping[int, CoverResult], scored: ScoreResult | None
-) -> Iterator[Column]:
+) -> Iterator[MeasureColumn]:
     """The columns in the order of the measures, then of the thresholds."""
     for measure in asked:
         if measure.kind.cover and measure.cutoff is not None:
@@ -322,8 +335,10 @@ def _columns(
                     yield _score_column(found, scored)
 
 
-def _cover_column(measure: Measure, threshold: int, result: CoverResult, table: Covers) -> Column:
-    return Column(
+def _cover_column(
+    measure: Measure, threshold: int, result: CoverResult, table: Covers
+) -> MeasureColumn:
+    return MeasureColumn(
         measure=measure,
         min_rating=threshold,
         query_ids=result.query_ids,
@@ -337,8 +352,8 @@ def _cover_column(measure: Measure, threshold: int, result: CoverResult, table: 
     )
 
 
-def _score_column(found: Score, scored: ScoreResult) -> Column:
-    return Column(
+def _score_column(found: Score, scored: ScoreResult) -> MeasureColumn:
+    return MeasureColumn(
         measure=found.measure,
         min_rating=found.min_rating,
         query_ids=scored.query_ids,
@@ -359,15 +374,15 @@ def _sorted(systems: Sequence[str], means: Sequence[Mean]) -> tuple[str, ...]:
 
 def _row(
     system: str,
-    column: Column,
+    column: MeasureColumn,
     mean: Mean,
     ungraded: float | None,
     missing_cells: float | None,
     *,
     low: float | None = None,
     high: float | None = None,
-) -> Row:
-    return Row(
+) -> BoardRow:
+    return BoardRow(
         system=system,
         measure=str(column.measure),
         min_rating=column.min_rating,
@@ -381,7 +396,7 @@ def _row(
     )
 
 
-def _query_rows(column: Column, systems: Sequence[str], table: Values) -> Iterator[QueryRow]:
+def _query_rows(column: MeasureColumn, systems: Sequence[str], table: Values) -> Iterator[QueryRow]:
     rows = zip(systems, table.values.tolist(), table.counts.tolist(), strict=True)
     for system, values, counts in rows:
         for query_id, value, count in zip(column.query_ids, values, counts, strict=True):

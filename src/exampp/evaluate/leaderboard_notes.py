@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from exampp.evaluate.cover import CoverResult, Missing
+from exampp.evaluate.exam_sheets import contradictions
 from exampp.evaluate.exams import Facets
 from exampp.evaluate.lacking import lacking
 from exampp.evaluate.measure import Measure
-from exampp.evaluate.policy import Policy
+from exampp.evaluate.policy import CoverPolicy
 from exampp.evaluate.scores import Score, ScoreResult
-from exampp.evaluate.sheets import contradictions
 from exampp.records.gradebook import Gradebook
 from exampp.records.readings import told, without_grade
 from exampp.report.notes import About, grouped
@@ -35,7 +35,7 @@ class Notes:
     covers: Mapping[int, CoverResult]
     scored: ScoreResult | None
     missing: Missing
-    policy: Policy
+    policy: CoverPolicy
 
     def all(self) -> tuple[str, ...]:
         """The sentences, the general ones first, each once, with the measures that it concerns."""

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.evaluate.exam_sheets import ExamSheet
 from exampp.evaluate.measure import Measure
 from exampp.evaluate.qrels import Labels
-from exampp.evaluate.sheets import Sheet
 
 Floats = NDArray[np.float64]
 
@@ -48,7 +48,7 @@ def own_formula(measure: Measure) -> Formula | None:
 
 
 def own_scores(
-    formula: Formula, measure: Measure, sheet: Sheet, labels: Labels, level: int, highest: int
+    formula: Formula, measure: Measure, sheet: ExamSheet, labels: Labels, level: int, highest: int
 ) -> Floats:
     """The values of all systems on one query; 0 where a system returned nothing."""
     depth = measure.cutoff

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from exampp.analyze.rank_correlation import correlate
 from exampp.evaluate.leaderboard import Leaderboard
 from exampp.evaluate.tables import caption, heading
 from exampp.report.notes import About, grouped
 from exampp.report.table import Table, Value
+from exampp.stats.rank_correlation import correlate
 
 
 def parts_table(public: Leaderboard, sealed: Leaderboard) -> Table:

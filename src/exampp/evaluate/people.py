@@ -14,7 +14,7 @@ _DECIMALS = 10
 """Means that are equal in these break no tie: the last digit of a sum orders no systems."""
 
 
-class Scored(Protocol):
+class ScoredColumn(Protocol):
     """A column of a leaderboard, as far as it is looked at here."""
 
     @property
@@ -31,7 +31,7 @@ class Scored(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ColumnChange:
     """What people's decisions did to one column.
 
     `largest` is the largest change of a mean, of `system`; `swaps` counts the pairs of systems, of
@@ -55,10 +55,10 @@ def said_by_people(oversight: Oversight) -> str:
 
 
 def changes(
-    systems: Sequence[str], before: Sequence[Scored], after: Sequence[Scored]
-) -> tuple[Change, ...]:
+    systems: Sequence[str], before: Sequence[ScoredColumn], after: Sequence[ScoredColumn]
+) -> tuple[ColumnChange, ...]:
     """What changes from each column to the one of the same measure and threshold."""
-    found: Mapping[tuple[Measure, int | None], Scored] = {
+    found: Mapping[tuple[Measure, int | None], ScoredColumn] = {
         (column.measure, column.min_rating): column for column in after
     }
     return tuple(
@@ -66,7 +66,7 @@ def changes(
     )
 
 
-def _change(systems: Sequence[str], before: Scored, after: Scored) -> Change:
+def _change(systems: Sequence[str], before: ScoredColumn, after: ScoredColumn) -> ColumnChange:
     pairs = [
         (system, one.mean, other.mean)
         for system, one, other in zip(
@@ -84,7 +84,7 @@ def _change(systems: Sequence[str], before: Scored, after: Scored) -> Change:
         for index, (_, a, b) in enumerate(known)
         for _, other_a, other_b in known[:index]
     )
-    return Change(
+    return ColumnChange(
         heading(str(before.measure), before.min_rating),
         largest,
         system,
@@ -98,7 +98,7 @@ def _order(one: float, other: float) -> float:
     return round(one - other, _DECIMALS)
 
 
-def people_notes(book: Gradebook, changed: Sequence[Change]) -> Iterator[str]:
+def people_notes(book: Gradebook, changed: Sequence[ColumnChange]) -> Iterator[str]:
     """What people decided, and what their decisions change; or that they were left out."""
     if book.left_out.cells:
         yield f"Left out, as asked for: {said_by_people(book.left_out)}."

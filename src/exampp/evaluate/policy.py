@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class CoverPolicy:
     """What Cover and n-Cover do where the papers and their program part.
 
     `graded_items_only`: the bank of a query is the items that have a grade, not all its items.
@@ -24,10 +24,10 @@ class Policy:
     empty_n_cover: float | None = None
 
 
-EXAM = Policy("exam")
+EXAM = CoverPolicy("exam")
 """The definitions of the papers (EXAM++, FLAN-T5-EXAM); the default."""
 
-RUBRIC = Policy(
+RUBRIC = CoverPolicy(
     "rubric",
     graded_items_only=True,
     answered_only=True,

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
+from exampp.evaluate.exam_sheets import Run
 from exampp.evaluate.measure import Measure
-from exampp.evaluate.sheets import Run
 
 
 def ir_measure(measure: Measure) -> Any:

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
-from exampp.evaluate.exams import Exam, Facets, exams
+from exampp.evaluate.exams import Facets, QueryExam, exams
+from exampp.formats import qrels as qrels_format
+from exampp.records import Judgment
 from exampp.records.gradebook import MISSING, Gradebook, Ratings
 
 Labels = NDArray[np.int32]
@@ -146,7 +149,7 @@ def subtopic_qrels(
         yield from subtopic_rows(exam, threshold)
 
 
-def subtopic_rows(exam: Exam, threshold: int) -> Iterator[SubtopicQrel]:
+def subtopic_rows(exam: QueryExam, threshold: int) -> Iterator[SubtopicQrel]:
     """The subtopic qrels of one exam."""
     passage_ids = exam.query.passage_ids
     for item in weighted_items(exam).tolist():
@@ -159,7 +162,7 @@ def subtopic_rows(exam: Exam, threshold: int) -> Iterator[SubtopicQrel]:
             yield SubtopicQrel(exam.exam_id, item_id, f"{UNCOVERED}/{item_id}", 1)
 
 
-def weighted_items(exam: Exam) -> NDArray[np.intp]:
+def weighted_items(exam: QueryExam) -> NDArray[np.intp]:
     """The items of an exam that have a weight: the subtopics of diversity measures."""
     return exam.items[exam.query.weights[exam.items] > 0]
 
@@ -173,3 +176,27 @@ def _mth_best(ratings: Ratings, m: int, lowest: int) -> Labels:
         best = np.partition(ratings, -m, axis=1)[:, -m]
     labels: Labels = np.where(best == MISSING, lowest, best).astype(np.int32)
     return labels
+
+
+def write_qrels(
+    book: Gradebook,
+    path: str | Path,
+    labelling: Labelling | None = None,
+    min_rating: int | None = None,
+    *,
+    by_subtopic: bool = False,
+) -> int:
+    """Write EXAM-Qrels, `query 0 passage label`, of all graded passages; returns how many.
+
+    Labels that depend on a threshold take `min_rating`. In qrels from draft grades the second
+    column, which no tool reads, says `draft`.
+    """
+    labelling = labelling or Labelling()
+    if min_rating is None:
+        min_rating = book.grader.default_min_rating
+    rows = [
+        Judgment(row.query_id, row.passage_id, row.label)
+        for row in qrels(book, labelling, min_rating, by_subtopic=by_subtopic)
+    ]
+    qrels_format.write(path, rows, iteration="draft" if book.grader.is_draft else "0")
+    return len(rows)

@@ -17,19 +17,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.evaluate.exams import FacetChoice, Facets, resolve_facets
-from exampp.evaluate.measure import Measure
-from exampp.evaluate.own_measures import Formula, own_formula, own_scores
-from exampp.evaluate.provider import provider_scores
-from exampp.evaluate.qrels import Labelling, Labels, subtopic_rows, weighted_items
-from exampp.evaluate.sheets import (
+from exampp.evaluate.exam_sheets import (
     Sheets,
     labels_of,
     lay_sheets,
     qrels_of,
     unlabelled_shares,
 )
-from exampp.evaluate.trec import Task, trec_name, trec_scores
+from exampp.evaluate.exams import FacetChoice, Facets, resolve_facets
+from exampp.evaluate.measure import Measure
+from exampp.evaluate.own_measures import Formula, own_formula, own_scores
+from exampp.evaluate.provider import provider_scores
+from exampp.evaluate.qrels import Labelling, Labels, subtopic_rows, weighted_items
+from exampp.evaluate.trec import MeasureTask, trec_name, trec_scores
 from exampp.evaluate.values import Values, masked
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.grading import GraderIdentity
@@ -122,7 +122,7 @@ def score(
 
 def _asked(
     measures: Sequence[Measure], thresholds: Sequence[int], labelling: Labelling
-) -> Iterator[tuple[int | None, Task]]:
+) -> Iterator[tuple[int | None, MeasureTask]]:
     """(threshold or None, task): each measure at each threshold that makes a difference."""
     for measure in measures:
         subtopics = measure.kind.subtopics
@@ -132,12 +132,12 @@ def _asked(
             level = fixed if isinstance(fixed, int) else None
             if measure.takes_level and threshold is not None:
                 level = threshold if subtopics else labelling.level(threshold)
-            yield threshold, Task(measure, threshold if relabelled else None, level)
+            yield threshold, MeasureTask(measure, threshold if relabelled else None, level)
 
 
 def _compute(
     sheets: Sheets,
-    tasks: Sequence[Task],
+    tasks: Sequence[MeasureTask],
     labels: Mapping[int | None, tuple[Labels, ...]],
     highest: int,
 ) -> list[NDArray[np.float64]]:
@@ -159,7 +159,7 @@ def _compute(
 
 
 def _by_formula(
-    formula: Formula, task: Task, sheets: Sheets, labels: tuple[Labels, ...], highest: int
+    formula: Formula, task: MeasureTask, sheets: Sheets, labels: tuple[Labels, ...], highest: int
 ) -> NDArray[np.float64]:
     table = np.zeros((len(sheets.systems), len(sheets.sheets)))
     for column, (sheet, of_sheet) in enumerate(zip(sheets.sheets, labels, strict=True)):
@@ -169,7 +169,7 @@ def _by_formula(
 
 
 def _by_provider(
-    task: Task, sheets: Sheets, qrels: dict[str, dict[str, int]]
+    task: MeasureTask, sheets: Sheets, qrels: dict[str, dict[str, int]]
 ) -> NDArray[np.float64]:
     measure = task.measure
     if measure.kind.subtopics:
@@ -203,7 +203,7 @@ _SHARE_AT_1 = ("alpha_DCG", "ERR_IA")
 divide by the number of items there."""
 
 
-def _counted(sheets: Sheets, task: Task) -> NDArray[np.bool_]:
+def _counted(sheets: Sheets, task: MeasureTask) -> NDArray[np.bool_]:
     """Which queries count: for diversity measures those with an item that has a weight."""
     if not task.measure.kind.subtopics:
         return np.ones(len(sheets.sheets), np.bool_)
@@ -217,7 +217,9 @@ def _highest(labelling: Labelling, grader: GraderIdentity) -> int:
     return -1 if labelling.kind == "count" else grader.highest
 
 
-def _hopeless(sheets: Sheets, task: Task, labels: Mapping[int | None, tuple[Labels, ...]]) -> int:
+def _hopeless(
+    sheets: Sheets, task: MeasureTask, labels: Mapping[int | None, tuple[Labels, ...]]
+) -> int:
     if task.level is None:
         return 0
     if task.measure.kind.subtopics:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from exampp.evaluate.cover import OVERALL
-from exampp.evaluate.leaderboard import Leaderboard, Row
+from exampp.evaluate.leaderboard import BoardRow, Leaderboard
 from exampp.evaluate.measure import heading as heading
 from exampp.evaluate.people import said_by_people
 from exampp.report.table import Column, Table, Value
@@ -108,14 +108,14 @@ def wide(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Ta
     return Table.of(columns, body, caption(board), board.notes)
 
 
-def _mean(row: Row) -> Value:
+def _mean(row: BoardRow) -> Value:
     if row.low is None or row.high is None:
         return row.mean
     return f"{row.low:.3f}..{row.high:.3f}"
 
 
-def _rows_by_column(board: Leaderboard) -> dict[tuple[str, int | None], dict[str, Row]]:
-    found: dict[tuple[str, int | None], dict[str, Row]] = {}
+def _rows_by_column(board: Leaderboard) -> dict[tuple[str, int | None], dict[str, BoardRow]]:
+    found: dict[tuple[str, int | None], dict[str, BoardRow]] = {}
     for row in (*board.rows, *board.overall):
         found.setdefault((row.measure, row.min_rating), {})[row.system] = row
     return found

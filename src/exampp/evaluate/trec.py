@@ -14,8 +14,8 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.evaluate.exam_sheets import Run
 from exampp.evaluate.measure import Measure
-from exampp.evaluate.sheets import Run
 
 Qrels = dict[str, dict[str, int]]
 
@@ -44,7 +44,7 @@ _CUT: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class MeasureTask:
     """One measure at one relevance level: `level` None if it has none.
 
     `labels` names the labels that it reads: the threshold that they were made with.
@@ -73,7 +73,7 @@ def trec_name(measure: Measure) -> str | None:
 
 
 def trec_scores(
-    tasks: Sequence[Task],
+    tasks: Sequence[MeasureTask],
     runs: Sequence[Run],
     query_ids: Sequence[str],
     qrels: Mapping[int | None, Qrels],
@@ -111,7 +111,7 @@ class _Invocation:
     gains: tuple[tuple[int, int], ...] | None
 
 
-def _invocations(tasks: Sequence[Task]) -> dict[_Invocation, list[int]]:
+def _invocations(tasks: Sequence[MeasureTask]) -> dict[_Invocation, list[int]]:
     """Tasks by the evaluator that computes them; those without a level join any that fits."""
     members: dict[_Invocation, list[int]] = defaultdict(list)
     levels: dict[tuple[object, ...], int] = {}

@@ -19,8 +19,8 @@ import msgspec
 from exampp.errors import InputError
 from exampp.formats.fields import LARGEST_WEIGHT, FirstLines, repeated, shown
 from exampp.formats.lines import OnError, decode_json, encode_json, read_lines, refuse
+from exampp.formats.lossless import difference, restored
 from exampp.formats.output import writing
-from exampp.formats.residue import difference, restored
 from exampp.records import BankEntry, Item, item_id
 
 FORM = "exampp:form"

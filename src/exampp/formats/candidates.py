@@ -17,7 +17,7 @@ from exampp.formats.fields import FirstLines, number, repeated, shown
 from exampp.formats.lines import OnError, decode_json, encode_json, plain_name, read_lines, refuse
 from exampp.formats.output import writing
 from exampp.formats.passages import ID_KEYS, TEXT_KEYS
-from exampp.records import Passage, Ranked
+from exampp.records import Passage, RankedPassage
 
 _QUERY_KEYS = ("qid", "query_id", "topic_id", "id")
 _QUERY_TEXT_KEYS = ("text", "query", "title")
@@ -38,7 +38,7 @@ class Retrieved:
     `query_text` is empty where the file does not say it.
     """
 
-    ranking: tuple[Ranked, ...]
+    ranking: tuple[RankedPassage, ...]
     passages: tuple[Passage, ...]
     query_text: str = ""
 
@@ -88,7 +88,7 @@ def _query_text(line: _Line) -> str:
 def _retrieved(query_id: str, system: str, candidates: list[dict[str, Any]]) -> Retrieved:
     if not candidates:
         raise InputError("the response is empty", field="candidates")
-    ranking: dict[str, Ranked] = {}
+    ranking: dict[str, RankedPassage] = {}
     passages = []
     for index, candidate in enumerate(candidates):
         field = f"candidates[{index}]"
@@ -99,7 +99,7 @@ def _retrieved(query_id: str, system: str, candidates: list[dict[str, Any]]) -> 
         if passage_id in ranking:
             raise InputError(f"passage {shown(passage_id)} occurs twice", field=field)
         score = number(score, f"{field}.score")
-        ranking[passage_id] = Ranked(query_id, passage_id, index + 1, score, system)
+        ranking[passage_id] = RankedPassage(query_id, passage_id, index + 1, score, system)
         if passage := _passage(passage_id, candidate.get("doc", candidate)):
             passages.append(passage)
     return Retrieved(tuple(ranking.values()), tuple(passages))

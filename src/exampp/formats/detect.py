@@ -29,8 +29,8 @@ from exampp.formats import (
 )
 from exampp.formats.fields import shown
 from exampp.formats.headers import is_qrels_header, names_of, nearly, plain
+from exampp.formats.json_objects import OBJECT
 from exampp.formats.lines import plain_name, read_lines, valid_json
-from exampp.formats.objects import OBJECT
 from exampp.formats.plain_rows import MEANINGS
 from exampp.formats.plain_table import is_table_header
 

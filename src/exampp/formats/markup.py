@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 
-class Block(NamedTuple):
+class MarkupBlock(NamedTuple):
     """A paragraph, heading or list item as text; `markup` is empty where the text has none."""
 
     text: str
@@ -32,7 +32,7 @@ def kind_of(text: str) -> str:
     return "html" if _HTML.search(text) else "plain"
 
 
-def blocks(text: str, kind: str | None = None) -> list[Block]:
+def blocks(text: str, kind: str | None = None) -> list[MarkupBlock]:
     """The blocks of a text in order, blank ones left out.
 
     `kind` is one of `KINDS`, by default what the text looks like. Scripts, styles and comments are
@@ -45,9 +45,9 @@ def _paragraphs(text: str) -> Iterator[str]:
     yield from re.split(r"\n[ \t]*(?:\n[ \t]*)+", text.replace("\r\n", "\n"))
 
 
-def _plain(text: str) -> Iterator[Block]:
+def _plain(text: str) -> Iterator[MarkupBlock]:
     for paragraph in _paragraphs(text):
-        yield Block(paragraph.strip())
+        yield MarkupBlock(paragraph.strip())
 
 
 # ---- HTML ----------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ class _Reducer(HTMLParser):
             self.texts[-1] += data
 
 
-def _html(text: str) -> Iterator[Block]:
+def _html(text: str) -> Iterator[MarkupBlock]:
     reducer = _Reducer(text)
     reducer.feed(text)
     reducer.close()
@@ -155,7 +155,7 @@ def _html(text: str) -> Iterator[Block]:
         del reducer.texts[-1], reducer.starts[-1]
     bounds = pairwise([*reducer.starts, len(text)])
     for words, (start, end) in zip(reducer.texts, bounds, strict=True):
-        yield Block(" ".join(words.split()), text[start:end])
+        yield MarkupBlock(" ".join(words.split()), text[start:end])
 
 
 # ---- Markdown ------------------------------------------------------------------------------------
@@ -186,15 +186,15 @@ _INLINE: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 
 
-def _markdown(text: str) -> Iterator[Block]:
+def _markdown(text: str) -> Iterator[MarkupBlock]:
     for source in _fenced(text.replace("\r\n", "\n")):
         if fence := _FENCE.match(source):
             inner = source.strip("\n").split("\n")[1:]
             if inner and inner[-1].strip().startswith(fence[1][:3]):
                 inner.pop()
-            yield Block("\n".join(inner).strip(), source)
+            yield MarkupBlock("\n".join(inner).strip(), source)
         else:
-            yield Block(_reduced(source), source)
+            yield MarkupBlock(_reduced(source), source)
 
 
 def _fenced(text: str) -> Iterator[str]:
@@ -231,7 +231,7 @@ def _reduced(source: str) -> str:
     return unescape(words).translate(_SHOWN).strip()
 
 
-KINDS: Mapping[str, Callable[[str], Iterator[Block]]] = {
+KINDS: Mapping[str, Callable[[str], Iterator[MarkupBlock]]] = {
     "html": _html,
     "markdown": _markdown,
     "plain": _plain,

@@ -8,6 +8,14 @@ from pathlib import Path
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, repeated, shown
 from exampp.formats.headers import names_of, slips_of
+from exampp.formats.json_objects import (
+    OBJECT,
+    Fields,
+    identifier,
+    key_of,
+    optional_text,
+    required_text,
+)
 from exampp.formats.lines import (
     OnError,
     decode_json,
@@ -16,14 +24,6 @@ from exampp.formats.lines import (
     read_lines,
     refuse,
     text_of,
-)
-from exampp.formats.objects import (
-    OBJECT,
-    Fields,
-    identifier,
-    key_of,
-    optional_text,
-    required_text,
 )
 from exampp.formats.output import writing
 from exampp.formats.remarks import Keys

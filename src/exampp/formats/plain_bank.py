@@ -16,7 +16,7 @@ from exampp.formats import plain_table, plain_yaml
 from exampp.formats.fields import repeated, shown
 from exampp.formats.lines import OnError, encode_text, plain_name, read_lines, refuse
 from exampp.formats.output import writing
-from exampp.formats.plain_rows import Row, item_of
+from exampp.formats.plain_rows import PlainRow, item_of
 from exampp.records import BankEntry, Item
 
 
@@ -69,7 +69,7 @@ def _is_yaml(path: str | Path) -> bool:
     return not plain_table.is_table_header(head.decode(errors="replace"))
 
 
-def _same_text(group: _Group, known: str, row: Row, name: str) -> str:
+def _same_text(group: _Group, known: str, row: PlainRow, name: str) -> str:
     text = row.cells.get(name, "")
     if known and text and known != text:
         raise InputError(

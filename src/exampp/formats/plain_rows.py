@@ -29,7 +29,7 @@ MEANINGS: Mapping[str, str] = {name: key for key, names in NAMES.items() for nam
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PlainRow:
     """One item: `cells` by the keys of `NAMES`; `default_kind` is what it is if it does not say."""
 
     line: int
@@ -38,7 +38,7 @@ class Row:
     default_kind: str = ""
 
 
-def item_of(row: Row) -> Item:
+def item_of(row: PlainRow) -> Item:
     """The item that the row describes; InputError with the field that is not what it must be."""
     query_id = row.cells.get("query_id", "")
     if not query_id.strip():
@@ -53,7 +53,7 @@ def item_of(row: Row) -> Item:
     return Item(own_id, query_id, text, kind, facet_id, row.answers, weight)
 
 
-def _kind_and_text(row: Row) -> tuple[str, str]:
+def _kind_and_text(row: PlainRow) -> tuple[str, str]:
     given = [name for name in TEXTS if row.cells.get(name, "").strip()]
     if not given:
         raise InputError("the item has no text", field=row.default_kind or KINDS[0])
@@ -89,7 +89,7 @@ def cells_of(entry: BankEntry, item: Item, ids: bool = False) -> dict[str, str]:
     }
 
 
-def check(item: Item, row: Row) -> None:
+def check(item: Item, row: PlainRow) -> None:
     """InputError if reading the row would not give the item."""
     if item.kind not in KINDS or item_of(row) != item:
         raise InputError(

@@ -12,7 +12,7 @@ from exampp.errors import InputError
 from exampp.formats.fields import shown
 from exampp.formats.headers import nearly, plain
 from exampp.formats.lines import OnError, read_text
-from exampp.formats.plain_rows import MEANINGS, NAMES, Row, cells_of, check
+from exampp.formats.plain_rows import MEANINGS, NAMES, PlainRow, cells_of, check
 from exampp.records import BankEntry
 
 REMARK = "# exampp "
@@ -34,7 +34,7 @@ def _separator(line: str) -> str | None:
     return None
 
 
-def read_rows(path: str | Path, on_error: OnError) -> Iterator[Row]:
+def read_rows(path: str | Path, on_error: OnError) -> Iterator[PlainRow]:
     """Yield every row below the header that is not blank.
 
     Ids come without the spaces around them. InputError for a header that is no bank's, an unknown
@@ -60,7 +60,7 @@ def read_rows(path: str | Path, on_error: OnError) -> Iterator[Row]:
             continue
         values = dict(zip(header, cells, strict=True))
         ids = {name: values[name].strip() for name in values if name.endswith("_id")}
-        yield Row(number, values | ids, _split_answers(values.get("answers", "")))
+        yield PlainRow(number, values | ids, _split_answers(values.get("answers", "")))
 
 
 def _cells(text: str, separator: str, path: str | Path) -> Iterator[tuple[int, list[str]]]:
@@ -132,7 +132,7 @@ def text_of(entries: Iterable[BankEntry], separator: str, ids: bool = False) -> 
         for item in entry.items:
             cells = cells_of(entry, item, ids) | {"answers": _joined_answers(item.answers)}
             read_back = {key: cell.strip() if "_id" in key else cell for key, cell in cells.items()}
-            check(item, Row(0, read_back, _split_answers(cells["answers"])))
+            check(item, PlainRow(0, read_back, _split_answers(cells["answers"])))
             rows.append(cells)
     used = [key for key in NAMES if any(row.get(key) for row in rows)]
     lines = [[NAMES[key][0] for key in used]]

@@ -10,7 +10,7 @@ from exampp.errors import InputError
 from exampp.formats.fields import shown
 from exampp.formats.headers import nearly, plain
 from exampp.formats.lines import OnError
-from exampp.formats.plain_rows import MEANINGS, NAMES, Row, cells_of, check
+from exampp.formats.plain_rows import MEANINGS, NAMES, PlainRow, cells_of, check
 from exampp.formats.yaml_nodes import Listing, Mapping, Node, Scalar, load, quoted, quoted_key
 from exampp.records import BankEntry, Item
 
@@ -21,7 +21,7 @@ _QUERY_TEXT_KEYS = NAMES["query_text"]
 _OF_QUERY = frozenset({"query_id", "query_text", "facet_text"})
 
 
-def read_rows(path: str | Path, on_error: OnError) -> Iterator[Row]:
+def read_rows(path: str | Path, on_error: OnError) -> Iterator[PlainRow]:
     """Yield the items of a bank in YAML; InputError, with the line, for what does not belong."""
     root = load(path, on_error)
     if not isinstance(root, Mapping):
@@ -33,7 +33,7 @@ def read_rows(path: str | Path, on_error: OnError) -> Iterator[Row]:
             on_error(error.at(path, node.line))
 
 
-def _rows_of_query(query_id: str, node: Node, on_error: OnError) -> Iterator[Row]:
+def _rows_of_query(query_id: str, node: Node, on_error: OnError) -> Iterator[PlainRow]:
     if isinstance(node, Listing):
         node = Mapping(node.line, {"items": node})
     if not isinstance(node, Mapping):
@@ -87,9 +87,9 @@ def _text(node: Node, key: str) -> str:
     return node.text
 
 
-def _yaml_row(node: Node, default_kind: str) -> Row:
+def _yaml_row(node: Node, default_kind: str) -> PlainRow:
     if isinstance(node, Scalar):
-        return Row(node.line, {default_kind: node.text}, (), default_kind)
+        return PlainRow(node.line, {default_kind: node.text}, (), default_kind)
     if isinstance(node, Listing):
         raise InputError("an item must be a text or a mapping", line=node.line)
     cells: dict[str, str] = {}
@@ -109,7 +109,7 @@ def _yaml_row(node: Node, default_kind: str) -> Row:
             answers += tuple(filter(str.strip, (_text(answer, key) for answer in parts)))
         else:
             cells[meaning] = _text(part, key)
-    return Row(node.line, cells, answers, default_kind)
+    return PlainRow(node.line, cells, answers, default_kind)
 
 
 def text_of(entries: Iterable[BankEntry], ids: bool = False) -> str:
@@ -150,7 +150,7 @@ def _subtopic_lines(group: list[BankEntry], query_text: str) -> list[str]:
 
 def _lines(entry: BankEntry, item: Item, ids: bool) -> list[str]:
     cells = cells_of(entry, item, ids)
-    check(item, Row(0, cells, tuple(filter(str.strip, item.answers))))
+    check(item, PlainRow(0, cells, tuple(filter(str.strip, item.answers))))
     keys = [key for key in cells if cells[key] and key not in _OF_QUERY]
     if keys == ["question"] and not item.answers:
         return [f"  - {quoted(item.text)}"]

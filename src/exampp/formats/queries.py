@@ -11,6 +11,7 @@ import msgspec
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, repeated, shown
 from exampp.formats.headers import names_of, slips_of
+from exampp.formats.json_objects import OBJECT, Fields, identifier, optional_text, required_text
 from exampp.formats.lines import (
     OnError,
     decode_json,
@@ -20,7 +21,6 @@ from exampp.formats.lines import (
     refuse,
     text_of,
 )
-from exampp.formats.objects import OBJECT, Fields, identifier, optional_text, required_text
 from exampp.formats.output import writing
 from exampp.formats.remarks import Keys
 from exampp.records import Facet, Query

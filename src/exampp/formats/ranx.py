@@ -14,7 +14,7 @@ from exampp.errors import InputError
 from exampp.formats.fields import number, shown
 from exampp.formats.lines import OnError, accept, encode_json, plain_name, read_pairs, refuse
 from exampp.formats.output import writing
-from exampp.records import Judgment, Ranked
+from exampp.records import Judgment, RankedPassage
 
 _HIGHEST = 2**15 - 1
 
@@ -22,10 +22,10 @@ _HIGHEST = 2**15 - 1
 def read(
     path: str | Path,
     on_error: OnError = refuse,
-    check: Callable[[Ranked], None] = accept,
+    check: Callable[[RankedPassage], None] = accept,
     *,
     system: str | None = None,
-) -> Iterator[Ranked]:
+) -> Iterator[RankedPassage]:
     """Yield the rankings of a file, those of a query by descending score.
 
     `system` names the system, by default the file does. `check` may refuse a passage. InputError
@@ -36,7 +36,7 @@ def read(
         try:
             scores = {key: number(value, _place(query_id, key)) for key, value in returned.items()}
             ranked = [
-                Ranked(query_id, passage, rank, scores[passage], named)
+                RankedPassage(query_id, passage, rank, scores[passage], named)
                 for rank, passage in enumerate(sorted(scores, key=lambda one: -scores[one]), 1)
             ]
             for one in ranked:
@@ -88,7 +88,7 @@ def _place(query_id: str, passage: str) -> str:
     return f"{shown(query_id)}.{shown(passage)}"
 
 
-def write(path: str | Path, rankeds: Iterable[Ranked]) -> None:
+def write(path: str | Path, rankeds: Iterable[RankedPassage]) -> None:
     """Write the run of one system; InputError where there are several.
 
     The passages of a query stand in the order of their ranks, which reading takes from the scores.

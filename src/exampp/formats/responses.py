@@ -14,6 +14,7 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, repeated, shown
+from exampp.formats.json_objects import OBJECT, Fields, identifier, key_of
 from exampp.formats.lines import (
     OnError,
     decode_json,
@@ -22,7 +23,6 @@ from exampp.formats.lines import (
     read_text,
     refuse,
 )
-from exampp.formats.objects import OBJECT, Fields, identifier, key_of
 from exampp.formats.remarks import Keys
 from exampp.outside import fit_name
 from exampp.records import Passage

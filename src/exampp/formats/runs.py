@@ -12,15 +12,15 @@ from exampp.formats.fields import FirstLines, integer, real, repeated, shown
 from exampp.formats.lines import OnError, accept, encode_text, plain_name, read_lines, refuse
 from exampp.formats.output import writing
 from exampp.formats.trec import Words, columns, word
-from exampp.records import Ranked
+from exampp.records import RankedPassage
 
 _COLUMNS = ("query", "Q0", "passage", "rank", "score", "system")
 _MARCO_COLUMNS = ("query", "passage", "rank")
 
 
-def _ranked(line: bytes, words: Words) -> Ranked:
+def _ranked(line: bytes, words: Words) -> RankedPassage:
     query, _, passage, rank, score, system = columns(line, _COLUMNS, "a run")
-    return Ranked(
+    return RankedPassage(
         words.common(query, "query"),
         words.rare(passage, "passage"),
         integer(rank, "rank"),
@@ -29,17 +29,17 @@ def _ranked(line: bytes, words: Words) -> Ranked:
     )
 
 
-def _ranked_alone(line: bytes, words: Words, system: str) -> Ranked:
+def _ranked_alone(line: bytes, words: Words, system: str) -> RankedPassage:
     query, passage, rank = columns(line, _MARCO_COLUMNS, "a run")
     place = integer(rank, "rank")
     if place < 1:
         raise InputError(f"the rank {place} is below 1", field="rank")
-    return Ranked(
+    return RankedPassage(
         words.common(query, "query"), words.rare(passage, "passage"), place, 1 / place, system
     )
 
 
-def _renamed(found: Ranked, system: str, tags: dict[str, None]) -> Ranked:
+def _renamed(found: RankedPassage, system: str, tags: dict[str, None]) -> RankedPassage:
     tags[found.system] = None
     if len(tags) > 1:
         raise InputError(
@@ -53,10 +53,10 @@ def _renamed(found: Ranked, system: str, tags: dict[str, None]) -> Ranked:
 def read(
     path: str | Path,
     on_error: OnError = refuse,
-    check: Callable[[Ranked], None] = accept,
+    check: Callable[[RankedPassage], None] = accept,
     *,
     system: str | None = None,
-) -> Iterator[Ranked]:
+) -> Iterator[RankedPassage]:
     """Yield the lines of a run in file order; the last column names the system.
 
     `check` may refuse a line by raising InputError, which then says where the line is.
@@ -92,7 +92,7 @@ def read(
             yield ranked
 
 
-def write(path: str | Path, rankeds: Iterable[Ranked]) -> None:
+def write(path: str | Path, rankeds: Iterable[RankedPassage]) -> None:
     """Write a run, columns separated by one space; scores read back exactly.
 
     InputError for an id that cannot be a column, and for a score that is not finite.

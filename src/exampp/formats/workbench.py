@@ -24,11 +24,19 @@ from exampp.formats.lines import (
     refuse,
     valid_json,
 )
+from exampp.formats.lossless import difference, restored
 from exampp.formats.output import writing
-from exampp.formats.residue import difference, restored
 from exampp.formats.workbench_cells import entries, grades, residue_of, sheet_json, within
-from exampp.formats.workbench_json import Line, PassageJson
-from exampp.records import Judgment, PooledPassage, QueryPool, Ranked, Residue, Sheet, facet_of
+from exampp.formats.workbench_json import PassageJson, WorkbenchLine
+from exampp.records import (
+    Judgment,
+    PassageGrades,
+    PooledPassage,
+    QueryPool,
+    RankedPassage,
+    Residue,
+    facet_of,
+)
 from exampp.records.grading import RatingScale
 
 _ENTRIES = ("exam_grades", "grades")
@@ -58,7 +66,7 @@ def read(
     (through `on_error`) with line and field for anything else that is malformed, and for a query or
     a passage that occurs twice.
     """
-    decoder = msgspec.json.Decoder(Line)
+    decoder = msgspec.json.Decoder(WorkbenchLine)
     seen: dict[str, int] = {}
     for number, line in read_lines(path):
         try:
@@ -156,14 +164,14 @@ def _judgments(
 
 def _rankings(
     query_id: str, typed: PassageJson, originals: Sequence[Any]
-) -> tuple[tuple[Ranked, Residue], ...]:
-    found: list[tuple[Ranked, Residue]] = []
+) -> tuple[tuple[RankedPassage, Residue], ...]:
+    found: list[tuple[RankedPassage, Residue]] = []
     seen: set[tuple[str, str]] = set()
     for index, (entry, original) in enumerate(
         zip(typed.paragraph_data.rankings, originals, strict=True)
     ):
         at = entry.queryId or query_id
-        ranked = Ranked(at, typed.paragraph_id, entry.rank, entry.score, entry.method)
+        ranked = RankedPassage(at, typed.paragraph_id, entry.rank, entry.score, entry.method)
         if (entry.method, at) in seen:
             raise InputError(
                 f"system {entry.method!r} ranks this passage twice",
@@ -176,11 +184,11 @@ def _rankings(
 
 def _sheets(
     query_id: str, typed: PassageJson, original: dict[str, Any], reading: _Reading
-) -> Iterator[Sheet]:
+) -> Iterator[PassageGrades]:
     exam, direct = original.get("exam_grades") or [], original.get("grades") or []
     found = entries(typed.exam_grades, typed.grades, reading.scale)
     for entry, plain in zip(found, [*exam, *direct], strict=True):
-        bare = Sheet(entry.identity, grades(query_id, entry, reading.on_cell))
+        bare = PassageGrades(entry.identity, grades(query_id, entry, reading.on_cell))
         yield replace(bare, residue=residue_of(bare, plain, open_scale=entry.open_scale))
 
 
@@ -228,7 +236,7 @@ def _judgment_json(judgment: Judgment) -> dict[str, Any]:
     }
 
 
-def _ranking_json(ranked: Ranked) -> dict[str, Any]:
+def _ranking_json(ranked: RankedPassage) -> dict[str, Any]:
     return {
         "method": ranked.system,
         "paragraphId": ranked.passage_id,

@@ -16,7 +16,7 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats.lines import OnError, accept
-from exampp.formats.residue import difference, restored
+from exampp.formats.lossless import difference, restored
 from exampp.formats.workbench_graders import (
     OURS,
     grader_json,
@@ -29,7 +29,7 @@ from exampp.formats.workbench_graders import (
 from exampp.formats.workbench_json import CellJson, DirectJson, MarksJson, SheetJson
 from exampp.formats.workbench_rules import rule_of
 from exampp.outside import fit_value
-from exampp.records import Grade, GraderIdentity, Residue, Sheet, State
+from exampp.records import Grade, GraderIdentity, PassageGrades, Residue, State
 from exampp.records.grading import RatingScale
 from exampp.records.readings import IMPORTED
 
@@ -268,7 +268,7 @@ def _shown(value: Any) -> str:
 # ---- writing ------------------------------------------------------------------------------------
 
 
-def residue_of(sheet: Sheet, original: Mapping[str, Any], *, open_scale: bool) -> Residue:
+def residue_of(sheet: PassageGrades, original: Mapping[str, Any], *, open_scale: bool) -> Residue:
     """What an entry says beyond the record of it."""
     written = _json(sheet)
     plain = dict(original)
@@ -280,7 +280,7 @@ def residue_of(sheet: Sheet, original: Mapping[str, Any], *, open_scale: bool) -
     return difference(written, plain)
 
 
-def sheet_json(sheet: Sheet, taken: dict[str, int] | None = None) -> dict[str, Any]:
+def sheet_json(sheet: PassageGrades, taken: dict[str, int] | None = None) -> dict[str, Any]:
     """An entry of `exam_grades` or `grades`.
 
     `taken` counts the takes of each grader among the entries of its passage so far.
@@ -294,7 +294,7 @@ def sheet_json(sheet: Sheet, taken: dict[str, int] | None = None) -> dict[str, A
     return {**written, "llm_options": {**rest, OURS: ours}}
 
 
-def _beyond(sheet: Sheet, written: dict[str, Any], taken: dict[str, int]) -> dict[str, Any]:
+def _beyond(sheet: PassageGrades, written: dict[str, Any], taken: dict[str, int]) -> dict[str, Any]:
     """What reading the entry as written would not give back."""
     before = dict(taken)
     text = msgspec.json.encode(written)
@@ -319,7 +319,7 @@ def _beyond(sheet: Sheet, written: dict[str, Any], taken: dict[str, int]) -> dic
     return identity_json(sheet.grader) | ours
 
 
-def _tells(entry: Entry, sheet: Sheet) -> bool:
+def _tells(entry: Entry, sheet: PassageGrades) -> bool:
     """Whether the entry as written tells who made it, and on which scale."""
     found, grader = entry.identity, sheet.grader
     if found.key != grader.key:
@@ -351,14 +351,14 @@ def _cell_json(grade: Grade, read: Grade | None) -> dict[str, Any]:
     return said
 
 
-def _json(sheet: Sheet) -> dict[str, Any]:
+def _json(sheet: PassageGrades) -> dict[str, Any]:
     """An entry as the format has it, its residue not yet applied."""
     verified = sheet.verified or any("match" in (grade.detail or {}) for grade in sheet.grades)
     head = grader_json(sheet.grader, verified=verified)
     return head | (_direct_json(sheet) if sheet.grader.kind == "query" else _exam_json(sheet))
 
 
-def _direct_json(sheet: Sheet) -> dict[str, Any]:
+def _direct_json(sheet: PassageGrades) -> dict[str, Any]:
     grade = sheet.grades[0]
     written: dict[str, Any] = {"answer": grade.reply or "", "correctAnswered": bool(grade.rating)}
     raw = _raw(grade)
@@ -371,7 +371,7 @@ def _direct_json(sheet: Sheet) -> dict[str, Any]:
     return written
 
 
-def _exam_json(sheet: Sheet) -> dict[str, Any]:
+def _exam_json(sheet: PassageGrades) -> dict[str, Any]:
     graded = [grade for grade in sheet.grades if grade.rating is not None]
     correct = [grade.item_id for grade in graded if grade.rating]
     answers = [[grade.item_id, grade.reply] for grade in sheet.grades if grade.reply is not None]

@@ -14,7 +14,7 @@ from exampp.formats.lines import OnError, decode_json, read_lines, refuse
 from exampp.formats.workbench import check_new_query
 from exampp.formats.workbench_cells import entries, grades
 from exampp.formats.workbench_gradebook import graded_line, items_by_query, query_grades
-from exampp.formats.workbench_json import Line, PassageJson
+from exampp.formats.workbench_json import PassageJson, WorkbenchLine
 from exampp.records import BankEntry, Grade, GraderIdentity, Item
 from exampp.records.dossier import Cell, Dossier, PassageText
 from exampp.records.gradebook import QueryGrades
@@ -58,7 +58,7 @@ def read_dossiers(
     items = None if of_file is None else items_by_query(of_file, grader.kind)
     words = {} if of_file is None else _words(of_file, grader.kind)
     wanted = None if query_ids is None else set(query_ids)
-    heads, whole = msgspec.json.Decoder(_Head), msgspec.json.Decoder(Line)
+    heads, whole = msgspec.json.Decoder(_Head), msgspec.json.Decoder(WorkbenchLine)
     seen: dict[str, int] = {}
     for number, line in read_lines(path):
         try:

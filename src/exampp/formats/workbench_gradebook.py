@@ -105,21 +105,21 @@ class WorkbenchGrades:
 
 
 @dataclass(frozen=True, slots=True)
-class ItemOf:
+class GradedItem:
     """What evaluation needs of an item."""
 
     facet_id: str | None = None
     weight: float = 1.0
 
 
-def items_by_query(bank: Iterable[BankEntry], kind: str) -> dict[str, dict[str, ItemOf]]:
+def items_by_query(bank: Iterable[BankEntry], kind: str) -> dict[str, dict[str, GradedItem]]:
     """The items of a kind by query and id."""
-    items: dict[str, dict[str, ItemOf]] = {}
+    items: dict[str, dict[str, GradedItem]] = {}
     for entry in bank:
         of_query = items.setdefault(entry.query_id, {})
         for item in entry.items:
             if item.kind == kind:
-                of_query[item.item_id] = ItemOf(item.facet_id or entry.facet_id, item.weight)
+                of_query[item.item_id] = GradedItem(item.facet_id or entry.facet_id, item.weight)
     return items
 
 
@@ -190,13 +190,13 @@ def graded_line(
 
 
 def query_grades(
-    query: GradedLine, grader: GraderIdentity, items: dict[str, ItemOf] | None
+    query: GradedLine, grader: GraderIdentity, items: dict[str, GradedItem] | None
 ) -> QueryGrades:
     """One query as one grader graded it, on these items; None: the items that were graded."""
     rated = query.rated.get(grader.key, [])
     if items is None or grader.kind == "query":
         graded = dict.fromkeys(item_id for _, ratings in rated for item_id in ratings)
-        items = {item_id: ItemOf(facet_of_item(query.query_id, item_id)) for item_id in graded}
+        items = {item_id: GradedItem(facet_of_item(query.query_id, item_id)) for item_id in graded}
     facets = _facets(query, items)
     facet_number = {facet_id: number for number, facet_id in enumerate(facets, 1)}
     passages = query.passages
@@ -222,7 +222,9 @@ def query_grades(
     )
 
 
-def _matrix(rated: Sequence[tuple[int, Rated]], items: dict[str, ItemOf], passages: int) -> Ratings:
+def _matrix(
+    rated: Sequence[tuple[int, Rated]], items: dict[str, GradedItem], passages: int
+) -> Ratings:
     ratings = np.full((passages, len(items)), MISSING, np.int16)
     column = {item_id: index for index, item_id in enumerate(items)}
     cells = [
@@ -237,7 +239,7 @@ def _matrix(rated: Sequence[tuple[int, Rated]], items: dict[str, ItemOf], passag
     return ratings
 
 
-def _facets(query: GradedLine, items: dict[str, ItemOf]) -> dict[str, None]:
+def _facets(query: GradedLine, items: dict[str, GradedItem]) -> dict[str, None]:
     facets = dict.fromkeys(item.facet_id for item in items.values() if item.facet_id)
     for passage in query.passages:
         data = passage.paragraph_data

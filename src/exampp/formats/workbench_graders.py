@@ -32,7 +32,7 @@ OURS = "exampp"
 _KIND_OF_TYPE = {"question": "question", "nugget": "nugget", "direct_grading": "query"}
 
 
-class Head(NamedTuple):
+class EntryHead(NamedTuple):
     """Who made an entry, whether its scale is known from elsewhere, and its cells as stated."""
 
     identity: GraderIdentity
@@ -40,11 +40,11 @@ class Head(NamedTuple):
     cells: Mapping[str, Any]
 
 
-_heads: dict[tuple[Any, ...], Head] = {}
+_heads: dict[tuple[Any, ...], EntryHead] = {}
 _scaled: dict[tuple[str, int, int], GraderIdentity] = {}
 
 
-def head_of(entry: MarksJson | DirectJson, scale: RatingScale | None = None) -> Head:
+def head_of(entry: MarksJson | DirectJson, scale: RatingScale | None = None) -> EntryHead:
     """Who made an entry; whoever reads several takes the widest scale of them.
 
     Raises InputError with the field for a `prompt_info` that is none.
@@ -54,7 +54,7 @@ def head_of(entry: MarksJson | DirectJson, scale: RatingScale | None = None) -> 
     return _exam_head(entry, scale)
 
 
-def _exam_head(entry: MarksJson, scale: RatingScale | None) -> Head:
+def _exam_head(entry: MarksJson, scale: RatingScale | None) -> EntryHead:
     rated = entry.self_ratings is not None
     ratings = entry.self_ratings or ()
     kind = "nugget" if any(rating.nugget_id for rating in ratings) else "question"
@@ -62,7 +62,7 @@ def _exam_head(entry: MarksJson, scale: RatingScale | None) -> Head:
     return _on_scale(head, scale, (one.self_rating for one in ratings)) if rated else head
 
 
-def _direct_head(entry: DirectJson, scale: RatingScale | None) -> Head:
+def _direct_head(entry: DirectJson, scale: RatingScale | None) -> EntryHead:
     labels = [one for one in (entry.self_ratings, entry.relevance_label) if one is not None]
     head = _head(entry, "query", rated=bool(labels))
     return _on_scale(head, scale, labels) if labels else head
@@ -97,7 +97,7 @@ def repeated(identity: GraderIdentity, taken: dict[str, int]) -> GraderIdentity:
     return found
 
 
-def _on_scale(head: Head, scale: RatingScale | None, labels: Iterable[object]) -> Head:
+def _on_scale(head: EntryHead, scale: RatingScale | None, labels: Iterable[object]) -> EntryHead:
     if not head.open_scale:
         return head
     known = (one for one in labels if type(one) is int and one <= HIGHEST_LABEL)
@@ -108,7 +108,7 @@ def _on_scale(head: Head, scale: RatingScale | None, labels: Iterable[object]) -
     return head._replace(identity=_scaled[place])
 
 
-def _head(entry: MarksJson | DirectJson, kind: str, *, rated: bool) -> Head:
+def _head(entry: MarksJson | DirectJson, kind: str, *, rated: bool) -> EntryHead:
     said = (entry.llm, bytes(entry.llm_options), bytes(entry.prompt_info), entry.prompt_type)
     if b'"' + OURS.encode() + b'"' in said[1]:
         # cells differ from passage to passage, and would fill the memory
@@ -121,13 +121,13 @@ def _head(entry: MarksJson | DirectJson, kind: str, *, rated: bool) -> Head:
 
 def _read_head(
     llm: str, options: bytes, info: bytes, prompt_type: str | None, kind: str, rated: bool
-) -> Head:
+) -> EntryHead:
     decoded, ours = parted(decode_part(options, "llm_options"))
     cells = ours.get("cells")
     cells = cells if isinstance(cells, dict) else {}
     own = _stated_identity(ours)
     if own is not None:
-        return Head(own, False, cells)
+        return EntryHead(own, False, cells)
     decoded_info = decode_part(info, "prompt_info")
     if not isinstance(decoded_info, dict | None):
         raise InputError("Expected `object | null`", field="prompt_info")
@@ -146,7 +146,7 @@ def _read_head(
     elif kind != "query":
         kind = _KIND_OF_TYPE.get(prompt_type or "", "nugget" if "Nugget" in prompt_class else kind)
     identity = GraderIdentity(llm, name or prompt_class, kind, 0, highest, settings)
-    return Head(identity, name is None, cells)
+    return EntryHead(identity, name is None, cells)
 
 
 def parted(options: Any) -> tuple[Any, Mapping[str, Any]]:

@@ -105,7 +105,7 @@ class MarkedPassageJson(msgspec.Struct):
     grades: list[DirectJson] | None = None
 
 
-class Line(NamedTuple):
+class WorkbenchLine(NamedTuple):
     """A line, typed."""
 
     query_id: str | int

@@ -11,14 +11,14 @@ from exampp.prompts import Filled, Prompt, fill, fit
 from exampp.store.cells import Due
 
 
-class Asked(NamedTuple):
+class SentPrompt(NamedTuple):
     """What is sent; `kept` counts the characters that remain of a passage that was cut."""
 
     ask: Ask
     kept: int | None = None
 
 
-Asker = Callable[[int, Due], Asked]
+Asker = Callable[[int, Due], SentPrompt]
 
 
 LEAST_PASSAGE = 32
@@ -83,10 +83,10 @@ def check_room(prompt: Prompt, grader: Any) -> None:
 def asker(prompt: Prompt, kind: str, grader: Any) -> Asker:
     """How a grader of this prompt is asked; without a prompt text it gets the pair alone."""
     if not prompt.user:
-        return lambda key, due: Asked(Ask(key, due.item, due.passage))
+        return lambda key, due: SentPrompt(Ask(key, due.item, due.passage))
 
-    def ask(key: int, due: Due) -> Asked:
+    def ask(key: int, due: Due) -> SentPrompt:
         filled = fill_due(prompt, kind, grader, due)
-        return Asked(Ask(key, due.item, due.passage, filled.user, filled.system), filled.kept)
+        return SentPrompt(Ask(key, due.item, due.passage, filled.user, filled.system), filled.kept)
 
     return ask

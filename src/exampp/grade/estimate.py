@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.grade.asking import Asked
+from exampp.grade.asking import SentPrompt
 from exampp.grade.run import GradingRun
 from exampp.store.grades import find_grader
 from exampp.store.runs import Spent, spent_by
@@ -21,7 +21,7 @@ WRITTEN_TOKENS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class GradingEstimate:
     """Cells due, asks that settle them, and what they would take.
 
     `tokens` are those of the prompts, counted by the model's own tokenizer where `exact`, on a
@@ -40,7 +40,7 @@ class Estimate:
 
 def estimate(
     run: GradingRun, price_read: float | None = None, price_written: float | None = None
-) -> Estimate:
+) -> GradingEstimate:
     """Look ahead at a run; prices are per million tokens. Asks the model nothing."""
     planned = run.count_due()
     grader: Any = run.grading.grader
@@ -57,17 +57,17 @@ def estimate(
         cost = (tokens * price_read + written * planned.asks * price_written) / 1e6
     shown = tuple(_shown(one) for one in sample[:2])
     exact = measured and getattr(grader, "exact_tokens", True)
-    return Estimate(planned.cells, planned.asks, tokens, exact, seconds, cost, shown)
+    return GradingEstimate(planned.cells, planned.asks, tokens, exact, seconds, cost, shown)
 
 
-def _sample(run: GradingRun) -> Iterator[Asked]:
+def _sample(run: GradingRun) -> Iterator[SentPrompt]:
     """What the first cells are asked; those for which nothing can be asked are left out."""
     for number, one in enumerate(islice((d for d in run.due() if d.twin is None), SAMPLE)):
         with suppress(InputError):
             yield run.grading.ask(number, one)
 
 
-def _tokens(grader: Any, asked: Asked, measured: bool) -> int:
+def _tokens(grader: Any, asked: SentPrompt, measured: bool) -> int:
     ask = asked.ask
     if measured:
         return int(grader.length(ask.user, ask.system))
@@ -75,7 +75,7 @@ def _tokens(grader: Any, asked: Asked, measured: bool) -> int:
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
-def _shown(asked: Asked) -> str:
+def _shown(asked: SentPrompt) -> str:
     ask = asked.ask
     if ask.user:
         return f"[system]\n{ask.system}\n\n[user]\n{ask.user}" if ask.system else ask.user

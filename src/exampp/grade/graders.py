@@ -224,7 +224,7 @@ def _openai(prompt: Prompt, options: Options) -> Grader:
         decode=given.get("decode", "auto"),
         revision=options.revision or "",
         sampling=sampling,
-        policy=openai.Policy(**{policy[name]: given[name] for name in policy if name in given}),
+        policy=openai.Patience(**{policy[name]: given[name] for name in policy if name in given}),
         limits=openai.Limits(options.max_requests, options.max_cost, price),
         redirect_to=options.redirect_to,
         endpoint=given.get("endpoint", "chat"),

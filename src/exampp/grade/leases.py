@@ -19,7 +19,7 @@ _AT_WORK: dict[str, int] = {}
 """The runs of this process that may hold queries: owner -> thread."""
 
 
-class Holder(NamedTuple):
+class LeaseHolder(NamedTuple):
     """A run that holds queries, until a time (seconds since 1970) unless it goes on with them."""
 
     host: str
@@ -83,11 +83,13 @@ def others(connection: sqlite3.Connection, grader: int, owner: str) -> dict[str,
     return found
 
 
-def holders(connection: sqlite3.Connection, grader: int, owner: str = "") -> tuple[Holder, ...]:
+def holders(
+    connection: sqlite3.Connection, grader: int, owner: str = ""
+) -> tuple[LeaseHolder, ...]:
     """The runs other than `owner` that hold queries of a grader."""
     until = {lease.owner: lease.until for lease in leases(connection, grader)}
     return tuple(
-        Holder(*_place(name), len(queries), until[name])
+        LeaseHolder(*_place(name), len(queries), until[name])
         for name, queries in others(connection, grader, owner).items()
     )
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from exampp.errors import CollectionBusy, InputError, Unfinished
 from exampp.grade.asking import Asker
 from exampp.grade.kept import note_rules
-from exampp.grade.leases import Holder, at_work, holders, is_gone, new_owner, others
+from exampp.grade.leases import LeaseHolder, at_work, holders, is_gone, new_owner, others
 from exampp.grade.reading import Reader, Reading
 from exampp.llm.base import Ask, Grader, Reply, checked
 from exampp.llm.replies import Replies
@@ -36,7 +36,7 @@ from exampp.store.cells import (
     SELECTIONS,
     Cell,
     Due,
-    Exam,
+    GradingScope,
     copy_grade,
     due,
     due_of_query,
@@ -116,7 +116,7 @@ class Progress:
     asked: int = 0
     states: Counter[State] = field(default_factory=Counter)
     spent: Spent = field(default_factory=Spent)
-    held_by: tuple[Holder, ...] = ()
+    held_by: tuple[LeaseHolder, ...] = ()
     waits: bool = False
 
 
@@ -148,7 +148,7 @@ class GradingRun:
         self,
         connection: sqlite3.Connection,
         grading: Grading,
-        exam: Exam,
+        exam: GradingScope,
         *,
         select: str = "due",
         max_failures: int = MAX_FAILURES,

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from exampp.grade.leases import Holder, holders
+from exampp.grade.leases import LeaseHolder, holders
 from exampp.records import GraderIdentity, State
 from exampp.records.choosing import label
 from exampp.records.origin import own_bank
@@ -41,7 +41,7 @@ class GraderStatus(NamedTuple):
     readings: tuple[RuleCount, ...]
     due: int
     reasons: list[tuple[str, int]]
-    held_by: tuple[Holder, ...] = ()
+    held_by: tuple[LeaseHolder, ...] = ()
     without_key: tuple[str, ...] = ()
     own_bank: str = ""
     otherwise: AskedOtherwise = AskedOtherwise()

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from exampp.errors import InputError
 from exampp.formats import car, passages
+from exampp.formats.json_objects import OBJECT, identifier, key_of
 from exampp.formats.lines import OnError, decode_json, existing_file, plain_name, read_lines
-from exampp.formats.objects import OBJECT, identifier, key_of
 from exampp.inputs import datasets
 from exampp.records import Passage
 from exampp.store.inputs import put_passages, without_text

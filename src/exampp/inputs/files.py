@@ -16,7 +16,7 @@ from exampp.outside import check_path
 _RANKED = ("run", "ranx", "candidates")
 
 
-class Given(NamedTuple):
+class GivenFile(NamedTuple):
     """A file or folder of an import: `kind` (as of `importing.KINDS`) or `role` (one of `ROLES`)
     says what it is, or its files are.
     """
@@ -38,7 +38,7 @@ class Known(NamedTuple):
     system: str | None = None
 
 
-def tell_all(files: Iterable[Given], *, system: bool) -> Iterator[Known]:
+def tell_all(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:
     """What each file is, as is said of it, or as its content tells.
 
     A folder with a role stands for the files in it. A folder of run files is told from them; each
@@ -67,7 +67,7 @@ def _whole(path: Path, role: str | None) -> str | None:
     return None
 
 
-def _told(given: Given, system: bool) -> Told:
+def _told(given: GivenFile, system: bool) -> Told:
     if given.kind:
         return Told(given.kind)
     return tell(existing_file(given.path), given.role, system=system)
@@ -87,7 +87,7 @@ def _holds_runs(path: Path) -> bool:
         return False
 
 
-def _inside(given: Given, system: bool) -> Iterator[Known]:
+def _inside(given: GivenFile, system: bool) -> Iterator[Known]:
     files = _files(given.path)
     if not files:
         raise InputError("the folder holds no files", file=given.path)

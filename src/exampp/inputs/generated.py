@@ -19,18 +19,18 @@ from exampp.formats.candidates import Retrieved
 from exampp.formats.fields import shown
 from exampp.formats.lines import OnError
 from exampp.formats.responses import Response
-from exampp.inputs.places import Places
+from exampp.inputs.places import QueryPlaces
 from exampp.inputs.rankings import RunLog, stage, top
 from exampp.inputs.segment import Segment, segments
 from exampp.records import (
     BankEntry,
     Item,
     Passage,
+    PassageGrades,
     PooledPassage,
     QueryPool,
-    Ranked,
+    RankedPassage,
     Residue,
-    Sheet,
 )
 from exampp.store.inputs import put_passages, with_text
 from exampp.store.interning import batches
@@ -55,9 +55,9 @@ def take_responses(
     A ranking keeps what its passage cites; a passage keeps the markup that it came from, of the
     system that brought it first.
     """
-    places = Places(connection)
+    places = QueryPlaces(connection)
 
-    def rows() -> Iterator[tuple[Ranked, Residue, Passage]]:
+    def rows() -> Iterator[tuple[RankedPassage, Residue, Passage]]:
         for response in responses:
             try:
                 places.find(response.query_id)
@@ -77,7 +77,9 @@ def take_responses(
     return count
 
 
-def _ranked(response: Response, parts: list[Segment]) -> Iterator[tuple[Ranked, Residue, Passage]]:
+def _ranked(
+    response: Response, parts: list[Segment]
+) -> Iterator[tuple[RankedPassage, Residue, Passage]]:
     if not parts:
         raise InputError(
             f"the response of system {shown(response.system)} to query "
@@ -91,7 +93,7 @@ def _ranked(response: Response, parts: list[Segment]) -> Iterator[tuple[Ranked, 
         residue = {"set": {"citations": list(part.citations)}} if part.citations else None
         markup = {"markup": part.markup} if part.markup else {}
         yield (
-            Ranked(response.query_id, key, rank, 1 / rank, response.system),
+            RankedPassage(response.query_id, key, rank, 1 / rank, response.system),
             residue,
             Passage(key, part.text, extra=markup),
         )
@@ -105,7 +107,7 @@ def cited_by(found: Iterable[Response]) -> Iterator[Retrieved]:
     for response in found:
         system = f"{response.system}:cited"
         ranking = tuple(
-            Ranked(response.query_id, cited, rank, 1 / rank, system)
+            RankedPassage(response.query_id, cited, rank, 1 / rank, system)
             for rank, cited in enumerate(response.cited, 1)
         )
         if ranking:
@@ -124,7 +126,7 @@ def take_candidates(
     check: Callable[[str], None],
 ) -> int:
     """Take retrieved passages with their rankings; `check` refuses an id without a text."""
-    places = Places(connection)
+    places = QueryPlaces(connection)
     count = 0
     for one in found:
         try:
@@ -153,11 +155,11 @@ def assigned_pools(found: Iterable[Assigned]) -> Iterator[QueryPool]:
     for one in found:
         pool = pools.setdefault(one.query_id, {})
         key = passage_id(one.answer)
-        ranked = Ranked(one.query_id, key, 1, 1.0, one.system)
+        ranked = RankedPassage(one.query_id, key, 1, 1.0, one.system)
         length = one.response_length
         residue = None if length is None else {"set": {"response_length": length}}
         known = pool.setdefault(
-            key, PooledPassage(key, one.answer, sheets=(Sheet(GRADER, one.grades),))
+            key, PooledPassage(key, one.answer, sheets=(PassageGrades(GRADER, one.grades),))
         )
         if known.sheets[0].grades != one.grades:
             raise InputError(

@@ -30,7 +30,7 @@ from exampp.formats.responses import Response
 from exampp.formats.workbench_graders import has_open_scale
 from exampp.inputs import beir, datasets
 from exampp.inputs.corpus import look_up
-from exampp.inputs.files import Given, Known, tell_all
+from exampp.inputs.files import GivenFile, Known, tell_all
 from exampp.inputs.generated import (
     assigned_bank,
     assigned_pools,
@@ -39,11 +39,11 @@ from exampp.inputs.generated import (
     take_responses,
 )
 from exampp.inputs.import_report import Imported, ImportReport
-from exampp.inputs.places import Places
+from exampp.inputs.places import QueryPlaces
 from exampp.inputs.rankings import RunLog, findings, stage, top
 from exampp.inputs.segment import PASSAGE_TOKENS
 from exampp.outside import counting_replaced, fit_name
-from exampp.records import BankEntry, GraderIdentity, Judgment, QueryPool, Ranked
+from exampp.records import BankEntry, GraderIdentity, Judgment, QueryPool, RankedPassage
 from exampp.records.differences import Protected
 from exampp.records.grading import RatingScale
 from exampp.store.bank import (
@@ -116,7 +116,7 @@ class Importer:
 
         Where all queries are known from banks alone, a bank may name others.
         """
-        places = Places(self.connection)
+        places = QueryPlaces(self.connection)
         is_strict = bool(known_queries(self.connection))
         for entry in entries:
             try:
@@ -169,7 +169,7 @@ class Importer:
 
     def qrels(self, path: Path, kind: str = "qrels") -> int:
         """Human judgments."""
-        places = Places(self.connection)
+        places = QueryPlaces(self.connection)
 
         def known(judgment: Judgment) -> None:
             places.find(judgment.query_id)
@@ -178,7 +178,7 @@ class Importer:
         return self._judge(read(path, self.on_error, known))
 
     def _judge(self, judgments: Iterable[Judgment]) -> int:
-        places = Places(self.connection)
+        places = QueryPlaces(self.connection)
         count = 0
         for batch in batches(judgments):
             ids = intern(self.connection, "passage", "passage_id", [j.passage_id for j in batch])
@@ -191,10 +191,10 @@ class Importer:
 
     def run(self, path: Path, kind: str = "run") -> int:
         """The rankings of one or several systems."""
-        places = Places(self.connection)
+        places = QueryPlaces(self.connection)
         check = self._text_check()
 
-        def known(ranked: Ranked) -> None:
+        def known(ranked: RankedPassage) -> None:
             places.find(ranked.query_id)
             check(ranked.passage_id)
             self.log.see(path, ranked.query_id, ranked.system)
@@ -323,7 +323,7 @@ KINDS: Mapping[str, _Take] = {
 
 
 def import_files(
-    importer: Importer, given: Sequence[Given], corpus: str | None = None
+    importer: Importer, given: Sequence[GivenFile], corpus: str | None = None
 ) -> ImportReport:
     """Take over files in one transaction: after an error the collection is as it was.
 
@@ -337,7 +337,9 @@ def import_files(
     return replace(report, remarks=tuple(remarks))
 
 
-def _import_files(importer: Importer, given: Sequence[Given], corpus: str | None) -> ImportReport:
+def _import_files(
+    importer: Importer, given: Sequence[GivenFile], corpus: str | None
+) -> ImportReport:
     kinds = file_kinds(given, system=importer.system is not None)
     with_kinds = sorted(kinds, key=lambda file: list(KINDS).index(file.kind))
     if importer.scale is not None and all(file.kind != "workbench" for file in with_kinds):
@@ -430,7 +432,7 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def file_kinds(files: Iterable[Given], *, system: bool) -> Iterator[Known]:
+def file_kinds(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:
     """What each file is, as is said of it, or as its content tells; see `files.tell_all`.
 
     Raises InputError for a file of no known kind.

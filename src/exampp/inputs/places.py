@@ -9,7 +9,7 @@ from exampp.records import Facet
 from exampp.store.inputs import WHOLE_QUERY, add_query, put_facets, query_keys
 
 
-class Places:
+class QueryPlaces:
     """Finds queries and subtopics by ids as files write them."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from exampp.errors import InputError, Repeated
 from exampp.formats.lines import OnError
-from exampp.inputs.places import Places
-from exampp.records import Ranked, Residue
+from exampp.inputs.places import QueryPlaces
+from exampp.records import RankedPassage, Residue
 from exampp.report.table import Table, Value
 from exampp.store.inputs import stage_rankings, unanswered, unanswered_by_all
 from exampp.store.interning import batches, intern
@@ -20,7 +20,7 @@ SHOWN = 20
 """How many ids a list of what is missing names."""
 
 
-def top(rankeds: Iterable[Ranked], depth: int | None) -> Iterator[Ranked]:
+def top(rankeds: Iterable[RankedPassage], depth: int | None) -> Iterator[RankedPassage]:
     """The first `depth` passages of every system and query (by rank, score, id); None takes all.
 
     Holds a few times `depth` lines per system and query, however deep the run is.
@@ -28,7 +28,7 @@ def top(rankeds: Iterable[Ranked], depth: int | None) -> Iterator[Ranked]:
     if depth is None:
         yield from rankeds
         return
-    groups: dict[tuple[str, str], list[Ranked]] = {}
+    groups: dict[tuple[str, str], list[RankedPassage]] = {}
     for ranked in rankeds:
         group = groups.setdefault((ranked.system, ranked.query_id), [])
         group.append(ranked)
@@ -40,7 +40,7 @@ def top(rankeds: Iterable[Ranked], depth: int | None) -> Iterator[Ranked]:
         yield from group[:depth]
 
 
-def _place(ranked: Ranked) -> tuple[int, float, str]:
+def _place(ranked: RankedPassage) -> tuple[int, float, str]:
     return ranked.rank, -ranked.score, ranked.passage_id
 
 
@@ -66,7 +66,7 @@ class RunLog:
                 mend="Give different runs different names",
             )
 
-    def rank(self, ranked: Ranked) -> None:
+    def rank(self, ranked: RankedPassage) -> None:
         """Note that a passage is ranked."""
         if self.collects:
             self.passages.add(ranked.passage_id)
@@ -84,9 +84,9 @@ class RunLog:
 
 def stage(
     connection: sqlite3.Connection,
-    places: Places,
-    rows: Iterable[tuple[Ranked, Residue]],
-    each: Callable[[Ranked], None] = lambda _: None,
+    places: QueryPlaces,
+    rows: Iterable[tuple[RankedPassage, Residue]],
+    each: Callable[[RankedPassage], None] = lambda _: None,
 ) -> int:
     """Set rankings aside for `apply_rankings`; returns how many. `each` is called with every one.
 

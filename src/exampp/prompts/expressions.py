@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from exampp.prompts.words import drop_punctuation, fuzz_ratio, stem
+from exampp.prompts.normal_form import drop_punctuation, fuzz_ratio, stem
 
 UNANSWERABLE = (
     "unanswerable",

@@ -100,34 +100,34 @@ _HEAD = re.compile(r"(?:\([^()\n]{0,12}\))?[^.?\n;b:(|\-]{0,200}+(?:[(:\-]{1,9}[
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ReadRating:
     """What a reply says: a rating, or the rule that tells why there is none."""
 
     rating: int | None
     rule: str
 
 
-class Said(NamedTuple):
+class FieldValue(NamedTuple):
     """What one field says, and whether it is called final."""
 
-    found: Found
+    found: ReadRating
     final: bool = False
 
 
-def agreed(said: Sequence[Said]) -> Found:
+def agreed(said: Sequence[FieldValue]) -> ReadRating:
     """What fields say together: those called final alone, if any are; none may say otherwise."""
     counting = [one.found for one in said if one.final] or [one.found for one in said]
     unread = [found for found in counting if found.rating is None]
     same = len({found.rating for found in counting}) == 1
-    return unread[0] if unread else counting[0] if same else Found(None, "several")
+    return unread[0] if unread else counting[0] if same else ReadRating(None, "several")
 
 
-def find_fields(reply: str, lowest: int, highest: int, field: str = "") -> list[Said]:
+def find_fields(reply: str, lowest: int, highest: int, field: str = "") -> list[FieldValue]:
     """What the fields of a text say that are called rating, score, grade, or `field`."""
     return _Reply(reply, lowest, highest, field).fields()
 
 
-def find_rating(reply: str, lowest: int, highest: int, field: str = "") -> Found:
+def find_rating(reply: str, lowest: int, highest: int, field: str = "") -> ReadRating:
     """The rating that a reply gives in text, on a scale of whole numbers.
 
     Without one, the rule says why: docs/definitions.md lists the rules. Sources: EXAM++, section
@@ -258,44 +258,48 @@ class _Reply:
         best = {at for at in self._places(_BEST) if tokens.values[at] != highest}
         self.stated = self._places(_NAMED) | best
 
-    def fields(self) -> list[Said]:
+    def fields(self) -> list[FieldValue]:
         """What each field says that is called a rating, and what is stated behind them."""
         ratings = [one for one in self.named if one.name in ("rating", "final")]
         if not ratings:
             return []
-        said = [Said(self._value(one), one.name == "final") for one in ratings]
+        said = [FieldValue(self._value(one), one.name == "final") for one in ratings]
         final = any(one.final for one in said)
         behind = (at for at in self.stated | self._places(_SENTENCES) if at > ratings[-1].at)
         stated = [found for found in map(self._number, behind) if found.rating is not None]
-        return said + [Said(found, final) for found in stated]
+        return said + [FieldValue(found, final) for found in stated]
 
-    def _value(self, field: _Field) -> Found:
+    def _value(self, field: _Field) -> ReadRating:
         if field.at < 0:
-            return Found(None, "no value")
+            return ReadRating(None, "no value")
         if field.doubted:
-            return Found(None, "hedged")
+            return ReadRating(None, "hedged")
         if field.other_scale or "C" in self.kinds[field.at : field.at + _REACH].partition("\n")[0]:
-            return Found(None, "off-scale")
+            return ReadRating(None, "off-scale")
         found = self._number(field.at)
         head = _HEAD.match(self.kinds, field.at + 1)
         rest = range(field.at + 1, head.end() if head else field.at)
         others = {self.tokens.values[at] for at in rest if self.kinds[at] in "NPE"}
-        return found if found.rating is None or others <= {found.rating} else Found(None, "several")
+        return (
+            found
+            if found.rating is None or others <= {found.rating}
+            else ReadRating(None, "several")
+        )
 
-    def _number(self, at: int) -> Found:
+    def _number(self, at: int) -> ReadRating:
         """What the number at a place says where it stands."""
         kind = self.kinds[at]
         if kind in "XC":
-            return Found(None, "off-scale")
+            return ReadRating(None, "off-scale")
         if kind in "Ec":
-            return Found(None, "several")
+            return ReadRating(None, "several")
         if self.doubts.reach(at):
-            return Found(None, "hedged")
+            return ReadRating(None, "hedged")
         if kind not in "NP" or not _AFTER_VALUE.match(self.kinds, at + 1):
-            return Found(None, "no verdict")
-        return Found(self.tokens.values[at], "rated")
+            return ReadRating(None, "no verdict")
+        return ReadRating(self.tokens.values[at], "rated")
 
-    def statement(self) -> Found:
+    def statement(self) -> ReadRating:
         """What a reply says in which no field is called a rating."""
         named = self.stated
         stated = self._set_off(named | self._places(_SENTENCES), _AFTER_SENTENCE)
@@ -305,15 +309,17 @@ class _Reply:
         said = {self._number(at) for at in stated}
         others = {self._number(at) for at in numbers - stated}
         if len({self.tokens.values[at] for at in numbers | stated}) > 1:
-            return Found(None, "several")
+            return ReadRating(None, "several")
         if stated - named and "L" in self.kinds:
-            return Found(None, "several")
+            return ReadRating(None, "several")
         for rule in ("several", "hedged", "off-scale"):
-            if Found(None, rule) in said | others:
-                return Found(None, rule)
+            if ReadRating(None, rule) in said | others:
+                return ReadRating(None, rule)
         if not said:
-            return Found(None, "no verdict" if set(self.kinds) & set("NPEXQLcC") else "no number")
-        return Found(None, "off-scale") if "C" in self.kinds else said.pop()
+            return ReadRating(
+                None, "no verdict" if set(self.kinds) & set("NPEXQLcC") else "no number"
+            )
+        return ReadRating(None, "off-scale") if "C" in self.kinds else said.pop()
 
     def _places(self, forms: Sequence[re.Pattern[str]]) -> set[int]:
         return {match.start("n") for form in forms for match in form.finditer(self.kinds)}

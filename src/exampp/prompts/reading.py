@@ -30,7 +30,7 @@ from exampp.prompts.json_reply import (
     named_values,
     plain_name,
 )
-from exampp.prompts.ratings import Found, Said, agreed, find_fields, find_rating, name_of
+from exampp.prompts.ratings import FieldValue, ReadRating, agreed, find_fields, find_rating, name_of
 from exampp.prompts.thoughts import without_thoughts
 from exampp.prompts.tokens import holds_number, plain
 from exampp.prompts.verdicts import find_verdict, find_verdict_fields
@@ -42,7 +42,7 @@ LONGEST = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class RawReply:
     """A raw reply with what is needed to read it."""
 
     text: str
@@ -54,11 +54,11 @@ class Reply:
     unnumbered: str = "answer"
 
 
-Reader = Callable[[Reply], Outcome]
+Reader = Callable[[RawReply], Outcome]
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class ReadingPolicy:
     """A way of reading: a reader for every reading, and what becomes of a reply before.
 
     `sets_aside` takes the raw reply and whether it was cut off, and gives what is to be read, or
@@ -78,7 +78,7 @@ section 4.2.2; so do the papers' models). `unparsed`: nothing is known.
 """
 
 _REFUSED = Outcome(State.REFUSED, rule="refused")
-_NO_VALUE = Found(None, "json")
+_NO_VALUE = ReadRating(None, "json")
 _ANSWER_LABEL = re.compile(
     r"(?i)^\W*(?:(?:the|my) )?(?:final )?answer(?:\W{0,3}[:=]\W{0,3}| is:? (?!not\b))\s*"
 )
@@ -92,7 +92,7 @@ def _graded(rating: int, rule: str) -> Outcome:
     return Outcome(State.GRADED, rating, rule)
 
 
-def _outcome(found: Found) -> Outcome:
+def _outcome(found: ReadRating) -> Outcome:
     if found.rating is None:
         return _unparsed(found.rule)
     return _graded(found.rating, found.rule)
@@ -101,15 +101,15 @@ def _outcome(found: Found) -> Outcome:
 class _Grammar(NamedTuple):
     """How a text is read: its fields that count, the whole of it, and one value of JSON."""
 
-    fields: Callable[[str], list[Said]]
-    whole: Callable[[str], Found]
-    value: Callable[[object], Found]
+    fields: Callable[[str], list[FieldValue]]
+    whole: Callable[[str], ReadRating]
+    value: Callable[[object], ReadRating]
 
 
-def _rating_grammar(reply: Reply) -> _Grammar:
+def _rating_grammar(reply: RawReply) -> _Grammar:
     scale = (reply.lowest, reply.highest, reply.field)
 
-    def value(found: object) -> Found:
+    def value(found: object) -> ReadRating:
         if isinstance(found, bool) or not isinstance(found, int | float | str):
             return _NO_VALUE
         return find_rating(str(found), *scale)
@@ -119,11 +119,11 @@ def _rating_grammar(reply: Reply) -> _Grammar:
     )
 
 
-def _verdict_grammar(reply: Reply) -> _Grammar:
-    def value(found: object) -> Found:
+def _verdict_grammar(reply: RawReply) -> _Grammar:
+    def value(found: object) -> ReadRating:
         if isinstance(found, str):
             return find_verdict(found, reply.field)
-        return Found(int(found), "json") if found in (0, 1) else _NO_VALUE
+        return ReadRating(int(found), "json") if found in (0, 1) else _NO_VALUE
 
     return _Grammar(
         lambda text: find_verdict_fields(text, reply.field),
@@ -132,7 +132,7 @@ def _verdict_grammar(reply: Reply) -> _Grammar:
     )
 
 
-def _said(reply: Reply, grammar: _Grammar) -> Found:
+def _said(reply: RawReply, grammar: _Grammar) -> ReadRating:
     """What a reply says, in JSON or text."""
     values, around = named_values(reply.text)
     if not looks_like_json(reply.text) and not values:
@@ -146,36 +146,38 @@ def _said(reply: Reply, grammar: _Grammar) -> Found:
     return found
 
 
-def _in_json(values: Sequence[Named], field: str, grammar: _Grammar, around: str) -> Found | None:
+def _in_json(
+    values: Sequence[Named], field: str, grammar: _Grammar, around: str
+) -> ReadRating | None:
     """What JSON says, with the fields of the text around it: ratings if any, else answers."""
     named = [(name_of(one.name, field), one) for one in values]
     said = [
-        Said(_by(grammar.value(one.value), "json"), name == "final")
+        FieldValue(_by(grammar.value(one.value), "json"), name == "final")
         for name, one in named
         if name in ("rating", "final")
     ]
     if said:
         return agreed([*said, *grammar.fields(around)])
     answers = [
-        Said(_by(grammar.value(one.value), "json")) for name, one in named if name == "answer"
+        FieldValue(_by(grammar.value(one.value), "json")) for name, one in named if name == "answer"
     ]
     valued = {plain_name(one.name) for one in values if grammar.value(one.value).rating is not None}
-    return Found(None, "several") if len(valued) > 1 else agreed(answers) if answers else None
+    return ReadRating(None, "several") if len(valued) > 1 else agreed(answers) if answers else None
 
 
-def _by(found: Found, rule: str) -> Found:
+def _by(found: ReadRating, rule: str) -> ReadRating:
     """The same, found by another rule; JSON that holds no number gives no rule of numbers."""
     if found.rating is None:
         return _NO_VALUE if found.rule in ("no number", "no value", "no verdict") else found
-    return Found(found.rating, rule)
+    return ReadRating(found.rating, rule)
 
 
-def _read_rating(reply: Reply) -> Outcome:
+def _read_rating(reply: RawReply) -> Outcome:
     found = _said(reply, _rating_grammar(reply))
     return _outcome(found) if found.rating is not None else _unrated(reply, found.rule)
 
 
-def _unrated(reply: Reply, rule: str) -> Outcome:
+def _unrated(reply: RawReply, rule: str) -> Outcome:
     """What a reply is that holds no rating: refused, an error, or unparsed by a rule."""
     text = plain(reply.text)
     if is_refusal(text):
@@ -187,7 +189,7 @@ def _unrated(reply: Reply, rule: str) -> Outcome:
     return _unparsed("no verdict" if rule == "no number" and holds_number(reply.text) else rule)
 
 
-def _read_self_rating(reply: Reply) -> Outcome:
+def _read_self_rating(reply: RawReply) -> Outcome:
     outcome = _read_rating(reply)
     if outcome.rule != "no number":
         return outcome
@@ -197,7 +199,7 @@ def _read_self_rating(reply: Reply) -> Outcome:
     return outcome if reply.unnumbered == "unparsed" else _graded(reply.lowest + 1, "answered")
 
 
-def _read_yes_no(reply: Reply) -> Outcome:
+def _read_yes_no(reply: RawReply) -> Outcome:
     found = _said(reply, _verdict_grammar(reply))
     return _outcome(found) if found.rating is not None else _unrated(reply, found.rule)
 
@@ -209,7 +211,7 @@ def answer_text(reply: str, field: str = "") -> str:
     return (text if answer is None else answer).strip()
 
 
-def _read_extraction(reply: Reply) -> Outcome:
+def _read_extraction(reply: RawReply) -> Outcome:
     answer = _ANSWER_LABEL.sub("", answer_text(reply.text, reply.field))
     if is_refusal(answer):
         return _REFUSED
@@ -224,7 +226,7 @@ def _read_extraction(reply: Reply) -> Outcome:
     return _graded(0, "unmatched") if reply.keys else _graded(1, "answered")
 
 
-def _read_thresholds(reply: Reply) -> Outcome:
+def _read_thresholds(reply: RawReply) -> Outcome:
     wanted = reply.highest - reply.lowest
     rising = all(low <= high for low, high in pairwise(reply.thresholds))
     if len(reply.thresholds) != wanted or not rising:
@@ -243,15 +245,15 @@ def _read_thresholds(reply: Reply) -> Outcome:
     return _graded(reply.lowest + reached, "threshold")
 
 
-def _rubric_rating(reply: Reply) -> Outcome:
+def _rubric_rating(reply: RawReply) -> Outcome:
     return _graded(rubric.self_rating(reply.text, reply.highest), "rubric")
 
 
-def _rubric_yes_no(reply: Reply) -> Outcome:
+def _rubric_yes_no(reply: RawReply) -> Outcome:
     return _graded(int(rubric.is_yes(reply.text)), "rubric")
 
 
-def _rubric_extraction(reply: Reply) -> Outcome:
+def _rubric_extraction(reply: RawReply) -> Outcome:
     if reply.keys:
         return _graded(int(rubric.is_correct(reply.text, reply.keys)), "rubric")
     return _graded(int(rubric.is_answer(reply.text)), "rubric")
@@ -271,7 +273,7 @@ def _all(reply: str, _: bool) -> Outcome | str:
     return reply
 
 
-EXAM = Policy(
+EXAM = ReadingPolicy(
     "exam",
     MappingProxyType(
         {
@@ -284,7 +286,7 @@ EXAM = Policy(
     ),
     sets_aside=_what_counts,
 )
-RUBRIC = Policy(
+RUBRIC = ReadingPolicy(
     "rubric",
     MappingProxyType(
         {
@@ -297,7 +299,7 @@ RUBRIC = Policy(
     ),
     sets_aside=_all,
 )
-POLICIES: Mapping[str, Policy] = MappingProxyType({p.name: p for p in (EXAM, RUBRIC)})
+POLICIES: Mapping[str, ReadingPolicy] = MappingProxyType({p.name: p for p in (EXAM, RUBRIC)})
 
 
 def reading_names() -> tuple[str, ...]:
@@ -346,5 +348,5 @@ def read(
     text = policy.sets_aside(reply, truncated)
     if isinstance(text, Outcome):
         return text
-    given = Reply(text, lowest, highest, field, tuple(thresholds), tuple(keys), unnumbered)
+    given = RawReply(text, lowest, highest, field, tuple(thresholds), tuple(keys), unnumbered)
     return policy.readers[reading](given)

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from exampp.prompts.expressions import UNANSWERABLE
-from exampp.prompts.words import fuzz_ratio, normalise, stem, stopwords
+from exampp.prompts.normal_form import fuzz_ratio, normalise, stem, stopwords
 
 MAX_RATING = 5
 _SIMILAR = 80

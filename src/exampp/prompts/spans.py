@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from exampp.prompts.words import drop_punctuation, stem, stopwords
+from exampp.prompts.normal_form import drop_punctuation, stem, stopwords
 
 _WORD = re.compile(r"\w+(?:['\N{RIGHT SINGLE QUOTATION MARK}]\w+)*")
 _PIECE = re.compile(r"(?s)\w++|\s++|.")

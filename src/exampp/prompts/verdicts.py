@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from exampp.prompts.doubts import Doubts
-from exampp.prompts.ratings import Found, Said, agreed
+from exampp.prompts.ratings import FieldValue, ReadRating, agreed
 from exampp.prompts.tokens import tokenise
 
 _WORDS = {"yes": "Y", "no": "W", "true": "G", "correct": "G", "false": "B", "incorrect": "B"}
@@ -27,16 +27,16 @@ _OTHERWISE = {
     value: re.compile(rf"[:(,\-l]++[{''.join(k for k, v in _VALUES.items() if v != value)}]{_END}")
     for value in (0, 1)
 }
-_NOTHING = Said(Found(None, "no verdict"))
+_NOTHING = FieldValue(ReadRating(None, "no verdict"))
 _MENTION = re.compile(r"[YW](?=\Z|[.,;:)\n?\-])")
 
 
-def find_verdict_fields(reply: str, field: str = "") -> list[Said]:
+def find_verdict_fields(reply: str, field: str = "") -> list[FieldValue]:
     """What the fields of a text say that hold a verdict."""
     return _Reply(reply, field).fields()
 
 
-def find_verdict(reply: str, field: str = "") -> Found:
+def find_verdict(reply: str, field: str = "") -> ReadRating:
     """The verdict that a reply gives in text, 1 for yes and 0 for no.
 
     Without one, the rule says why: docs/definitions.md lists the rules.
@@ -53,22 +53,24 @@ class _Reply:
         self._kinds = tokenise(reply, field, _WORDS).kinds
         self._doubts = Doubts(self._kinds)
 
-    def fields(self) -> list[Said]:
+    def fields(self) -> list[FieldValue]:
         return [
-            Said(self._said(match.start("v")), bool(match["final"]))
+            FieldValue(self._said(match.start("v")), bool(match["final"]))
             for match in _FIELD.finditer(self._kinds)
         ]
 
-    def statement(self) -> Found:
+    def statement(self) -> ReadRating:
         given = {match.start("v") for form in _VERDICTS for match in form.finditer(self._kinds)}
         mentioned = {match.start() for match in _MENTION.finditer(self._kinds)}
-        found = agreed([Said(self._said(at)) for at in sorted(given | mentioned)] or [_NOTHING])
+        found = agreed(
+            [FieldValue(self._said(at)) for at in sorted(given | mentioned)] or [_NOTHING]
+        )
         return found if given or found.rating is None else _NOTHING.found
 
-    def _said(self, at: int) -> Found:
+    def _said(self, at: int) -> ReadRating:
         if self._doubts.reach(at):
-            return Found(None, "hedged")
+            return ReadRating(None, "hedged")
         value = _VALUES[self._kinds[at]]
         if _OTHERWISE[value].match(self._kinds, at + 1):
-            return Found(None, "several")
-        return Found(value, "rated")
+            return ReadRating(None, "several")
+        return ReadRating(value, "rated")

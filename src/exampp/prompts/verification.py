@@ -14,8 +14,8 @@ from functools import lru_cache
 from exampp.errors import InputError
 from exampp.prompts import rubric
 from exampp.prompts.expressions import is_unanswerable, says_nothing
+from exampp.prompts.normal_form import drop_punctuation, edit_distance, normalise
 from exampp.prompts.spans import find_words
-from exampp.prompts.words import drop_punctuation, edit_distance, normalise
 
 LARGEST_SHARE = 0.2
 _LEAST_EQUAL = 2

@@ -10,8 +10,8 @@ from exampp.records.ids import (
     facet_of_item,
     item_id,
 )
-from exampp.records.pool import PooledPassage, QueryPool, Residue, Sheet
-from exampp.records.topics import Facet, Judgment, Passage, Query, Ranked
+from exampp.records.pool import PassageGrades, PooledPassage, QueryPool, Residue
+from exampp.records.topics import Facet, Judgment, Passage, Query, RankedPassage
 
 __all__ = [
     "ITEM_KINDS",
@@ -24,12 +24,12 @@ __all__ = [
     "Judgment",
     "Outcome",
     "Passage",
+    "PassageGrades",
     "PooledPassage",
     "Query",
     "QueryPool",
-    "Ranked",
+    "RankedPassage",
     "Residue",
-    "Sheet",
     "State",
     "check_system_names",
     "content_hash",

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.errors import InputError
 from exampp.records.grading import GraderIdentity
 from exampp.records.readings import RuleCount
 
@@ -19,6 +21,8 @@ MISSING = int(np.iinfo(np.int16).min)
 """Stands in `ratings` for a cell without a grade and in `judgments` for an unjudged passage."""
 
 Ratings = NDArray[np.int16]
+DecisionChoice = Literal["with", "without"]
+"""Whether people's decisions stand over the grades of their cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +132,13 @@ class Gradebook:
         cells = [cell for query in self.queries for cell in query.decided]
         people = {person for cell in cells for person in cell.people}
         return Oversight(len(cells), len(people), sum(cell.disputed for cell in cells))
+
+
+def check_decisions(choice: DecisionChoice) -> DecisionChoice:
+    """The choice. Raises InputError where it is none of `DecisionChoice`."""
+    if choice not in get_args(DecisionChoice):
+        raise InputError(f"decisions is {choice!r}", mend="Choose with or without")
+    return choice
 
 
 def without_decisions(book: Gradebook) -> Gradebook:

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from exampp.records.grading import Grade, GraderIdentity
-from exampp.records.topics import Judgment, Ranked
+from exampp.records.topics import Judgment, RankedPassage
 
 Residue = dict[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class PassageGrades:
     """One grader's grades of one passage: an entry of `exam_grades`, or of `grades` where the
     grader's kind is "query".
 
@@ -39,8 +39,8 @@ class PooledPassage:
     text: str
     title: str = ""
     judgments: tuple[tuple[Judgment, Residue], ...] = ()
-    rankings: tuple[tuple[Ranked, Residue], ...] = ()
-    sheets: tuple[Sheet, ...] = ()
+    rankings: tuple[tuple[RankedPassage, Residue], ...] = ()
+    sheets: tuple[PassageGrades, ...] = ()
     residue: Residue = None
 
 

@@ -35,7 +35,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedPassage:
     """One line of a run: a system returned a passage for a query (or one of its subtopics).
 
     `query_id` is as written in the run, `query` or `query/subtopic`.

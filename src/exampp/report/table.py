@@ -18,6 +18,7 @@ from itertools import chain, count, groupby
 
 from exampp.errors import InputError
 from exampp.report.bounded import Bounded
+from exampp.report.result import Result
 
 Value = str | int | float | bool | None
 UNDEFINED = "-"
@@ -74,8 +75,8 @@ MARKS: Mapping[str, Mark] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+@dataclass(frozen=True, slots=True, repr=False)
+class Table(Result):
     """Rows of values under columns, with a caption above and notes below.
 
     `marks` sets cells (row, column) apart, each by one of `MARKS`; `legend` says what a mark means
@@ -118,6 +119,14 @@ class Table:
         cleaned = tuple(readable(note) for note in notes)
         body = tuple(tuple(row) for row in rows)
         return cls(named, body, readable(caption), cleaned, marks or {}, legend or {}, grouped)
+
+    def tables(self) -> Mapping[str, Table]:
+        """This table alone."""
+        return {self.caption: self}
+
+    def headings(self) -> list[str]:
+        """The names of the columns; a repeated one with its number, as in JSON."""
+        return _unique(column.heading for column in self.columns)
 
     def meanings(self) -> dict[str, str]:
         """What the marks that occur mean, in the order of `MARKS`."""
@@ -447,7 +456,7 @@ def _separated(table: Table, delimiter: str) -> str:
 
 
 def _json(table: Table) -> str:
-    names = _unique(column.heading for column in table.columns)
+    names = table.headings()
     value: dict[str, object] = {
         "caption": table.caption,
         "rows": [dict(zip(names, map(_finite, row), strict=True)) for row in table.rows],

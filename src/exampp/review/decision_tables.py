@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
-from exampp.analyze.estimate import Estimate
 from exampp.records.decisions import Decided, Decision
 from exampp.report.table import Column, Table, Value
-from exampp.review.judging import EVERYBODY, Comparison, Judging
+from exampp.review.judging import EVERYBODY, Judging, PersonComparison
+from exampp.stats.estimate import Estimate
 
 
 class Dispute(Protocol):
@@ -109,7 +109,7 @@ def agreement_table(found: Judging) -> Table:
     return Table.of(heads, rows, notes=[*_notes(found), *reasons])
 
 
-def _values(one: Comparison) -> list[tuple[str, Estimate]]:
+def _values(one: PersonComparison) -> list[tuple[str, Estimate]]:
     return [
         ("same", one.same),
         ("kappa", one.kappa),
@@ -129,7 +129,7 @@ def _notes(found: Judging) -> Iterator[str]:
             yield f"Krippendorff's {name} of all assessors: {said}"
 
 
-def confusion_table(one: Comparison, scale: Sequence[int]) -> Table:
+def confusion_table(one: PersonComparison, scale: Sequence[int]) -> Table:
     """How often each rating of the person met each rating of the other."""
     rows = [(rating, *map(int, line)) for rating, line in zip(scale, one.counts, strict=True)]
     group = f"{one.other} says"
@@ -137,6 +137,6 @@ def confusion_table(one: Comparison, scale: Sequence[int]) -> Table:
     return Table.of(columns, rows)
 
 
-def everybody(found: Judging) -> Comparison:
+def everybody(found: Judging) -> PersonComparison:
     """All assessors together beside the grader."""
     return next(one for one in found.with_grader if one.person == EVERYBODY)

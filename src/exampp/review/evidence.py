@@ -81,7 +81,7 @@ class Evidence(NamedTuple):
         return bool(self.relevant.any() or self.irrelevant.any())
 
 
-class Returned(NamedTuple):
+class ReturnCounts(NamedTuple):
     """How many systems returned each passage, its best rank (0: none), and how many answered."""
 
     counts: Counts
@@ -89,7 +89,7 @@ class Returned(NamedTuple):
     systems: int
 
 
-def returned(grades: QueryGrades, depth: int = DEPTH) -> Returned:
+def returned(grades: QueryGrades, depth: int = DEPTH) -> ReturnCounts:
     """What the systems returned for a query in their first `depth` passages.
 
     Ranks count from 1, whatever number a run starts at; a subtopic's ranking counts as well.
@@ -103,7 +103,7 @@ def returned(grades: QueryGrades, depth: int = DEPTH) -> Returned:
         seen[names[ranking.system], top] = True
         np.minimum.at(best, top, np.arange(1, len(top) + 1))
     counts = seen.sum(axis=0, dtype=np.int64)
-    return Returned(counts, np.where(counts > 0, best, 0), len(names))
+    return ReturnCounts(counts, np.where(counts > 0, best, 0), len(names))
 
 
 def evidence(dossier: Dossier, criteria: Criteria) -> Evidence:

@@ -6,7 +6,7 @@ others: means, swaps and intervals are those of a full evaluation.
 
 A pair of systems swaps if one was ahead of the other and is behind it now; scores are tied where
 the leaderboard has them tied. A swap is beyond noise if the interval of the new difference (paired
-bootstrap over queries, 95 %, as in `analyze.resampling`) leaves out 0.
+bootstrap over queries, 95 %, as in `stats.resampling`) leaves out 0.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from itertools import starmap
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.analyze.estimate import Estimate, around
-from exampp.analyze.resampling import SAMPLES, Floats, bootstrap_means, draw_queries
 from exampp.errors import InputError
 from exampp.evaluate.exams import FacetChoice, Facets, resolve_facets
-from exampp.evaluate.leaderboard import Column, evaluate
+from exampp.evaluate.leaderboard import MeasureColumn, evaluate
 from exampp.evaluate.measure import Measure, as_measures
 from exampp.evaluate.qrels import Labelling, qrels
 from exampp.evaluate.values import Values
 from exampp.records.gradebook import Gradebook, QueryGrades
 from exampp.review.edits import missing_cells
+from exampp.stats.estimate import Estimate, around
+from exampp.stats.resampling import SAMPLES, Floats, bootstrap_means, draw_queries
 
 MEASURES = ("Cover@20", "nDCG@20")
 _DECIMALS = 10
@@ -130,7 +130,7 @@ class Baseline:
     samples: int
     seed: int
     mode: Facets
-    columns: tuple[Column, ...]
+    columns: tuple[MeasureColumn, ...]
     means: tuple[_Means, ...]
     _spans: tuple[tuple[slice, ...], ...]
     _draws: dict[int, Floats] = field(repr=False)
@@ -226,7 +226,7 @@ class Baseline:
             missing_after=sum(missing_cells(new) for _, new in pairs),
         )
 
-    def columns_with(self, query: QueryGrades) -> tuple[Column, ...]:
+    def columns_with(self, query: QueryGrades) -> tuple[MeasureColumn, ...]:
         """The values of all systems on all queries, if the query of that id becomes `query`."""
         book = self._book_with(query)
         mode = resolve_facets(book, self.facets)
@@ -273,7 +273,7 @@ class Baseline:
         )
         return {(row.query_id, row.passage_id): row.label for row in rows}
 
-    def _shift(self, before: Column, old: _Means, after: Column) -> Shift:
+    def _shift(self, before: MeasureColumn, old: _Means, after: MeasureColumn) -> Shift:
         new = _means(after.values)
         low, high = _means(after.low), _means(after.high)
         ranks = zip(_ranks(old), _ranks(new), strict=True)
@@ -288,7 +288,9 @@ class Baseline:
             swaps=tuple(self._swaps(before, after, old, new)),
         )
 
-    def _swaps(self, before: Column, after: Column, old: _Means, new: _Means) -> Iterator[Swap]:
+    def _swaps(
+        self, before: MeasureColumn, after: MeasureColumn, old: _Means, new: _Means
+    ) -> Iterator[Swap]:
         """All pairs that swap, the largest new differences first."""
         ahead, behind = np.nonzero((_order(old) < 0) & (_order(new) > 0))
         estimates = [
@@ -304,7 +306,7 @@ class Baseline:
 
     def _estimates(
         self,
-        column: Column,
+        column: MeasureColumn,
         means: _Means,
         ahead: NDArray[np.intp],
         behind: NDArray[np.intp],
@@ -341,7 +343,7 @@ def _columns(
     min_rating: int,
     labelling: Labelling,
     mode: Facets,
-) -> tuple[Column, ...]:
+) -> tuple[MeasureColumn, ...]:
     return evaluate(
         gradebook, measures, [min_rating], facets=mode, missing="bounds", labelling=labelling
     ).columns
@@ -359,7 +361,7 @@ def _spans(queries: Sequence[QueryGrades], ids: Sequence[str]) -> tuple[slice, .
     return tuple(spans)
 
 
-def _with_part(column: Column, span: slice, part: Column) -> Column:
+def _with_part(column: MeasureColumn, span: slice, part: MeasureColumn) -> MeasureColumn:
     """A column with other values of one query."""
     ids = (*column.query_ids[: span.start], *part.query_ids, *column.query_ids[span.stop :])
     # where no query has a bank there are no bounds either, for no values

@@ -10,7 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.analyze.agreement import (
+from exampp.records.decisions import Decision, standing
+from exampp.records.gradebook import MISSING
+from exampp.records.grading import GraderIdentity
+from exampp.stats.agreement import (
     NOTHING_COMPARED,
     STATISTICS,
     cohen_kappa,
@@ -18,11 +21,8 @@ from exampp.analyze.agreement import (
     krippendorff_alpha,
     weighted_kappa,
 )
-from exampp.analyze.agreement_intervals import clustered
-from exampp.analyze.estimate import Estimate, undefined
-from exampp.records.decisions import Decision, standing
-from exampp.records.gradebook import MISSING
-from exampp.records.grading import GraderIdentity
+from exampp.stats.agreement_intervals import clustered
+from exampp.stats.estimate import Estimate, undefined
 from exampp.store.decisions import JudgedCell
 
 EVERYBODY = "everybody"
@@ -32,7 +32,7 @@ Said = dict[str, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
+class PersonComparison:
     """The ratings of a person beside those of the grader or of another person.
 
     `counts` is [person's ratings, other's ratings] on the scale; `answers` the same with ratings
@@ -78,9 +78,9 @@ class Judging:
     grader: GraderIdentity
     min_rating: int
     scale: tuple[int, ...]
-    with_grader: tuple[Comparison, ...]
-    blind: tuple[Comparison, ...]
-    between: tuple[Comparison, ...]
+    with_grader: tuple[PersonComparison, ...]
+    blind: tuple[PersonComparison, ...]
+    between: tuple[PersonComparison, ...]
     alpha: Estimate
     ordinal_alpha: Estimate
     decided: int
@@ -105,7 +105,7 @@ def judging(
     Each assessor's newest decision on a cell counts, unless it is withdrawn; for the blind ones
     the newest that was blind, even if the assessor decided otherwise after seeing the grade.
     With `intervals` the `answer_kappa` of each comparison has its 95 % interval over queries, as in
-    `analyze.agreement_intervals`.
+    `stats.agreement_intervals`.
     """
     scale = tuple(range(grader.lowest, grader.highest + 1))
     compare = _comparer(scale, min_rating, intervals)
@@ -135,13 +135,13 @@ def judging(
 
 Ids = NDArray[np.str_]
 Ratings = NDArray[np.int64]
-Compare = Callable[[str, str, Ids, Ratings, Ratings], Comparison]
+Compare = Callable[[str, str, Ids, Ratings, Ratings], PersonComparison]
 
 
 def _comparer(scale: tuple[int, ...], min_rating: int, intervals: bool) -> Compare:
     yes_no = (False, True)
 
-    def compare(person: str, other: str, queries: Ids, a: Ratings, b: Ratings) -> Comparison:
+    def compare(person: str, other: str, queries: Ids, a: Ratings, b: Ratings) -> PersonComparison:
         counts = confusion(a, b, scale, scale)
         answers = confusion(a >= min_rating, b >= min_rating, yes_no, yes_no)
         answer_kappa = cohen_kappa(answers)
@@ -151,7 +151,7 @@ def _comparer(scale: tuple[int, ...], min_rating: int, intervals: bool) -> Compa
                 confusion(a[at] >= min_rating, b[at] >= min_rating, yes_no, yes_no) for at in places
             ]
             answer_kappa = clustered(tables, STATISTICS["kappa"])
-        return Comparison(
+        return PersonComparison(
             person,
             other,
             counts,
@@ -177,7 +177,7 @@ def _rated(cells: Iterable[JudgedCell], counts: Callable[[Decision], bool]) -> l
 
 def _with_grader(
     rated: Sequence[_Rated], grader: GraderIdentity, compare: Compare
-) -> Iterable[Comparison]:
+) -> Iterable[PersonComparison]:
     graded = [(one.query_id, one.automatic, one.said) for one in rated if one.automatic is not None]
     pairs: dict[str, list[tuple[str, int, int]]] = {EVERYBODY: []}
     for query_id, automatic, said in graded:

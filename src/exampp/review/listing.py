@@ -38,27 +38,45 @@ Exam = tuple[GraderIdentity, str | None]
 """A grader and the bank it graded."""
 
 
-class Source(Protocol):
-    """What holds grades, as far as the lists need it."""
+class OtherGrades(Protocol):
+    """The grades of one grader on one bank, as far as the lists need them."""
+
+    @property
+    def gradebook(self) -> Gradebook:
+        """The grades."""
+
+    def dossiers(self, query_ids: Sequence[str] | None = None) -> Iterator[Dossier]:
+        """The queries one by one."""
+
+
+class GradeHolder(Protocol):
+    """What holds the grades of several graders."""
 
     @property
     def graders(self) -> tuple[GraderIdentity, ...]:
         """Everyone who graded."""
 
-    def banks(self, kind: str) -> Sequence[str | None]:
+    def bank_names(self, kind: str) -> Sequence[str | None]:
         """The banks with items of a kind; None where there is but one."""
 
-    def gradebook(self, *, grader: str | None = None, bank: str | None = None) -> Gradebook:
-        """The grades of one grader."""
+    def grades(self, grader: str, *, bank: str | None = None) -> OtherGrades:
+        """The grades of a grader."""
 
-    def dossiers(
-        self,
-        *,
-        grader: str | None = None,
-        bank: str | None = None,
-        query_ids: Sequence[str] | None = None,
-    ) -> Iterator[Dossier]:
-        """The queries one by one."""
+
+class ListedGrades(OtherGrades, Protocol):
+    """The grades that a list is about."""
+
+    @property
+    def source(self) -> GradeHolder:
+        """Where they are from."""
+
+    @property
+    def grader(self) -> GraderIdentity:
+        """Who graded."""
+
+    @property
+    def bank(self) -> str | None:
+        """The bank that was graded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,24 +99,20 @@ class Asking:
 
 
 def seen_queries(
-    source: Source,
-    chosen: GraderIdentity,
-    bank: str | None,
-    query_ids: Sequence[str] | None,
-    answers_of: str | None,
+    grades: ListedGrades, query_ids: Sequence[str] | None, answers_of: str | None
 ) -> Iterator[Seen]:
     """The queries of a grader, with the answers that another one extracted.
 
     `answers_of` names that grader; without it, it is the only one of the same kind whose grades
     are yes and no, if there is just one.
     """
-    extracting = _extracting(source.graders, chosen, answers_of)
-    dossiers = source.dossiers(grader=chosen.key, bank=bank, query_ids=query_ids)
+    extracting = _extracting(grades.source.graders, grades.grader, answers_of)
+    dossiers = grades.dossiers(query_ids)
     if extracting is None:
         for dossier in dossiers:
             yield dossier, {}
         return
-    others = source.dossiers(grader=extracting.key, bank=bank, query_ids=query_ids)
+    others = grades.source.grades(extracting.key, bank=grades.bank).dossiers(query_ids)
     for dossier, other in zip(dossiers, others, strict=True):
         yield dossier, _answers(dossier.grades, other)
 
@@ -123,9 +137,7 @@ def _answers(grades: QueryGrades, other: Dossier) -> Answers:
     return found
 
 
-def other_exams(
-    source: Source, chosen: GraderIdentity, bank: str | None, min_relevant: int
-) -> Others:
+def other_exams(grades: ListedGrades, min_relevant: int) -> Others:
     """The labels of other exams: of other graders, and of this one on other banks.
 
     A passage is relevant for an exam if one of its ratings counts as an answer, and for a grader of
@@ -136,7 +148,7 @@ def other_exams(
 
     def labels(query_id: str) -> Sequence[Labels]:
         if not read:
-            for grader, queries in _read_others(source, chosen, bank):
+            for grader, queries in _read_others(grades):
                 usual = grader.default_min_rating
                 judging = min(min_relevant, grader.highest)
                 read.append((judging if grader.kind == "query" else usual, queries))
@@ -147,12 +159,13 @@ def other_exams(
 
 
 def _read_others(
-    source: Source, chosen: GraderIdentity, bank: str | None
+    grades: ListedGrades,
 ) -> Iterator[tuple[GraderIdentity, dict[str, QueryGrades]]]:
-    own = bank if bank is not None else source.banks(chosen.kind)[0]
-    exams = [(grader, name) for grader in source.graders for name in source.banks(grader.kind)]
+    source, chosen = grades.source, grades.grader
+    own = grades.bank if grades.bank is not None else source.bank_names(chosen.kind)[0]
+    exams = [(grader, name) for grader in source.graders for name in source.bank_names(grader.kind)]
     for grader, name in _telling([exam for exam in exams if exam != (chosen, own)]):
-        book = source.gradebook(grader=grader.key, bank=name)
+        book = source.grades(grader.key, bank=name).gradebook
         yield grader, {query.query_id: query for query in book.queries}
 
 

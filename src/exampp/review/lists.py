@@ -17,7 +17,7 @@ from exampp.records.decisions import Decision, effective
 from exampp.records.dossier import Cell, Dossier
 from exampp.records.gradebook import MISSING
 from exampp.records.grading import State
-from exampp.review.evidence import Criteria, Evidence, Returned, evidence, returned
+from exampp.review.evidence import Criteria, Evidence, ReturnCounts, evidence, returned
 
 T = TypeVar("T")
 Answers = Mapping[Cell, str]
@@ -25,7 +25,7 @@ Answers = Mapping[Cell, str]
 EXAMPLES = 3
 
 
-class Asked(NamedTuple):
+class AskedItem(NamedTuple):
     """An item, and the query that it belongs to."""
 
     query_id: str
@@ -35,7 +35,7 @@ class Asked(NamedTuple):
     facet_id: str | None
 
 
-class Read(NamedTuple):
+class ReadPassage(NamedTuple):
     """A passage, and what is known of its relevance.
 
     `evidence` says it in a word (empty: nothing is known), `by` on which basis; `systems` returned
@@ -60,8 +60,8 @@ class CellRecord:
     where the grader never tried. `decision` is the one that stands over the grade.
     """
 
-    item: Asked
-    passage: Read
+    item: AskedItem
+    passage: ReadPassage
     rating: int | None
     automatic: int | None
     state: State | None
@@ -75,7 +75,7 @@ class CellRecord:
 class GridRow:
     """A passage of a grid: its best rating and its cells, in the order of the items."""
 
-    passage: Read
+    passage: ReadPassage
     best: int | None
     cells: tuple[CellRecord, ...]
 
@@ -86,7 +86,7 @@ class Grid:
 
     query_id: str
     query_text: str
-    items: tuple[Asked, ...]
+    items: tuple[AskedItem, ...]
     rows: tuple[GridRow, ...]
 
 
@@ -96,9 +96,9 @@ class MissingEntry:
 
     query_id: str
     query_text: str
-    passage: Read
+    passage: ReadPassage
     best: int
-    item: Asked
+    item: AskedItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +110,14 @@ class SpuriousEntry:
     the first few of the passages counted.
     """
 
-    item: Asked
+    item: AskedItem
     count: int
     irrelevant: int
     relevant_count: int
     relevant: int
     overturned: int
     by: str
-    examples: tuple[Read, ...]
+    examples: tuple[ReadPassage, ...]
 
 
 # ---- one query, looked at once -------------------------------------------------------------------
@@ -130,23 +130,23 @@ class Sight:
         self.dossier = dossier
         self.grades = dossier.grades
         self.evidence: Evidence = evidence(dossier, criteria)
-        self.returned: Returned = returned(self.grades, criteria.depth)
+        self.returned: ReturnCounts = returned(self.grades, criteria.depth)
         self.judged = self.grades.judgments.max(axis=0)
         self.is_graded = self.grades.ratings != MISSING
         self.covers = self.grades.ratings >= criteria.min_rating
         self.looked_at = self.covers.sum(axis=1) >= criteria.min_answers
         self.min_rating = criteria.min_rating
 
-    def item(self, column: int) -> Asked:
+    def item(self, column: int) -> AskedItem:
         """The item of a column."""
         item, query = self.dossier.items[column], self.dossier
-        return Asked(query.query_id, query.query_text, item.item_id, item.text, item.facet_id)
+        return AskedItem(query.query_id, query.query_text, item.item_id, item.text, item.facet_id)
 
-    def passage(self, row: int) -> Read:
+    def passage(self, row: int) -> ReadPassage:
         """The passage of a row."""
         text = self.dossier.texts[row]
         judgment = int(self.judged[row])
-        return Read(
+        return ReadPassage(
             self.grades.passage_ids[row],
             text.title if text else "",
             text.text if text else "",
@@ -157,7 +157,9 @@ class Sight:
             int(self.returned.best[row]) or None,
         )
 
-    def cell(self, item: Asked, passage: Read, row: int, column: int, answer: str) -> CellRecord:
+    def cell(
+        self, item: AskedItem, passage: ReadPassage, row: int, column: int, answer: str
+    ) -> CellRecord:
         """The cell of an item and a passage."""
         grade = self.dossier.automatic.get((row, column))
         rating = int(self.grades.ratings[row, column])

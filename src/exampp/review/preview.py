@@ -21,7 +21,7 @@ from exampp.store.inputs import query_keys
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class EditPreview:
     """A query as it would be after some edits, to be given to `Baseline.impact`.
 
     `to_grade` counts the cells of new and changed texts that the grader must grade then; `states`
@@ -40,7 +40,7 @@ def preview(
     query: QueryGrades,
     edits: Sequence[Operation | ItemState],
     depth: int = DEPTH,
-) -> Preview:
+) -> EditPreview:
     """Try out edits, one after the other; an ItemState is an item to be added.
 
     `query` is the query as it is now (see `Dossier.grades`). Raises InputError for edits that the
@@ -64,7 +64,7 @@ def preview(
         for one in (now[item_id] for item_id in due)
         if one.active
     )
-    return Preview(query, to_grade, tuple(items))
+    return EditPreview(query, to_grade, tuple(items))
 
 
 def _edits(

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.evaluate.cover import cover
-from exampp.evaluate.exams import Exam, FacetChoice, by_rank, exams, lay_out, resolve_facets
+from exampp.evaluate.exams import FacetChoice, QueryExam, by_rank, exams, lay_out, resolve_facets
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ratings
 
 PRIOR_DECISIONS = 10
@@ -186,7 +186,7 @@ class _Cells:
         return self.chances * self.swaps, self.chances * self.gaps
 
 
-def _cells(exam: Exam, min_rating: int, k: int, means: Floats, share: float) -> _Cells:
+def _cells(exam: QueryExam, min_rating: int, k: int, means: Floats, share: float) -> _Cells:
     """Every cell of an exam that can move a system; the chances are still open."""
     query, weights = exam.query, exam.query.weights[exam.items]
     sat = lay_out(exam.passages, k)

@@ -11,11 +11,11 @@ from exampp.records.grading import GraderIdentity, State
 from exampp.records.wording import cut
 from exampp.report.table import Column, Table, Value
 from exampp.review.lists import (
-    Asked,
+    AskedItem,
     CellRecord,
     Grid,
     MissingEntry,
-    Read,
+    ReadPassage,
     SpuriousEntry,
 )
 
@@ -24,7 +24,7 @@ ANSWER_WIDTH = 24
 """Characters of a reply or an extracted answer in a narrow column."""
 
 
-def whole(passage: Read) -> str:
+def whole(passage: ReadPassage) -> str:
     """Title and text."""
     return f"{passage.title}\n{passage.text}" if passage.title else passage.text
 
@@ -247,7 +247,7 @@ def _draft(grader: GraderIdentity) -> str:
     return "DRAFT GRADES: " if grader.is_draft else ""
 
 
-def _query(item: Asked) -> str:
+def _query(item: AskedItem) -> str:
     return f"{item.query_id} {item.query_text}".rstrip()
 
 

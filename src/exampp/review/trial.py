@@ -14,9 +14,10 @@ from exampp.evaluate.measure import Measure
 from exampp.records import GraderIdentity
 from exampp.records.choosing import label
 from exampp.records.gradebook import Gradebook
+from exampp.report.result import Result
 from exampp.report.table import GRADER_KEY, Column, Table, Value
 from exampp.review.impact import MEASURES, Baseline, Impact
-from exampp.store.bank import bank_names
+from exampp.store.bank import Settle, bank_names
 from exampp.store.cells import count_due, exam_of
 from exampp.store.gradebook import read_gradebook
 from exampp.store.grades import graders
@@ -25,7 +26,7 @@ LISTED = 20
 """Passages that change label, and systems that move, which are listed at most."""
 
 
-class Standing(NamedTuple):
+class GraderStanding(NamedTuple):
     """What a grader says of a bank, and how many cells are due for it."""
 
     book: Gradebook
@@ -42,8 +43,8 @@ class Effect:
     due_after: int
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+@dataclass(frozen=True, slots=True, repr=False)
+class Trial(Result):
     """An edit that was tried out: what it changes in the bank, and its effects by grader."""
 
     changes: Table
@@ -79,10 +80,35 @@ def effect_tables(found: Sequence[Effect]) -> Mapping[str, Table]:
     }
 
 
-def standings(connection: sqlite3.Connection, bank: str) -> dict[str, Standing]:
+@dataclass(slots=True)
+class Watch:
+    """Where the graders of a bank stood before and after something that was done to it."""
+
+    before: Mapping[str, GraderStanding]
+    after: Mapping[str, GraderStanding]
+
+    def effects(
+        self, measures: Sequence[Measure | str] = MEASURES, min_rating: int | None = None
+    ) -> tuple[Effect, ...]:
+        """What it did to the leaderboard of every grader."""
+        return tuple(effects(self.before, self.after, measures, min_rating))
+
+
+def watch(connection: sqlite3.Connection, bank: str, settle: Settle) -> tuple[Watch, Settle]:
+    """What is to be seen of a bank, and a `settle` that looks at it at the end of an edit."""
+    seen = Watch(standings(connection, bank), {})
+
+    def look(edited: sqlite3.Connection) -> None:
+        settle(edited)
+        seen.after = standings(edited, bank)
+
+    return seen, look
+
+
+def standings(connection: sqlite3.Connection, bank: str) -> dict[str, GraderStanding]:
     """Where every grader of a bank stands, by its key."""
     return {
-        one.identity.key: Standing(
+        one.identity.key: GraderStanding(
             read_gradebook(connection, one, bank),
             count_due(connection, one.key, exam_of(connection, one, bank)),
         )
@@ -92,8 +118,8 @@ def standings(connection: sqlite3.Connection, bank: str) -> dict[str, Standing]:
 
 
 def effects(
-    before: Mapping[str, Standing],
-    after: Mapping[str, Standing],
+    before: Mapping[str, GraderStanding],
+    after: Mapping[str, GraderStanding],
     measures: Sequence[Measure | str] = MEASURES,
     min_rating: int | None = None,
 ) -> Iterator[Effect]:

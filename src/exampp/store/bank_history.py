@@ -51,7 +51,7 @@ class Logged(NamedTuple):
     after: ItemState
 
 
-class Step(NamedTuple):
+class EditStep(NamedTuple):
     """An edit to be made: what it is called, and the item's state after it."""
 
     operation: str
@@ -173,7 +173,7 @@ def known_queries(connection: sqlite3.Connection) -> dict[str, str]:
 
 
 def append_steps(
-    connection: sqlite3.Connection, bank: str, steps: Iterable[Step], edit: Edit
+    connection: sqlite3.Connection, bank: str, steps: Iterable[EditStep], edit: Edit
 ) -> int:
     """Append edits to a bank, in the caller's transaction; returns how many.
 

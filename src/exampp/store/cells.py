@@ -82,7 +82,7 @@ Cell = tuple[int, int]
 """(item version, passage version)."""
 
 
-class Exam(NamedTuple):
+class GradingScope(NamedTuple):
     """What is to be graded: the items of a kind of one bank, on passages down to a depth.
 
     `by_query` says that a reply depends on the query's text too. `answers_of` is the key of a
@@ -128,7 +128,7 @@ class _Texts(NamedTuple):
     answers: str
 
 
-def query_order(connection: sqlite3.Connection, exam: Exam) -> list[int]:
+def query_order(connection: sqlite3.Connection, exam: GradingScope) -> list[int]:
     """The keys of the queries of an exam, in the order in which they are graded."""
     if exam.max_queries is None:
         return [row[0] for row in connection.execute("SELECT query FROM query ORDER BY query")]
@@ -136,14 +136,14 @@ def query_order(connection: sqlite3.Connection, exam: Exam) -> list[int]:
 
 
 def due(
-    connection: sqlite3.Connection, grader: int | None, exam: Exam, select: str = "due"
+    connection: sqlite3.Connection, grader: int | None, exam: GradingScope, select: str = "due"
 ) -> Iterator[Due]:
     """Yield what is due for a grader, query by query, all items of a passage together."""
     for query in query_order(connection, exam):
         yield from due_of_query(connection, query, grader, exam, select)
 
 
-def count_due(connection: sqlite3.Connection, grader: int, exam: Exam) -> int:
+def count_due(connection: sqlite3.Connection, grader: int, exam: GradingScope) -> int:
     """How many cells are due for a grader: those of `due`, without reading a text."""
     if exam.answers_of is not None or exam.by_query:
         return sum(len(one.cells) for one in due(connection, grader, exam))
@@ -155,7 +155,7 @@ def count_due(connection: sqlite3.Connection, grader: int, exam: Exam) -> int:
 
 
 def due_of_query(
-    connection: sqlite3.Connection, query: int, grader: int | None, exam: Exam, select: str
+    connection: sqlite3.Connection, query: int, grader: int | None, exam: GradingScope, select: str
 ) -> Iterator[Due]:
     """What is due of one query; `select` is one of `SELECTIONS`."""
     if exam.answers_of is not None:
@@ -167,7 +167,7 @@ def due_of_query(
         yield from _due_of_items(connection, query, grader, exam, select, items)
 
 
-def items_without_key(connection: sqlite3.Connection, exam: Exam) -> tuple[str, ...]:
+def items_without_key(connection: sqlite3.Connection, exam: GradingScope) -> tuple[str, ...]:
     """The ids of the items to which no answer can be verified; none where answers are not.
 
     Where no item has a key, an extracted answer counts, but none can be compared by a model.
@@ -180,12 +180,12 @@ def items_without_key(connection: sqlite3.Connection, exam: Exam) -> tuple[str, 
 
 def exam_of(
     connection: sqlite3.Connection, grader: StoredGrader, bank: str, depth: int = DEPTH
-) -> Exam:
+) -> GradingScope:
     """What a grader grades: passages, or the answers that another grader extracted."""
     source = grader.identity.settings.get("answers_of")
     keys = {stored.identity.key: stored.key for stored in graders(connection)}
     verifies = reading_rules(connection, grader.key) is not None
-    return Exam(
+    return GradingScope(
         grader.identity.kind, bank, depth, answers_of=keys.get(str(source)), verifies=verifies
     )
 
@@ -193,7 +193,7 @@ def exam_of(
 def cells_to_grade(
     connection: sqlite3.Connection,
     grader: int | None,
-    exam: Exam,
+    exam: GradingScope,
     query: int,
     item: int | None,
     text: str,
@@ -272,7 +272,7 @@ def _due_of_items(
     connection: sqlite3.Connection,
     query: int,
     grader: int | None,
-    exam: Exam,
+    exam: GradingScope,
     select: str,
     items: Sequence[tuple[int, str, str, int]],
 ) -> Iterator[Due]:
@@ -327,7 +327,7 @@ def _known(
     connection: sqlite3.Connection,
     query: int,
     grader: int | None,
-    exam: Exam,
+    exam: GradingScope,
     item_texts: list[str],
 ) -> tuple[dict[tuple[int, int, str | None], int], dict[_Texts, Cell]]:
     """The states of all cells whose items have these texts, and a graded cell by texts.
@@ -356,7 +356,7 @@ def _known(
 
 
 def _answers_due(
-    connection: sqlite3.Connection, query: int, grader: int | None, exam: Exam, select: str
+    connection: sqlite3.Connection, query: int, grader: int | None, exam: GradingScope, select: str
 ) -> Iterator[Due]:
     """Extracted answers of items with an answer key, to be verified; equal ones are asked once."""
     rows = connection.execute(

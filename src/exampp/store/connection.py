@@ -11,7 +11,7 @@ from pathlib import Path
 
 from exampp.errors import CollectionBusy, InputError
 from exampp.outside import check_path
-from exampp.store.door import Connection
+from exampp.store.guarded import GuardedConnection
 from exampp.store.migrations import APPLICATION_ID, MIGRATIONS
 
 BUSY_SECONDS = 30.0
@@ -85,9 +85,9 @@ def _open(path: Path) -> sqlite3.Connection:
     return _connected(path, path)
 
 
-def _connected(address: str | Path, path: Path, uri: bool = False) -> Connection:
+def _connected(address: str | Path, path: Path, uri: bool = False) -> GuardedConnection:
     connection = sqlite3.connect(
-        address, uri=uri, timeout=BUSY_SECONDS, isolation_level=None, factory=Connection
+        address, uri=uri, timeout=BUSY_SECONDS, isolation_level=None, factory=GuardedConnection
     )
     connection.file = str(path)
     return connection

@@ -26,7 +26,7 @@ class Subject(NamedTuple):
     facet_text: str = ""
 
 
-class Asked(NamedTuple):
+class GeneratedBy(NamedTuple):
     """Who was asked, and how; `prompt_hash` tells apart what `prompt` only names."""
 
     model: str
@@ -72,7 +72,7 @@ def subjects(connection: sqlite3.Connection, *, by_subtopic: bool) -> list[Subje
     return [Subject(*row) for row in rows]
 
 
-def made_for(connection: sqlite3.Connection, bank: str, asked: Asked) -> set[tuple[int, int]]:
+def made_for(connection: sqlite3.Connection, bank: str, asked: GeneratedBy) -> set[tuple[int, int]]:
     """The (query, facet) keys for which this model already made items by this prompt.
 
     A local model is the same where its content is, whatever its folder is called.
@@ -91,7 +91,7 @@ def put_generation(
     connection: sqlite3.Connection,
     bank: str,
     subject: Subject,
-    asked: Asked,
+    asked: GeneratedBy,
     replied: Replied,
     near: Iterable[Near] = (),
 ) -> None:

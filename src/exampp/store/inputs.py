@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from exampp.errors import InputError
 from exampp.outside import check_id, kept
-from exampp.records import Facet, Judgment, Passage, Query, Ranked
+from exampp.records import Facet, Judgment, Passage, Query, RankedPassage
 from exampp.store.decisions import decision_counts
 from exampp.store.interning import batches, from_json, intern, to_json
 
@@ -323,7 +323,7 @@ def read_passages(connection: sqlite3.Connection) -> Iterator[Passage]:
 _WRITTEN = "q.query_id || coalesce('/' || f.facet_id, '')"
 
 
-def read_runs(connection: sqlite3.Connection) -> Iterator[Ranked]:
+def read_runs(connection: sqlite3.Connection) -> Iterator[RankedPassage]:
     """The lines of all runs, system by system."""
     for row in connection.execute(
         f"SELECT {_WRITTEN}, p.passage_id, r.rank, r.score, s.name FROM ranking r "
@@ -331,7 +331,7 @@ def read_runs(connection: sqlite3.Connection) -> Iterator[Ranked]:
         "JOIN passage p USING (passage) JOIN system s USING (system) "
         "ORDER BY r.system, r.query, r.facet, r.rank, r.score DESC, p.passage_id"
     ):
-        yield Ranked(*row)
+        yield RankedPassage(*row)
 
 
 def read_judgments(connection: sqlite3.Connection) -> Iterator[Judgment]:

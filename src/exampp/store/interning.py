@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from exampp.outside import check_id
-from exampp.store.door import Damaged
+from exampp.store.guarded import Damaged
 
 T = TypeVar("T")
 

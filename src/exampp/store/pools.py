@@ -13,11 +13,11 @@ from exampp.records import (
     GraderIdentity,
     Judgment,
     Passage,
+    PassageGrades,
     PooledPassage,
     QueryPool,
-    Ranked,
+    RankedPassage,
     Residue,
-    Sheet,
     State,
     check_system_names,
     facet_of,
@@ -181,7 +181,7 @@ def read_pools(connection: sqlite3.Connection) -> Iterator[QueryPool]:
                     tuple(judgments[member.passage]),
                     tuple(rankings[member.passage]),
                     tuple(
-                        Sheet(
+                        PassageGrades(
                             names[grader],
                             tuple(rows),
                             residue,
@@ -215,8 +215,8 @@ def _judgments(
 
 def _rankings(
     connection: sqlite3.Connection, query: int, query_id: str
-) -> defaultdict[int, list[tuple[Ranked, Residue]]]:
-    found: defaultdict[int, list[tuple[Ranked, Residue]]] = defaultdict(list)
+) -> defaultdict[int, list[tuple[RankedPassage, Residue]]]:
+    found: defaultdict[int, list[tuple[RankedPassage, Residue]]] = defaultdict(list)
     for passage, facet_id, passage_id, rank, score, system, extra in connection.execute(
         "SELECT r.passage, f.facet_id, p.passage_id, r.rank, r.score, s.name, r.extra "
         "FROM ranking r JOIN system s USING (system) JOIN passage p USING (passage) "
@@ -224,7 +224,7 @@ def _rankings(
         (query,),
     ):
         at = f"{query_id}/{facet_id}" if facet_id else query_id
-        ranked = Ranked(at, passage_id, rank, score, system)
+        ranked = RankedPassage(at, passage_id, rank, score, system)
         found[passage].append((ranked, from_json(extra)))
     return found
 

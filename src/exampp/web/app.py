@@ -13,10 +13,10 @@ from starlette.types import ASGIApp
 
 from exampp.errors import CollectionBusy, ExamError, InputError
 from exampp.web.access import Access
-from exampp.web.gate import Gate
+from exampp.web.live_collection import LiveCollection
+from exampp.web.middleware import Gate
+from exampp.web.page_request import visit_of
 from exampp.web.rendering import failure, render, static_files
-from exampp.web.room import Room
-from exampp.web.visit import visit_of
 
 PAGES = (
     "overview",
@@ -37,7 +37,7 @@ PAGES = (
 YEAR = 31_536_000
 
 
-def create_app(room: Room, access: Access) -> ASGIApp:
+def create_app(room: LiveCollection, access: Access) -> ASGIApp:
     """The pages of a room, for whom the gate lets in."""
     app = FastAPI(title="exampp", docs_url=None, redoc_url=None, openapi_url=None)
     app.state.room = room

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from exampp.collection import Collection
+from exampp.decisions import CollectionGrades
 from exampp.review.evidence import Criteria, no_others
 from exampp.review.lists import (
     MissingEntry,
@@ -19,7 +19,7 @@ from exampp.review.lists import (
 
 
 @dataclass(frozen=True, slots=True)
-class Oversight:
+class MissingAndSpurious:
     """Missing and spurious entries under some criteria.
 
     `bases` counts queries by what tells relevance there; `ungraded` relevant passages have no
@@ -35,19 +35,16 @@ class Oversight:
     @classmethod
     def of(
         cls,
-        collection: Collection,
-        selection: Mapping[str, str],
+        grades: CollectionGrades,
         criteria: Criteria,
         query_ids: Sequence[str] | None = None,
-    ) -> Oversight:
+    ) -> MissingAndSpurious:
         """Look through all queries, or those named, one at a time."""
         lacking: list[MissingEntry] = []
         vain: list[SpuriousEntry] = []
         bases = Counter[str]()
         ungraded = 0
-        for dossier in collection.dossiers(
-            grader=selection["grader"], bank=selection["bank"], query_ids=query_ids
-        ):
+        for dossier in grades.dossiers(query_ids):
             sight = Sight(dossier, criteria)
             lacking += missing(sight)
             vain += spurious(sight)

@@ -16,7 +16,7 @@ from exampp.web.access import Access, is_address, is_loopback, names_of
 if TYPE_CHECKING:
     import uvicorn
 
-    from exampp.web.room import Room
+    from exampp.web.live_collection import LiveCollection
 
 PORT = 8765
 NEEDED = ("uvicorn", "fastapi", "jinja2", "python_multipart", "vl_convert")
@@ -54,7 +54,7 @@ def serve(
     is not installed, the port is taken, or an option is wrong.
     """
     _check_installed()
-    from exampp.web.room import Room
+    from exampp.web.live_collection import LiveCollection
 
     if not is_loopback(host) and not assessors:
         raise InputError(
@@ -63,7 +63,7 @@ def serve(
         )
     listener = listen(host, port)
     with listener:
-        room = Room(
+        room = LiveCollection(
             path,
             grader=grader,
             prompt=prompt,
@@ -103,7 +103,9 @@ class Served:
         self.server.run(sockets=[self.listener])
 
 
-def prepare(room: Room, listener: socket.socket, host: str, assessors: Sequence[str]) -> Served:
+def prepare(
+    room: LiveCollection, listener: socket.socket, host: str, assessors: Sequence[str]
+) -> Served:
     """A server for a room on a socket that listens."""
     import uvicorn
 
@@ -165,7 +167,7 @@ def _shown(host: str) -> str:
     return f"[{host}]" if is_address(host) and ":" in host else host
 
 
-def _welcome(room: Room, served: Served, host: str) -> list[str]:
+def _welcome(room: LiveCollection, served: Served, host: str) -> list[str]:
     entrances = served.entrances()
     if len(entrances) == 1:
         lines = [f"{room.path} is open at {next(iter(entrances.values()))}"]

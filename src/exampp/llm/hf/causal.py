@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Sequence
 
 from exampp.llm.hf.generation import Generated
-from exampp.llm.hf.labels import LabelTokens, Scored
+from exampp.llm.hf.labels import LabelScores, LabelTokens
 from exampp.llm.hf.prompted import Prompted, Row
 from exampp.llm.hf.tensors import pad, score
 
@@ -17,7 +17,7 @@ class Causal(Prompted):
     Rows are padded on the left, so that all of them end at the same place.
     """
 
-    def score(self, rows: Sequence[Row], labels: LabelTokens) -> list[Scored]:
+    def score(self, rows: Sequence[Row], labels: LabelTokens) -> list[LabelScores]:
         """Score labels from the logits at the end of the prompt."""
         whole = [row + labels.shared for row in rows]
         ids, mask = pad(whole, self._pad, self.model.device, left=True)

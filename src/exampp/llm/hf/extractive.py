@@ -16,7 +16,7 @@ import torch
 from exampp.errors import InputError
 from exampp.llm.base import Ask, Reply, Usage
 from exampp.llm.hf import spans, tensors
-from exampp.llm.hf.spans import Found, Window
+from exampp.llm.hf.spans import BestSpan, Window
 from exampp.llm.hf.texts import PlainTexts, clean
 
 STRIDE = 128
@@ -82,7 +82,7 @@ class Extractive:
         """Tokens of a window."""
         return len(row.ids)
 
-    def run(self, rows: Sequence[Window]) -> Sequence[Found]:
+    def run(self, rows: Sequence[Window]) -> Sequence[BestSpan]:
         """Find the best answer in each window."""
         ids, mask = tensors.pad([row.ids for row in rows], self._pad, self.model.device)
         options = {}
@@ -96,11 +96,11 @@ class Extractive:
         )
         return [spans.find(row, starts[i], ends[i]) for i, row in enumerate(rows)]
 
-    def doubtful(self, result: Found) -> bool:
+    def doubtful(self, result: BestSpan) -> bool:
         """Whether rounding could have made the choice."""
         return result.margin < self._tie
 
-    def reply(self, ask: Ask, rows: Sequence[Window], results: Sequence[Found]) -> Reply:
+    def reply(self, ask: Ask, rows: Sequence[Window], results: Sequence[BestSpan]) -> Reply:
         """The span that answers best, in the words of the passage."""
         if any(math.isnan(one.null) for one in results):
             return Reply("", fault=tensors.NOT_A_NUMBER)

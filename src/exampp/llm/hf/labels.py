@@ -33,7 +33,7 @@ class LabelTokens:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class LabelScores:
     """What a model thinks of the labels of one prompt.
 
     `scores` are probabilities given that the reply is a label (they sum to 1); `outside` is the
@@ -91,7 +91,7 @@ def _check_distinct(
 
 def choose(
     labels: LabelTokens, log_probs: Sequence[float], length_penalty: float | None = None
-) -> Scored:
+) -> LabelScores:
     """Choose a label, given the natural logarithm of each label's probability.
 
     With a `length_penalty`, labels are ranked as beam search ranks finished replies: by log
@@ -107,7 +107,7 @@ def choose(
     peak = max(log_probs)
     weights = [math.exp(p - peak) for p in log_probs]
     inside = math.fsum(math.exp(p) for p in log_probs)
-    return Scored(
+    return LabelScores(
         labels.labels[best],
         {name: w / math.fsum(weights) for name, w in zip(labels.labels, weights, strict=True)},
         1.0 - min(inside, 1.0) if not math.isnan(inside) else math.nan,

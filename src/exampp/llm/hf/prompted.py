@@ -12,7 +12,7 @@ import torch
 from exampp.llm.base import Ask, Reply, Usage
 from exampp.llm.hf import tensors
 from exampp.llm.hf.generation import Generated, Generator
-from exampp.llm.hf.labels import LabelTokens, Scored
+from exampp.llm.hf.labels import LabelScores, LabelTokens
 from exampp.llm.hf.tensors import NOT_A_NUMBER
 from exampp.llm.hf.texts import PlainTexts
 
@@ -49,7 +49,7 @@ class Prompted(ABC):
         return self.generator.length_penalty if self.generator.beams > 1 else None
 
     @abstractmethod
-    def score(self, rows: Sequence[Row], labels: LabelTokens) -> list[Scored]:
+    def score(self, rows: Sequence[Row], labels: LabelTokens) -> list[LabelScores]:
         """Score the labels as replies to each row."""
 
     @abstractmethod
@@ -78,19 +78,21 @@ class Prompted(ABC):
             return len(row)
         return (len(row) + self.generator.max_new_tokens) * self.generator.beams
 
-    def run(self, rows: Sequence[Row]) -> Sequence[Scored | Generated]:
+    def run(self, rows: Sequence[Row]) -> Sequence[LabelScores | Generated]:
         """Score or write, in one batch."""
         with torch.inference_mode():
             return self.score(rows, self.labels) if self.labels else self.generate(rows)
 
-    def doubtful(self, result: Scored | Generated) -> bool:
+    def doubtful(self, result: LabelScores | Generated) -> bool:
         """Whether rounding could have made the choice."""
         return result.margin < self._tie
 
-    def reply(self, _: Ask, rows: Sequence[Row], results: Sequence[Scored | Generated]) -> Reply:
+    def reply(
+        self, _: Ask, rows: Sequence[Row], results: Sequence[LabelScores | Generated]
+    ) -> Reply:
         """The reply to a prompt."""
         (row,), (result,) = rows, results
-        if isinstance(result, Scored):
+        if isinstance(result, LabelScores):
             if math.isnan(result.outside):
                 return Reply("", fault=NOT_A_NUMBER)
             usage = Usage(read=len(row), written=result.tokens)

@@ -10,7 +10,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from exampp.llm.hf.folded import first_logits
 from exampp.llm.hf.generation import Generated
-from exampp.llm.hf.labels import LabelTokens, Scored
+from exampp.llm.hf.labels import LabelScores, LabelTokens
 from exampp.llm.hf.prompted import Prompted, Row
 from exampp.llm.hf.tensors import pad, score
 
@@ -18,7 +18,7 @@ from exampp.llm.hf.tensors import pad, score
 class Seq2Seq(Prompted):
     """Reads the prompt with the encoder; scores labels in a single pass of the decoder."""
 
-    def score(self, rows: Sequence[Row], labels: LabelTokens) -> list[Scored]:
+    def score(self, rows: Sequence[Row], labels: LabelTokens) -> list[LabelScores]:
         """Score labels from the logits of the first decoder steps."""
         ids, mask = pad(rows, self._pad, self.model.device)
         states = self.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state

@@ -28,7 +28,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class BestSpan:
     """Of one window: the score of the null answer, the best span and the score of the second."""
 
     null: float
@@ -56,13 +56,13 @@ class Window:
     null: int
 
 
-def find(window: Window, start: NDArray[np.float64], end: NDArray[np.float64]) -> Found:
+def find(window: Window, start: NDArray[np.float64], end: NDArray[np.float64]) -> BestSpan:
     """The best answer by the logits [tokens] of a window."""
     null = float(start[window.null] + end[window.null])
     part = slice(window.first, window.first + len(window.offsets))
     count = len(window.offsets)
     if not count:
-        return Found(null, None)
+        return BestSpan(null, None)
     totals = start[part][:, None] + end[part][None, :]
     allowed = np.triu(np.ones((count, count), dtype=bool)) & ~np.triu(
         np.ones((count, count), dtype=bool), MAX_ANSWER_TOKENS
@@ -72,13 +72,13 @@ def find(window: Window, start: NDArray[np.float64], end: NDArray[np.float64]) -
     rest = np.delete(flat, best)
     first, last = divmod(best, count)
     span = Span(window.offsets[first][0], window.offsets[last][1], float(flat[best]))
-    return Found(null, span, float(rest.max()) if rest.size else -math.inf)
+    return BestSpan(null, span, float(rest.max()) if rest.size else -math.inf)
 
 
-def answer(found: Sequence[Found]) -> tuple[Span | None, Found]:
+def answer(found: Sequence[BestSpan]) -> tuple[Span | None, BestSpan]:
     """The answer of a whole passage, None if it has none, and the scores that decided."""
     null = min(one.null for one in found)
     spans = [one.best for one in found if one.best is not None]
     best = max(spans, key=lambda span: span.score, default=None)
-    decided = Found(null, best)
+    decided = BestSpan(null, best)
     return (best if best is not None and best.score > null else None), decided

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from exampp.llm.hf.labels import LabelTokens, Scored, choose
+from exampp.llm.hf.labels import LabelScores, LabelTokens, choose
 
 ROUNDING = 1e-3
 """Nats within which float32 results are taken as tied: batches differ by about 1e-5."""
@@ -31,7 +31,7 @@ def pad(
 
 def score(
     logits: torch.Tensor, labels: LabelTokens, length_penalty: float | None = None
-) -> list[Scored]:
+) -> list[LabelScores]:
     """Score labels from logits [rows, 1 + shared tokens, vocabulary].
 
     The logits at position k are those that follow the first k of the shared tokens.

@@ -3,19 +3,19 @@
 The package `openai` is imported when a grader is made, not before.
 """
 
-from exampp.llm.openai.budget import Limits, Price, Spent
+from exampp.llm.openai.budget import BudgetSpent, Limits, Price
 from exampp.llm.openai.chat import Sampling
 from exampp.llm.openai.grader import Decode, OpenAICompatibleGrader
 from exampp.llm.openai.probe import Capabilities
-from exampp.llm.openai.sender import Policy
+from exampp.llm.openai.sender import Patience
 
 __all__ = [
+    "BudgetSpent",
     "Capabilities",
     "Decode",
     "Limits",
     "OpenAICompatibleGrader",
-    "Policy",
+    "Patience",
     "Price",
     "Sampling",
-    "Spent",
 ]

@@ -38,7 +38,7 @@ class Price:
 
 
 @dataclass(slots=True)
-class Spent:
+class BudgetSpent:
     """Counters since the grader was made.
 
     `requests` counts all that were sent; among them `probes` were sent to find out what the server
@@ -83,7 +83,7 @@ class Budget:
         self._max_cost = limits.max_cost
         self._price = limits.price
         self._lock = threading.Lock()
-        self._spent = Spent()
+        self._spent = BudgetSpent()
         self._granted = 0
         self._held = 0.0
         self._largest = 0.0
@@ -95,7 +95,7 @@ class Budget:
         return spent.requests, None if self._price is None else spent.cost + spent.lost
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> BudgetSpent:
         """A copy of the counters."""
         with self._lock:
             return dataclasses.replace(self._spent)

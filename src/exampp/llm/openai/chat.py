@@ -115,7 +115,7 @@ class Chat:
         """What a request says to be told so many likeliest tokens."""
         return {"logprobs": True, "top_logprobs": top}
 
-    def read(self, data: Any) -> Said:
+    def read(self, data: Any) -> CompletionParts:
         """What an answer says; Malformed if it is none."""
         return read_said(data)
 
@@ -130,7 +130,7 @@ class Chat:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class CompletionParts:
     """The parts of a completion that count; `thoughts` are what the server told apart."""
 
     text: str
@@ -166,7 +166,7 @@ def _is_count(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS
 
 
-def read_said(data: Any) -> Said:
+def read_said(data: Any) -> CompletionParts:
     """The parts of a chat completion; Malformed if it is none."""
     choice = first_choice(data)
     message = choice["message"]
@@ -177,7 +177,7 @@ def read_said(data: Any) -> Said:
     refused = message.get("refusal") or content.refusal
     refusal = refused or (finish if finish == "content_filter" else "")
     logprobs = (choice.get("logprobs") or {}).get("content") or []
-    return Said(
+    return CompletionParts(
         text=content.text or str(refused),
         truncated=finish == "length",
         refusal=str(refusal),
@@ -230,7 +230,7 @@ def first_tokens(token: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
     return tuple(chances)
 
 
-class Read(NamedTuple):
+class ReadReplies(NamedTuple):
     """Replies in the order of their asks, and the tokens of the request where they are known."""
 
     replies: list[Reply]
@@ -267,7 +267,7 @@ class Mode(Protocol):
         """The request for asks about one passage."""
         ...
 
-    def read(self, data: Any, asks: Sequence[Ask]) -> Read:
+    def read(self, data: Any, asks: Sequence[Ask]) -> ReadReplies:
         """Their replies; Malformed if the answer is not of its shape."""
         ...
 
@@ -308,13 +308,13 @@ class TextMode:
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         return body
 
-    def read(self, data: Any, asks: Sequence[Ask]) -> Read:
+    def read(self, data: Any, asks: Sequence[Ask]) -> ReadReplies:
         """The text of the reply, whatever it is."""
         del asks
         said = self.chat.read(data)
         usage = said.usage or Usage()
         reply = Reply(said.text, truncated=said.truncated, usage=usage, detail=said.detail)
-        return Read([reply], said.usage)
+        return ReadReplies([reply], said.usage)
 
 
 def json_schema(labels: Sequence[str], name: str) -> dict[str, Any]:

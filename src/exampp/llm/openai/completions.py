@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from exampp.errors import InputError
 from exampp.llm.openai.chat import (
     Chat,
-    Said,
+    CompletionParts,
     encodable,
     first_choice,
     first_tokens,
@@ -56,14 +56,14 @@ class Completions(Chat):
         """What a request says to be told so many likeliest tokens."""
         return {"logprobs": top}
 
-    def read(self, data: Any) -> Said:
+    def read(self, data: Any) -> CompletionParts:
         """What an answer says; Malformed if it is none."""
         choice = first_choice(data)
         text = choice["text"]
         if not isinstance(text, str):
             raise Malformed("its text is no text")
         finish = choice.get("finish_reason") or ""
-        return Said(
+        return CompletionParts(
             text=text,
             truncated=finish == "length",
             refusal=finish if finish == "content_filter" else "",

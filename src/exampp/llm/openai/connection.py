@@ -36,7 +36,7 @@ Open = Callable[[float, int], "AsyncOpenAI"]
 Scrub = Callable[[str], str]
 
 
-class Connection:
+class ServerConnection:
     """A server; `server` is its host and port, the only thing that may be shown or recorded.
 
     `mend` says what helps where it does not answer. `open(timeout, connections)` makes a client of

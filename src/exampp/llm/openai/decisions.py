@@ -18,7 +18,7 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.llm.base import Ask, Reply, Usage
-from exampp.llm.openai.chat import Read, encodable, is_whole, read_usage
+from exampp.llm.openai.chat import ReadReplies, encodable, is_whole, read_usage
 from exampp.llm.openai.trouble import Malformed
 
 DECISIONS = "/decisions"
@@ -99,7 +99,7 @@ class DecisionsMode:
             return body | {"state": passage, "questions": named}
         return body | {"input": passage, "questions": questions}
 
-    def read(self, data: Any, asks: Sequence[Ask]) -> Read:
+    def read(self, data: Any, asks: Sequence[Ask]) -> ReadReplies:
         """The replies; the tokens of the request are divided among them."""
         answers = data["answers"]
         if self.path == SYSTEM_ONE:
@@ -108,7 +108,7 @@ class DecisionsMode:
             raise Malformed(f"{len(answers)} answers to {len(asks)} questions")
         usage = read_usage(data)
         shares = _divide(usage or Usage(), len(asks))
-        return Read([self._reply(a, u) for a, u in zip(answers, shares, strict=True)], usage)
+        return ReadReplies([self._reply(a, u) for a, u in zip(answers, shares, strict=True)], usage)
 
     def _ordered(self) -> tuple[str, ...]:
         return tuple(sorted(self.labels, key=int)) if self.is_score else self.labels

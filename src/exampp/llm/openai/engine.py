@@ -20,9 +20,9 @@ from exampp.llm.base import Ask, Reply, Usage
 from exampp.llm.openai.apart import run
 from exampp.llm.openai.budget import Budget
 from exampp.llm.openai.chat import Mode
-from exampp.llm.openai.connection import Connection
+from exampp.llm.openai.connection import ServerConnection
 from exampp.llm.openai.dialect import Dialect
-from exampp.llm.openai.sender import Policy, Sender
+from exampp.llm.openai.sender import Patience, Sender
 from exampp.llm.openai.trouble import Then, Trouble
 
 JOIN_SECONDS = 1.0
@@ -38,7 +38,7 @@ class Unit(NamedTuple):
     worst: float
 
 
-class Source:
+class AskSource:
     """Pulls asks and bundles them into units, as far as the budget goes.
 
     `stopped` says why nothing more is pulled although there may be more; `too_dear` is an ask that
@@ -90,9 +90,9 @@ class Engine:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: ServerConnection,
         model: str,
-        policy: Policy,
+        policy: Patience,
         mode: Mode,
         budget: Budget,
         dialect: Dialect,
@@ -221,7 +221,7 @@ class Engine:
         return [(ask, reply) for ask in asks]
 
 
-def stream(engine: Engine, source: Source, look_ahead: int) -> Iterator[tuple[Ask, Reply]]:
+def stream(engine: Engine, source: AskSource, look_ahead: int) -> Iterator[tuple[Ask, Reply]]:
     """Feed the engine from the source, `look_ahead` units at a time at most, and yield replies."""
     batch = max(1, look_ahead // 4)
     outstanding = 0
@@ -241,7 +241,7 @@ def stream(engine: Engine, source: Source, look_ahead: int) -> Iterator[tuple[As
         yield from pairs
 
 
-def _pull(source: Source, most: int, *, stopping: bool) -> list[Unit]:
+def _pull(source: AskSource, most: int, *, stopping: bool) -> list[Unit]:
     units: list[Unit] = []
     while len(units) < most and not stopping and (unit := source.pull()) is not None:
         units.append(unit)

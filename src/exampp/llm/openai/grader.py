@@ -10,17 +10,17 @@ from typing import Any, Literal, TypeVar, get_args
 from exampp.errors import InputError
 from exampp.llm.base import LEAST_MASS, Ask, Reply
 from exampp.llm.openai.apart import Errand, GivenUp
-from exampp.llm.openai.budget import TEMPLATE_TOKENS, Budget, Limits, Spent
+from exampp.llm.openai.budget import TEMPLATE_TOKENS, Budget, BudgetSpent, Limits
 from exampp.llm.openai.chat import Chat, Mode, Sampling, TextMode, json_schema
 from exampp.llm.openai.completions import Completions
-from exampp.llm.openai.connection import Connection
+from exampp.llm.openai.connection import ServerConnection
 from exampp.llm.openai.context import context_of, pieces
 from exampp.llm.openai.decisions import DECISIONS, INSTRUCTIONS, DecisionsMode
 from exampp.llm.openai.dialect import Dialect
-from exampp.llm.openai.engine import Engine, Source, stream
+from exampp.llm.openai.engine import AskSource, Engine, stream
 from exampp.llm.openai.labels import LabelsMode, check_labels
 from exampp.llm.openai.probe import Capabilities, Prober
-from exampp.llm.openai.sender import Policy, Sender
+from exampp.llm.openai.sender import Patience, Sender
 
 Decode = Literal["auto", "text", "labels", "json", "decisions"]
 Endpoint = Literal["chat", "completions"]
@@ -79,7 +79,7 @@ class OpenAICompatibleGrader:
         instructions: str = INSTRUCTIONS,
         revision: str = "",
         sampling: Sampling | None = None,
-        policy: Policy | None = None,
+        policy: Patience | None = None,
         limits: Limits | None = None,
         redirect_to: str | None = None,
         endpoint: Endpoint = "chat",
@@ -87,7 +87,7 @@ class OpenAICompatibleGrader:
     ) -> None:
         if limit is not None and limit < 1:
             raise InputError(f"limit is {limit}", mend="Give 1 or more")
-        self._connection = Connection(base_url, api_key, redirect_to)
+        self._connection = ServerConnection(base_url, api_key, redirect_to)
         if endpoint not in ENDPOINTS:
             known = ", ".join(ENDPOINTS)
             raise InputError(f"there is no endpoint {endpoint!r}", mend=f"Give one of {known}")
@@ -99,7 +99,7 @@ class OpenAICompatibleGrader:
         self._instructions = instructions
         self._revision = revision
         self._decode = decode
-        self._policy = policy or Policy()
+        self._policy = policy or Patience()
         self._limits = limits or Limits()
         self._budget = Budget(self._limits)
         self._limit = limit
@@ -156,7 +156,7 @@ class OpenAICompatibleGrader:
         return self._capabilities
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> BudgetSpent:
         """Requests, tokens and cost so far."""
         return self._budget.spent
 
@@ -199,7 +199,7 @@ class OpenAICompatibleGrader:
             mode = self._mode()
         except GivenUp:
             return
-        source = Source(asks, mode, self._budget)
+        source = AskSource(asks, mode, self._budget)
         engine = Engine(
             self._connection, self._chat.model, self._policy, mode, self._budget, self._dialect
         )

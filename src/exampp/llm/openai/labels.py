@@ -17,7 +17,7 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.llm.base import LEAST_MASS, Ask, Reply, Usage
-from exampp.llm.openai.chat import TOP_LOGPROBS, Chat, Read, Said
+from exampp.llm.openai.chat import TOP_LOGPROBS, Chat, CompletionParts, ReadReplies
 from exampp.llm.openai.trouble import Malformed
 
 BLANKS = " \t\r\n\u2581\u0120\u010a"
@@ -70,13 +70,13 @@ class LabelsMode:
         body = self.chat.body(asks[0].system, asks[0].user, 1)
         return body | self.chat.likeliest(self.top)
 
-    def read(self, data: Any, asks: Sequence[Ask]) -> Read:
+    def read(self, data: Any, asks: Sequence[Ask]) -> ReadReplies:
         """The reply of one ask."""
         del asks
         said = self.chat.read(data)
-        return Read([self._reply(said)], said.usage)
+        return ReadReplies([self._reply(said)], said.usage)
 
-    def _reply(self, said: Said) -> Reply:
+    def _reply(self, said: CompletionParts) -> Reply:
         usage = said.usage or Usage()
         if said.refusal:
             return Reply(said.text, usage=usage, detail=said.detail)
@@ -92,7 +92,7 @@ class LabelsMode:
         best = max(scores, key=scores.__getitem__)
         return Reply(best, scores=scores, usage=usage, detail=detail)
 
-    def chances(self, said: Said) -> dict[str, float]:
+    def chances(self, said: CompletionParts) -> dict[str, float]:
         """The probability of each label as the first token."""
         chances = dict.fromkeys(self.labels, 0.0)
         named = {fold(label): label for label in self.labels}

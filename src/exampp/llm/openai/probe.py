@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from exampp.errors import InputError, Unfinished
 from exampp.llm.base import Ask
-from exampp.llm.openai.chat import TOP_LOGPROBS, Chat, Said, json_schema
+from exampp.llm.openai.chat import TOP_LOGPROBS, Chat, CompletionParts, json_schema
 from exampp.llm.openai.decisions import DECISIONS, SYSTEM_ONE, DecisionsMode
 from exampp.llm.openai.labels import LabelsMode
 from exampp.llm.openai.sender import Sender
@@ -117,7 +117,7 @@ class Prober:
                 self._fail(outcome)
         return ""
 
-    async def _ask(self, body: dict[str, Any]) -> Said | None:
+    async def _ask(self, body: dict[str, Any]) -> CompletionParts | None:
         """The reply to a request with a feature; None if the server refuses the feature."""
         outcome = await self._sender.post(self._chat.path, body, self._chat.read)
         if not isinstance(outcome, Trouble):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from exampp.errors import InputError, Unfinished
 from exampp.llm.openai.budget import Budget
-from exampp.llm.openai.connection import Connection
+from exampp.llm.openai.connection import ServerConnection
 from exampp.llm.openai.dialect import Dialect
 from exampp.llm.openai.pace import Pace
 from exampp.llm.openai.trouble import Malformed, Then, Trouble, of_status, of_transport
@@ -31,7 +31,7 @@ MALFORMED_RETRIES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class Patience:
     """How patient a grader is; times in seconds.
 
     The n-th retry of an ask comes after a random time of up to `backoff` * 2^n (full jitter). A
@@ -64,9 +64,9 @@ class Sender:
     def __init__(
         self,
         client: AsyncOpenAI,
-        connection: Connection,
+        connection: ServerConnection,
         model: str,
-        policy: Policy,
+        policy: Patience,
         budget: Budget,
         dialect: Dialect,
         *,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from exampp.errors import ExamError, InputError, Unfinished
 
 if TYPE_CHECKING:
-    from exampp.llm.openai.connection import Connection
+    from exampp.llm.openai.connection import ServerConnection
 
 MESSAGE_CHARACTERS = 300
 """Kept of what a server says; some quote the whole prompt."""
@@ -102,7 +102,7 @@ def of_transport(error: Exception) -> Trouble:
 
 
 def of_status(
-    status: int, body: object, headers: Mapping[str, str], connection: Connection, model: str
+    status: int, body: object, headers: Mapping[str, str], connection: ServerConnection, model: str
 ) -> Trouble:
     """The trouble behind a status of HTTP, with what the server says about it."""
     said, code, parameter = _message(body)

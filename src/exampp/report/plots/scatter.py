@@ -14,7 +14,7 @@ _LINE = 13
 _OUTLIERS = 10
 
 
-class Ranked(NamedTuple):
+class RankPair(NamedTuple):
     """A system's rank in two leaderboards, from 1 on; ties share the mean of their ranks."""
 
     system: str
@@ -38,7 +38,7 @@ class _Box(NamedTuple):
 
 
 def rank_scatter(
-    points: Sequence[Ranked],
+    points: Sequence[RankPair],
     measure: str,
     *,
     official: str = "official",
@@ -117,7 +117,7 @@ def _ticks(last: float) -> list[int]:
 
 
 def _label(
-    point: Ranked, side: str, scale: dict[str, object], down: dict[str, object]
+    point: RankPair, side: str, scale: dict[str, object], down: dict[str, object]
 ) -> dict[str, object]:
     across, up = _SIDES[side]
     return {
@@ -135,7 +135,7 @@ _SIDES = {"right": (1, 0), "left": (-1, 0), "above": (0, -1), "below": (0, 1)}
 _ALIGN = {"right": "left", "left": "right", "above": "center", "below": "center"}
 
 
-def _labels(points: Sequence[Ranked], last: float) -> list[tuple[Ranked, str]]:
+def _labels(points: Sequence[RankPair], last: float) -> list[tuple[RankPair, str]]:
     """The outliers that can be named without covering a point or another name, and where."""
     step = _SIZE / (last + 0.2)
     at = {p: ((p.official - 0.4) * step, (p.ours - 0.4) * step) for p in points}
@@ -162,7 +162,7 @@ def _box(x: float, y: float, side: str, width: float) -> _Box:
     return _Box(left, middle - _LINE / 2, left + width, middle + _LINE / 2)
 
 
-def _alt(points: Sequence[Ranked], measure: str, official: str, subtitle: str) -> str:
+def _alt(points: Sequence[RankPair], measure: str, official: str, subtitle: str) -> str:
     if not points:
         return f"Nothing to draw: no system has both a rank by {measure} and an {official} rank."
     far = max(points, key=lambda p: abs(p.official - p.ours))

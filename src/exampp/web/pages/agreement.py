@@ -10,9 +10,9 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 from exampp.collection import Collection
-from exampp.review.judging import EVERYBODY, Comparison, Judging
+from exampp.review.judging import EVERYBODY, Judging, PersonComparison
+from exampp.web.page_request import PageRequest, Visiting
 from exampp.web.rendering import SHADES
-from exampp.web.visit import Visit, Visiting
 
 router = APIRouter()
 
@@ -29,12 +29,12 @@ class Count(NamedTuple):
 class Compared:
     """A comparison with its confusion as rows of squares, one row per rating of the person."""
 
-    comparison: Comparison
+    comparison: PersonComparison
     scale: tuple[int, ...]
     rows: tuple[tuple[Count, ...], ...]
 
 
-def compared(comparison: Comparison, scale: Sequence[int]) -> Compared:
+def compared(comparison: PersonComparison, scale: Sequence[int]) -> Compared:
     """The confusion, shaded by the number of cells."""
     most = max(1, int(comparison.counts.max(initial=0)))
     rows = tuple(
@@ -47,7 +47,7 @@ def compared(comparison: Comparison, scale: Sequence[int]) -> Compared:
     return Compared(comparison, tuple(scale), rows)
 
 
-def of_person(found: Sequence[Comparison], judged: Judging, person: str) -> Compared | None:
+def of_person(found: Sequence[PersonComparison], judged: Judging, person: str) -> Compared | None:
     """The comparison of one person, if there is any cell to compare."""
     mine = next((one for one in found if one.person == person and one.cells), None)
     return None if mine is None else compared(mine, judged.scale)
@@ -61,10 +61,9 @@ class Live:
     blind: Compared | None
 
 
-def live(visit: Visit, collection: Collection) -> Live:
+def live(visit: PageRequest, collection: Collection) -> Live:
     """How far this person and the grader agree by now."""
-    grader, bank = visit.choice
-    judged = collection.judging(min_rating=visit.min_rating, grader=grader.key, bank=bank)
+    judged = visit.choice.of(collection).judging(min_rating=visit.min_rating)
     return Live(
         of_person(judged.with_grader, judged, visit.assessor),
         of_person(judged.blind, judged, visit.assessor),
@@ -75,12 +74,8 @@ def live(visit: Visit, collection: Collection) -> Live:
 def agreement(visit: Visiting) -> HTMLResponse:
     """All comparisons."""
     with visit.open() as collection:
-        judged = collection.judging(
-            min_rating=visit.min_rating,
-            grader=visit.choice.grader.key,
-            bank=visit.choice.bank,
-            intervals=True,
-        )
+        grades = visit.choice.of(collection)
+        judged = grades.judging(min_rating=visit.min_rating, intervals=True)
     together = of_person(judged.with_grader, judged, EVERYBODY)
     return visit.page(
         "agreement.html",

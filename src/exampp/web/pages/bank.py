@@ -23,13 +23,14 @@ from exampp.records import ITEM_KINDS, BankEntry, Item
 from exampp.records.dossier import Dossier
 from exampp.records.gradebook import QueryGrades
 from exampp.review.impact import Impact
-from exampp.review.preview import Preview
+from exampp.review.preview import EditPreview
 from exampp.store.bank_history import ItemState, log_of_item, states
 from exampp.store.connection import connect
-from exampp.web.looking import dossier
+from exampp.web.cell_access import dossier
+from exampp.web.page_request import PageRequest, Visiting
 from exampp.web.pages.bank_form import (
     Fields,
-    Line,
+    FormLine,
     conflicts,
     edits,
     facets_of,
@@ -37,7 +38,6 @@ from exampp.web.pages.bank_form import (
     untyped,
 )
 from exampp.web.pages.heat import columns
-from exampp.web.visit import Visit, Visiting
 
 router = APIRouter()
 MOVES = 8
@@ -68,7 +68,7 @@ def impact(visit: Visiting, query: str, form: Form) -> HTMLResponse:
     """What saving the form would do, as a part of the page."""
     baseline, refused = visit.snapshot.baseline, ""
     result: Impact | None = None
-    tried: Preview | None = None
+    tried: EditPreview | None = None
     with visit.open() as collection:
         found = dossier(visit, collection, query)
         lines = _typed(visit, query, form)
@@ -105,13 +105,13 @@ def _same(one: QueryGrades, other: QueryGrades) -> bool:
 
 
 def _try(
-    visit: Visit, collection: Collection, found: Dossier, lines: Sequence[Line]
-) -> Preview | None:
+    visit: PageRequest, collection: Collection, found: Dossier, lines: Sequence[FormLine]
+) -> EditPreview | None:
     """The query as it would be; None where nothing is changed. InputError for what is refused."""
     wanted = [one for _, one in edits(lines, found.query_id, found.grader.kind)]
     if not wanted:
         return None
-    return collection.bank_preview(found.grades, wanted, **visit.choice.selection)
+    return visit.choice.of(collection).preview(found.grades, wanted)
 
 
 @router.post("/bank/edit")
@@ -141,22 +141,25 @@ def edit(visit: Visiting, query: str, form: Form) -> Response:
 
 
 def _save(
-    visit: Visit, collection: Collection, query_id: str, lines: Sequence[Line], form: Fields
+    visit: PageRequest,
+    collection: Collection,
+    query_id: str,
+    lines: Sequence[FormLine],
+    form: Fields,
 ) -> int:
     """Make the edits of the form; returns how many. EditConflict where someone was faster."""
     wanted = list(edits(lines, query_id, visit.choice.grader.kind))
-    collection.bank_save(
+    collection.bank(visit.choice.bank).save(
         query_id,
         [one for _, one in wanted],
         seen={line.state.item_id: line.seen for line, _ in wanted if line.state},
-        bank=visit.choice.bank,
         author=visit.assessor,
         reason="".join(form.get("reason", ())).strip(),
     )
     return len(wanted)
 
 
-def _states(visit: Visit, query_id: str) -> list[ItemState]:
+def _states(visit: PageRequest, query_id: str) -> list[ItemState]:
     """The items of the query, retired ones too, as they are now.
 
     InputError where the grader has no items but the query itself.
@@ -172,7 +175,7 @@ def _states(visit: Visit, query_id: str) -> list[ItemState]:
     return [one for one in found if one.kind == kind]
 
 
-def _typed(visit: Visit, query_id: str, form: Fields) -> list[Line]:
+def _typed(visit: PageRequest, query_id: str, form: Fields) -> list[FormLine]:
     """The form as it was typed, on the bank as it is now."""
 
     def seen_as(state: ItemState, number: int) -> ItemState | None:
@@ -184,14 +187,14 @@ def _typed(visit: Visit, query_id: str, form: Fields) -> list[Line]:
 
 
 def _page(
-    visit: Visit,
+    visit: PageRequest,
     found: Dossier,
-    lines: Sequence[Line],
+    lines: Sequence[FormLine],
     status: int = HTTPStatus.OK,
     *,
     saved: int = 0,
     trouble: str = "",
-    clash: Sequence[Line] = (),
+    clash: Sequence[FormLine] = (),
 ) -> HTMLResponse:
     covered = {one.item_id: one for one in columns(found, visit.min_rating)}
     page = visit.page(
@@ -212,12 +215,12 @@ def _page(
     return page
 
 
-def _count(lines: Sequence[Line]) -> int:
+def _count(lines: Sequence[FormLine]) -> int:
     """How many lines change something."""
     return sum(line.state is None or line.after is not None for line in lines if not line.fault)
 
 
-def _findings(found: Dossier, lines: Sequence[Line]) -> Mapping[int, list[Finding]]:
+def _findings(found: Dossier, lines: Sequence[FormLine]) -> Mapping[int, list[Finding]]:
     """What is likely wrong with the bank of the query as it was typed, by line."""
     kept = {
         f"item {number}": line

@@ -17,7 +17,7 @@ Fields = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FormLine:
     """One item as it stands in the form.
 
     `state` is the item as it is now, None for a new one; `seen` the number of its last edit when
@@ -55,15 +55,15 @@ Seen = Callable[[ItemState, int], ItemState | None]
 """An item as it was after one of its edits, from what it is now and the number of the edit."""
 
 
-def untyped(states: Iterable[ItemState]) -> list[Line]:
+def untyped(states: Iterable[ItemState]) -> list[FormLine]:
     """The form before anybody typed anything."""
     return [
-        Line(one, one.text or "", shown_weight(one), not one.active, one.facet_id, one.edit)
+        FormLine(one, one.text or "", shown_weight(one), not one.active, one.facet_id, one.edit)
         for one in states
     ]
 
 
-def typed(states: Iterable[ItemState], fields: Fields, seen_as: Seen) -> list[Line]:
+def typed(states: Iterable[ItemState], fields: Fields, seen_as: Seen) -> list[FormLine]:
     """The form as it was typed, on the bank as it is now; new items come last.
 
     What was not touched stands as it is now, and so do items that the form does not know of.
@@ -71,7 +71,7 @@ def typed(states: Iterable[ItemState], fields: Fields, seen_as: Seen) -> list[Li
     return [*(_typed(line, fields, seen_as) for line in untyped(states)), *_new(fields)]
 
 
-def _typed(line: Line, fields: Fields, seen_as: Seen) -> Line:
+def _typed(line: FormLine, fields: Fields, seen_as: Seen) -> FormLine:
     state, key = line.state, line.key
     said = _first(fields, f"seen-{key}", "")
     if state is None or not _NUMBER.fullmatch(said):
@@ -101,16 +101,16 @@ def _first(fields: Fields, name: str, default: str) -> str:
     return next(iter(fields.get(name, ())), default)
 
 
-def _new(fields: Fields) -> Iterator[Line]:
+def _new(fields: Fields) -> Iterator[FormLine]:
     names = ("new-text", "new-weight", "new-facet")
     columns = (fields.get(name, ()) for name in names)
     for text, weight, facet in zip_longest(*columns, fillvalue=""):
-        line = Line(None, text, weight.strip() or "1", False, facet or None)
+        line = FormLine(None, text, weight.strip() or "1", False, facet or None)
         if text.strip():
             yield replace(line, fault=_fault(line))
 
 
-def _fault(line: Line) -> str:
+def _fault(line: FormLine) -> str:
     if not line.text.strip():
         return "the text is empty; retire the item instead"
     try:
@@ -133,7 +133,7 @@ Edit = Operation | ItemState
 """What is to be done to an item, or an item to be added."""
 
 
-def edits(lines: Iterable[Line], query_id: str, kind: str) -> Iterator[tuple[Line, Edit]]:
+def edits(lines: Iterable[FormLine], query_id: str, kind: str) -> Iterator[tuple[FormLine, Edit]]:
     """The edits that lead from the bank to what was typed, in the order of the form.
 
     Lines that are wrong make none.
@@ -158,7 +158,7 @@ def _changes(now: ItemState, then: ItemState) -> Iterator[tuple[str, tuple[str, 
         yield ("restore" if then.active else "retire"), ()
 
 
-def conflicts(lines: Sequence[Line]) -> list[Line]:
+def conflicts(lines: Sequence[FormLine]) -> list[FormLine]:
     """The lines that would change an item which someone else edited since the form was made."""
     return [
         line

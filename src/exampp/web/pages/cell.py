@@ -8,11 +8,11 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 from exampp.records.dossier import Dossier
-from exampp.web.looking import dossier, is_blind, seen
+from exampp.web.cell_access import dossier, is_blind, seen
+from exampp.web.page_request import PageRequest, Visiting
 from exampp.web.pages.cells import cell_of, panel
 from exampp.web.pages.heat import Square, square
 from exampp.web.rendering import link
-from exampp.web.visit import Visit, Visiting
 
 router = APIRouter()
 REPLY = 20_000
@@ -54,7 +54,7 @@ def cell(
     )
 
 
-def _beside(found: Dossier, visit: Visit, passage: int, blind: bool) -> list[Beside]:
+def _beside(found: Dossier, visit: PageRequest, passage: int, blind: bool) -> list[Beside]:
     open_to = seen(found, visit, blind=blind)
     ids = {"query": found.query_id, "passage": found.grades.passage_ids[passage]}
     return [

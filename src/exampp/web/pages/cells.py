@@ -17,7 +17,7 @@ from exampp.web.passages import Shown, show
 from exampp.web.rendering import shade
 
 
-class Place(NamedTuple):
+class CellIds(NamedTuple):
     """A cell by the ids of its query, item and passage."""
 
     query_id: str
@@ -30,7 +30,7 @@ class Place(NamedTuple):
         return json.dumps(self)
 
     @classmethod
-    def unpacked(cls, text: str) -> Place:
+    def unpacked(cls, text: str) -> CellIds:
         """The cell that `packed` stands for; InputError where it is none."""
         try:
             ids = json.loads(text)
@@ -42,7 +42,7 @@ class Place(NamedTuple):
         return cls(*ids)
 
 
-class Mark(NamedTuple):
+class RatingMark(NamedTuple):
     """A rating that a person may give: its key and shade, how it is shown, what it means."""
 
     rating: int
@@ -63,13 +63,13 @@ _MEANINGS = (
 """What the ratings 0 to 5 mean. Source: the self-rating prompts (Workbench, Table 2)."""
 
 
-def marks(grader: GraderIdentity) -> tuple[Mark, ...]:
+def marks(grader: GraderIdentity) -> tuple[RatingMark, ...]:
     """The ratings of a grader's scale: `y` and `n` for verdicts, digits for grades."""
     if grader.highest <= 1:
-        return (Mark(0, "n", 0, "no", ""), Mark(1, "y", 5, "yes", ""))
+        return (RatingMark(0, "n", 0, "no", ""), RatingMark(1, "y", 5, "yes", ""))
     meanings = _MEANINGS if (grader.lowest, grader.highest) == (0, 5) else ()
     return tuple(
-        Mark(
+        RatingMark(
             rating,
             str(rating) if 0 <= rating <= 9 else "",
             shade(rating, grader.lowest, grader.highest),
@@ -80,7 +80,7 @@ def marks(grader: GraderIdentity) -> tuple[Mark, ...]:
     )
 
 
-class Returned(NamedTuple):
+class SystemRank(NamedTuple):
     """A system that returned the passage, and at which rank."""
 
     system: str
@@ -95,14 +95,14 @@ class Opinion(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class CellPanel:
     """Everything a person looks at to decide about one cell.
 
     `hidden` says that the grade is withheld because the person decides blind; `grade`, `returned`,
     `relevance` and what others think are then absent, whatever is known of them.
     """
 
-    place: Place
+    place: CellIds
     query_text: str
     item: Item
     number: int
@@ -112,14 +112,14 @@ class Panel:
     level: int | None
     rating: int | None
     relevance: int | None
-    returned: tuple[Returned, ...]
+    returned: tuple[SystemRank, ...]
     decisions: tuple[Decision, ...]
     opinions: tuple[Opinion, ...]
     standing: Decision | None
     own: Decision | None
     disputed: bool
     versions: tuple[int, int] | None
-    marks: tuple[Mark, ...]
+    marks: tuple[RatingMark, ...]
 
 
 def cell_of(dossier: Dossier, item_id: str | None, passage_id: str) -> Cell:
@@ -141,7 +141,7 @@ def has_decided(decisions: Sequence[Decision], author: str) -> bool:
 
 def panel(
     dossier: Dossier, cell: Cell, author: str, *, blind: bool = False, whole: bool = False
-) -> Panel:
+) -> CellPanel:
     """The cell as `author` may see it: with `blind`, nothing of the grade before a decision."""
     grades, (passage, item) = dossier.grades, cell
     decisions = tuple(dossier.decisions.get(cell, ()))
@@ -151,8 +151,8 @@ def panel(
     rating = None if hidden or grades.ratings[cell] == MISSING else int(grades.ratings[cell])
     judged = int(grades.judgments[:, passage].max(initial=MISSING))
     automatic = grade.rating if grade else None
-    return Panel(
-        place=Place(dossier.query_id, asked.item_id, grades.passage_ids[passage]),
+    return CellPanel(
+        place=CellIds(dossier.query_id, asked.item_id, grades.passage_ids[passage]),
         query_text=dossier.query_text,
         item=asked,
         number=item + 1,
@@ -188,7 +188,7 @@ def versions(dossier: Dossier, cell: Cell) -> tuple[int, int] | None:
     return None if version is None else (dossier.item_versions[item], version)
 
 
-def returned(dossier: Dossier, passage: int) -> tuple[Returned, ...]:
+def returned(dossier: Dossier, passage: int) -> tuple[SystemRank, ...]:
     """The systems that returned a passage for the query or a subtopic, best rank first."""
     best: dict[str, int] = {}
     for ranking in dossier.grades.rankings:
@@ -196,7 +196,7 @@ def returned(dossier: Dossier, passage: int) -> tuple[Returned, ...]:
         if len(found):
             rank = int(found[0]) + 1
             best[ranking.system] = min(rank, best.get(ranking.system, rank))
-    return tuple(sorted((Returned(*one) for one in best.items()), key=lambda one: one.rank))
+    return tuple(sorted((SystemRank(*one) for one in best.items()), key=lambda one: one.rank))
 
 
 def _opinions(decisions: Sequence[Decision], grader: GraderIdentity) -> tuple[Opinion, ...]:

@@ -8,10 +8,10 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 from exampp.collection import Collection
-from exampp.web.looking import is_blind
-from exampp.web.pages.cells import Panel, panel
-from exampp.web.sheets import sheet
-from exampp.web.visit import Visit, Visiting
+from exampp.web.cell_access import is_blind
+from exampp.web.page_request import PageRequest, Visiting
+from exampp.web.pages.cells import CellPanel, panel
+from exampp.web.paging import sheet
 
 router = APIRouter()
 SHOWN = 20
@@ -22,7 +22,7 @@ SHOWN = 20
 def disputes(visit: Visiting, query: str | None = None, page: int = 1) -> HTMLResponse:
     """One page of the disputes: the passage, what each assessor said, and why."""
     with visit.open() as collection:
-        found = collection.disputes(query_id=query, **visit.choice.selection)
+        found = collection.decisions.disputes(query_id=query, **visit.choice._asdict())
         shown = sheet(found, page, SHOWN)
         wanted = [(one.query_id, one.item_id, one.passage_id) for one in shown.entries]
         panels = list(_panels(visit, collection, wanted))
@@ -38,10 +38,10 @@ def disputes(visit: Visiting, query: str | None = None, page: int = 1) -> HTMLRe
 
 
 def _panels(
-    visit: Visit, collection: Collection, wanted: list[tuple[str, str, str]]
-) -> Iterator[Panel]:
+    visit: PageRequest, collection: Collection, wanted: list[tuple[str, str, str]]
+) -> Iterator[CellPanel]:
     ids = list(dict.fromkeys(query_id for query_id, _, _ in wanted))
-    dossiers = collection.dossiers(**visit.choice.selection, query_ids=ids)
+    dossiers = visit.choice.of(collection).dossiers(ids)
     known = {one.query_id: one for one in dossiers}
     for query_id, item_id, passage_id in wanted:
         found = known[query_id]

@@ -15,12 +15,11 @@ from starlette.exceptions import HTTPException
 
 from exampp.evaluate import tables
 from exampp.evaluate.qrels import Labelling
-from exampp.graded import write_qrels
 from exampp.report.table import render
-from exampp.web.visit import Visit, Visiting
+from exampp.web.page_request import PageRequest, Visiting
 
 router = APIRouter()
-Write = Callable[[Visit, Path], None]
+Write = Callable[[PageRequest, Path], None]
 
 
 class ExportFile(NamedTuple):
@@ -32,23 +31,22 @@ class ExportFile(NamedTuple):
 
 
 def _kind(kind: str) -> Write:
-    def write(visit: Visit, to: Path) -> None:
+    def write(visit: PageRequest, to: Path) -> None:
         with visit.open() as collection:
             collection.export(to, kind, bank=visit.bank)
 
     return write
 
 
-def _bank(visit: Visit, to: Path) -> None:
+def _bank(visit: PageRequest, to: Path) -> None:
     with visit.open() as collection:
-        collection.bank_export(to, bank=visit.bank)
+        collection.bank(visit.bank).export(to)
 
 
 def _qrels(labelling: Labelling) -> Write:
-    def write(visit: Visit, to: Path) -> None:
+    def write(visit: PageRequest, to: Path) -> None:
         with visit.open() as collection:
-            book = collection.gradebook(**visit.choice.selection)
-        write_qrels(book, to, labelling, visit.min_rating)
+            visit.choice.of(collection).write_qrels(to, labelling, visit.min_rating)
 
     return write
 
@@ -56,13 +54,13 @@ def _qrels(labelling: Labelling) -> Write:
 def _leaderboard(style: str) -> Write:
     table = tables.tidy if style in ("tsv", "csv", "json") else tables.wide
 
-    def write(visit: Visit, to: Path) -> None:
+    def write(visit: PageRequest, to: Path) -> None:
         to.write_text(render(table(visit.snapshot.board), style), encoding="utf-8")
 
     return write
 
 
-def _per_query(visit: Visit, to: Path) -> None:
+def _per_query(visit: PageRequest, to: Path) -> None:
     to.write_text(render(tables.per_query(visit.snapshot.board), "tsv"), encoding="utf-8")
 
 

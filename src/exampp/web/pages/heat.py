@@ -13,9 +13,9 @@ from exampp.records.decisions import Decision, disputed, effective
 from exampp.records.dossier import Cell, Dossier
 from exampp.records.gradebook import MISSING, QueryGrades
 from exampp.records.grading import State
+from exampp.web.paging import sheet
 from exampp.web.passages import brief
 from exampp.web.rendering import shade
-from exampp.web.sheets import sheet
 
 PER_PAGE = 100
 
@@ -32,7 +32,7 @@ class Square(NamedTuple):
     said: str = ""
 
 
-class Row(NamedTuple):
+class HeatRow(NamedTuple):
     """One passage: its index, who returned it, what people judged, and its squares."""
 
     passage: int
@@ -45,7 +45,7 @@ class Row(NamedTuple):
     squares: tuple[Square, ...]
 
 
-class Column(NamedTuple):
+class HeatColumn(NamedTuple):
     """One item: its number, and in how many graded passages it is covered."""
 
     number: int
@@ -65,8 +65,8 @@ class Column(NamedTuple):
 class HeatMap:
     """One page of the passages of a query, in order, beside its items."""
 
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    columns: tuple[HeatColumn, ...]
+    rows: tuple[HeatRow, ...]
     order: str
     page: int
     pages: int
@@ -83,14 +83,14 @@ ORDERS = {
 """The orders of passages, and what people read of them."""
 
 
-class Standing(NamedTuple):
+class PassageStanding(NamedTuple):
     """Per passage: how many systems return it, and the best rank (0: nobody does)."""
 
     systems: NDArray[np.int64]
     best_rank: NDArray[np.int64]
 
 
-def standings(grades: QueryGrades) -> Standing:
+def standings(grades: QueryGrades) -> PassageStanding:
     """How many systems return each passage, and how high; ranks count from 1."""
     returned: dict[str, NDArray[np.bool_]] = {}
     count = len(grades.passage_ids)
@@ -102,7 +102,7 @@ def standings(grades: QueryGrades) -> Standing:
         ranks = np.arange(1, len(ranking.passages) + 1)
         np.minimum.at(best, ranking.passages, ranks)
     systems = sum((by.astype(np.int64) for by in returned.values()), np.zeros(count, np.int64))
-    return Standing(systems, np.where(best == none, 0, best))
+    return PassageStanding(systems, np.where(best == none, 0, best))
 
 
 def ordered(grades: QueryGrades, order: str, min_rating: int) -> NDArray[np.int64]:
@@ -150,7 +150,7 @@ def heat_map(
     shown = sheet(indices.tolist(), page, per_page)
     standing, relevance = standings(grades), _relevance(grades)
     rows = tuple(
-        Row(
+        HeatRow(
             passage=passage,
             passage_id=grades.passage_ids[passage],
             start=_start(dossier, passage),
@@ -170,13 +170,13 @@ def heat_map(
     return HeatMap(heads, rows, order, shown.page, shown.pages, shown.total)
 
 
-def columns(dossier: Dossier, min_rating: int) -> tuple[Column, ...]:
+def columns(dossier: Dossier, min_rating: int) -> tuple[HeatColumn, ...]:
     """The items of a query with how often they are covered."""
     ratings = dossier.grades.ratings
     covered = (ratings >= min_rating).sum(axis=0)
     graded = (ratings != MISSING).sum(axis=0)
     return tuple(
-        Column(n + 1, one.item_id, one.text, float(weight), int(covered[n]), int(graded[n]))
+        HeatColumn(n + 1, one.item_id, one.text, float(weight), int(covered[n]), int(graded[n]))
         for n, (one, weight) in enumerate(zip(dossier.items, dossier.grades.weights, strict=True))
     )
 

@@ -12,10 +12,10 @@ from exampp.collection import Collection
 from exampp.errors import InputError
 from exampp.records.decisions import Decision
 from exampp.report.table import Table
-from exampp.web.looking import is_blind
+from exampp.web.cell_access import is_blind
+from exampp.web.page_request import LARGEST, PageRequest, Visiting
+from exampp.web.paging import sheet
 from exampp.web.rendering import link
-from exampp.web.sheets import sheet
-from exampp.web.visit import LARGEST, Visit, Visiting
 
 router = APIRouter()
 PAGE = 100
@@ -49,7 +49,7 @@ class Edits(NamedTuple):
         return len(self.edits) <= _SHOWN
 
 
-class Said(NamedTuple):
+class HistoryEntry(NamedTuple):
     """One decision with what it is about; `can_undo` tells that this person can take it back."""
 
     decision: Decision
@@ -75,7 +75,7 @@ def history(
         if what == "decisions":
             entries: Sequence[object] = _decisions(visit, collection, query, author)
         else:
-            entries = edits(collection.bank_log(query, bank=visit.bank), author)
+            entries = edits(collection.bank(visit.bank).log(query), author)
     shown = sheet(entries, page, PAGE)
     return visit.page(
         "history.html",
@@ -99,13 +99,10 @@ def undo(visit: Visiting, what: What, number: Annotated[int, Query(ge=1, le=LARG
     with visit.open() as collection:
         try:
             if what == "decisions":
-                collection.undo_decision(number, author=visit.assessor)
+                collection.decisions.undo(number, author=visit.assessor)
             else:
-                collection.bank_undo(
-                    number,
-                    bank=visit.bank,
-                    author=visit.assessor,
-                    reason=f"undo of edit {number}",
+                collection.bank(visit.bank).undo(
+                    number, author=visit.assessor, reason=f"undo of edit {number}"
                 )
         except InputError as error:
             answer = visit.page("undo_failed.html", what=what, text=str(error))
@@ -116,14 +113,14 @@ def undo(visit: Visiting, what: What, number: Annotated[int, Query(ge=1, le=LARG
 
 
 def _decisions(
-    visit: Visit, collection: Collection, query: str | None, author: str | None
-) -> list[Said]:
-    made = collection.decisions(query_id=query, author=author)
+    visit: PageRequest, collection: Collection, query: str | None, author: str | None
+) -> list[HistoryEntry]:
+    made = collection.decisions.list(query_id=query, author=author)
     newest: dict[object, int] = {}
     for one in made:
         newest[_place(one.decision, one.versions, one.verdict)] = one.decision.number
     return [
-        Said(
+        HistoryEntry(
             one.decision,
             one.query_id,
             one.item_id,

@@ -17,12 +17,12 @@ from exampp.errors import InputError
 from exampp.records.decisions import Decision
 from exampp.records.dossier import Dossier
 from exampp.records.grading import Grade, GraderIdentity
-from exampp.web.looking import BLIND, dossier, is_blind, one_cell
+from exampp.web.cell_access import BLIND, dossier, is_blind, one_cell
+from exampp.web.page_request import LARGEST, PageRequest, Visiting
 from exampp.web.pages.agreement import live
-from exampp.web.pages.cells import Panel, Place, cell_of, has_decided, panel
+from exampp.web.pages.cells import CellIds, CellPanel, cell_of, has_decided, panel
 from exampp.web.pages.walks import ORDERS, walk
 from exampp.web.rendering import link, shade
-from exampp.web.visit import LARGEST, Visit, Visiting
 
 router = APIRouter()
 _VERSION = re.compile("[0-9]{1,18}")
@@ -78,7 +78,7 @@ def case(
     blind = is_blind(visit) and order != "disputes"
     with visit.open() as collection:
         found = dossier(visit, collection, query)
-    shown = _case(visit, found, Place(query, item, passage), blind, whole=whole)
+    shown = _case(visit, found, CellIds(query, item, passage), blind, whole=whole)
     if not visit.wants_part:
         return visit.page(
             "judge.html",
@@ -122,10 +122,10 @@ def decide(
     A decision is blind if the person asked for it and had never decided about the cell, so that
     its grade was not shown.
     """
-    place, texts = Place.unpacked(cell), _versions(versions)
+    place, texts = CellIds.unpacked(cell), _versions(versions)
     grade, earlier = one_cell(visit, place.item_id, texts)
     with visit.open() as collection:
-        made = collection.decide(
+        made = visit.choice.of(collection).decide(
             *place,
             _rating(rating),
             author=visit.assessor,
@@ -133,7 +133,6 @@ def decide(
             blind=hidden == "1" and not has_decided(earlier, visit.assessor),
             adjudicates=adjudicates == "1",
             versions=texts,
-            **visit.choice.selection,
         )
     visit.room.changed()
     if not visit.wants_part:
@@ -152,17 +151,19 @@ def agreement_part(visit: Visiting) -> HTMLResponse:
 def undo(visit: Visiting, number: Annotated[int, Form(ge=1, le=LARGEST)]) -> Response:
     """Take a decision back."""
     with visit.open() as collection:
-        collection.undo_decision(number, author=visit.assessor)
+        collection.decisions.undo(number, author=visit.assessor)
     visit.room.changed()
     return visit.page("_undone.html") if visit.wants_part else visit.go("/judge")
 
 
-def _case(visit: Visit, found: Dossier, place: Place, blind: bool, *, whole: bool = False) -> Panel:
+def _case(
+    visit: PageRequest, found: Dossier, place: CellIds, blind: bool, *, whole: bool = False
+) -> CellPanel:
     cell = cell_of(found, place.item_id, place.passage_id)
     return panel(found, cell, visit.assessor, blind=blind, whole=whole)
 
 
-def _address(place: Place, order: str) -> str:
+def _address(place: CellIds, order: str) -> str:
     query, item, passage = place
     return link("/judge/case", query=query, item=item, passage=passage, order=order)
 

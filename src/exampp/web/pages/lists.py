@@ -26,11 +26,11 @@ from exampp.review.lists import (
     grid,
     verify,
 )
-from exampp.web.looking import is_blind
-from exampp.web.oversight import Oversight
+from exampp.web.cell_access import is_blind
+from exampp.web.oversight import MissingAndSpurious
+from exampp.web.page_request import PageRequest, Visiting
+from exampp.web.paging import sheet
 from exampp.web.rendering import link
-from exampp.web.sheets import sheet
-from exampp.web.visit import Visit, Visiting
 
 router = APIRouter()
 
@@ -51,7 +51,7 @@ By = Literal["auto", "judgments", "systems", "graders", "decisions"]
 
 
 @dataclass(frozen=True)
-class Asked:
+class ListRequest:
     """What a list was asked for.
 
     `min_rating` is the lowest rating that covers an item, `min_relevant` the lowest judgment of a
@@ -65,14 +65,10 @@ class Asked:
     query: str | None = None
     item: str | None = None
 
-    def criteria(self, visit: Visit, collection: Collection) -> Criteria:
+    def criteria(self, visit: PageRequest, collection: Collection) -> Criteria:
         """It as what counts, to be used while the collection is open."""
-        return collection.criteria(
-            visit.choice.grader,
-            visit.choice.bank,
-            min_rating=self.min_rating,
-            min_relevant=self.min_relevant,
-            by=self.by,
+        return visit.choice.of(collection).criteria(
+            min_rating=self.min_rating, min_relevant=self.min_relevant, by=self.by
         )
 
     def address(self, path: str, **changed: object) -> str:
@@ -108,14 +104,13 @@ def list_file(
     if name not in NAMES or kind not in KINDS:
         raise HTTPException(404)
     with visit.open() as collection:
-        table = collection.review(
+        table = visit.choice.of(collection).review(
             name,
             min_rating=visit.min_rating if min_rating is None else min_rating,
             min_relevant=min_relevant,
             by=by,
             query_id=query or None,
             item=item or None,
-            **visit.choice.selection,
         )
     file = f"{visit.room.name}-{name}.{kind}"
     return Response(
@@ -152,7 +147,7 @@ def one_list(
     if min_relevant is None:
         with visit.open() as collection:
             min_relevant = default_min_relevant(collection.highest_judgment)
-    asked = Asked(min_rating, min_relevant, by, query or None, item or None)
+    asked = ListRequest(min_rating, min_relevant, by, query or None, item or None)
     return visit.page(
         f"list_{name}.html",
         name=name,
@@ -170,18 +165,18 @@ def one_list(
 
 
 _KEPT = 4
-_looked: dict[tuple[object, ...], Oversight] = {}
+_looked: dict[tuple[object, ...], MissingAndSpurious] = {}
 """The last few, under other criteria than the overview's: paging must not look anew."""
 _looking = threading.Lock()
 
 
-def _oversight(visit: Visit, asked: Asked) -> Oversight:
+def _oversight(visit: PageRequest, asked: ListRequest) -> MissingAndSpurious:
     """What is missing and spurious: counted already where it is what the overview counts."""
     facts = visit.facts
     if asked.query is not None:
         with visit.open() as collection:
             criteria = asked.criteria(visit, collection)
-            return Oversight.of(collection, visit.choice.selection, criteria, [asked.query])
+            return MissingAndSpurious.of(visit.choice.of(collection), criteria, [asked.query])
     known = Criteria(asked.min_rating, asked.min_relevant, asked.by)
     if facts is not None and facts.oversight.criteria == known:
         return facts.oversight
@@ -192,11 +187,11 @@ def _oversight(visit: Visit, asked: Asked) -> Oversight:
                 del _looked[next(iter(_looked))]
             with visit.open() as collection:
                 criteria = asked.criteria(visit, collection)
-                _looked[wanted] = Oversight.of(collection, visit.choice.selection, criteria)
+                _looked[wanted] = MissingAndSpurious.of(visit.choice.of(collection), criteria)
         return _looked[wanted]
 
 
-def _missing(visit: Visit, asked: Asked, page: int) -> dict[str, object]:
+def _missing(visit: PageRequest, asked: ListRequest, page: int) -> dict[str, object]:
     found = _oversight(visit, asked)
     shown = sheet(found.missing, page, PAGE)
     groups = [
@@ -208,7 +203,7 @@ def _missing(visit: Visit, asked: Asked, page: int) -> dict[str, object]:
     return {"found": found, "sheet": shown, "groups": groups}
 
 
-def _spurious(visit: Visit, asked: Asked, page: int) -> dict[str, object]:
+def _spurious(visit: PageRequest, asked: ListRequest, page: int) -> dict[str, object]:
     found = _oversight(visit, asked)
     entries = [e for e in found.spurious if asked.item in (None, e.item.item_id)]
     return {"found": found, "sheet": sheet(entries, page, PAGE)}
@@ -217,15 +212,14 @@ def _spurious(visit: Visit, asked: Asked, page: int) -> dict[str, object]:
 # ---- the lists of one query ----------------------------------------------------------------------
 
 
-def _one(visit: Visit, asked: Asked) -> tuple[Sight, Answers, dict[str, object]]:
+def _one(visit: PageRequest, asked: ListRequest) -> tuple[Sight, Answers, dict[str, object]]:
     """The query asked for, or the first, with the answers extracted; and with its neighbours."""
     queries = visit.snapshot.gradebook.queries
     if not queries:
         raise InputError("there are no queries yet", mend="Import some: exampp import")
     query_id = queries[0].query_id if asked.query is None else asked.query
-    grader, bank = visit.choice
     with visit.open() as collection:
-        dossier, answers = next(seen_queries(collection, grader, bank, [query_id], None))
+        dossier, answers = next(seen_queries(visit.choice.of(collection), [query_id], None))
         sight = Sight(dossier, asked.criteria(visit, collection))
     at = visit.snapshot.query_index.get(query_id)
     texts = visit.snapshot.texts
@@ -252,7 +246,7 @@ class ItemCells(NamedTuple):
     spread: Sequence[tuple[int, int]]
 
 
-def _verify(visit: Visit, asked: Asked, page: int) -> dict[str, object]:
+def _verify(visit: PageRequest, asked: ListRequest, page: int) -> dict[str, object]:
     sight, answers, around = _one(visit, asked)
     dossier = sight.dossier
     grouped = {
@@ -274,13 +268,13 @@ def _verify(visit: Visit, asked: Asked, page: int) -> dict[str, object]:
     return {**around, "items": items, "sheet": shown}
 
 
-def _grid(visit: Visit, asked: Asked, page: int) -> dict[str, object]:
+def _grid(visit: PageRequest, asked: ListRequest, page: int) -> dict[str, object]:
     sight, answers, around = _one(visit, asked)
     whole = grid(sight, answers=answers)
     return {**around, "grid": whole, "sheet": sheet(whole.rows, page, PAGE)}
 
 
-_CONTENTS: Mapping[str, Callable[[Visit, Asked, int], dict[str, object]]] = {
+_CONTENTS: Mapping[str, Callable[[PageRequest, ListRequest, int], dict[str, object]]] = {
     "verify": _verify,
     "grid": _grid,
     "missing": _missing,

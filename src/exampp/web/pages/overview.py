@@ -10,10 +10,10 @@ from fastapi.responses import HTMLResponse
 
 from exampp.evaluate.lacking import lacking
 from exampp.report.table import Table, Value
-from exampp.web.facts import Facts
+from exampp.web.counts import CollectionCounts
+from exampp.web.page_request import CHOICE, PageRequest, Visiting
 from exampp.web.pages.standings import standings
 from exampp.web.rendering import link, plural, render
-from exampp.web.visit import CHOICE, Visit, Visiting
 
 router = APIRouter()
 MOST = 500
@@ -24,7 +24,7 @@ PATIENCE = 5.0
 """So many seconds the first page waits for a large collection before it says that it does."""
 
 
-class Progress(NamedTuple):
+class GraderProgress(NamedTuple):
     """How far one grader is on one bank, in cells; `failed` were tried without a grade."""
 
     grader: str
@@ -34,7 +34,7 @@ class Progress(NamedTuple):
     failed: int
 
 
-class Task(NamedTuple):
+class WaitingTask(NamedTuple):
     """Something that waits for people: how much of it, where it is, and why it matters."""
 
     name: str
@@ -70,13 +70,13 @@ def choose(visit: Visiting, code: Annotated[str, Form()]) -> Response:
     return answer
 
 
-def _state(visit: Visit) -> str:
+def _state(visit: PageRequest) -> str:
     """Changes when the overview does."""
     facts = visit.facts
     return f"{visit.snapshot.made_at:.3f}-{facts.made_at if facts else 0:.3f}"
 
 
-def _shown(visit: Visit, template: str, by: int) -> Response:
+def _shown(visit: PageRequest, template: str, by: int) -> Response:
     # the state is taken first: what changes meanwhile is shown by the next call
     state = _state(visit)
     facts = visit.facts
@@ -92,10 +92,10 @@ def _shown(visit: Visit, template: str, by: int) -> Response:
     )
 
 
-def progress(status: Table) -> Sequence[Progress]:
+def progress(status: Table) -> Sequence[GraderProgress]:
     """The table of `Collection.status` as numbers, graders that still have work first."""
     found = [
-        Progress(
+        GraderProgress(
             str(row[0]), str(row[1]), _whole(row[3]), _whole(row[2]), sum(map(_whole, row[4:]))
         )
         for row in status.rows
@@ -115,12 +115,12 @@ def _swapping(swaps: int, queued: int) -> str:
     return f"{swaps} of them could swap systems on the leaderboard"
 
 
-def tasks(visit: Visit, facts: Facts | None) -> Sequence[Task]:
+def tasks(visit: PageRequest, facts: CollectionCounts | None) -> Sequence[WaitingTask]:
     """What waits for people, what matters most to the leaderboard first."""
     queue = visit.snapshot.queue
     swaps = sum(1 for one in queue if one.swaps)
     found = [
-        Task(
+        WaitingTask(
             "Decide on grades",
             plural(len(queue), "cell") if len(queue) < MOST else f"{MOST}+ cells",
             "/queue",
@@ -154,7 +154,7 @@ def tasks(visit: Visit, facts: Facts | None) -> Sequence[Task]:
         ),
     ]
     found += [
-        Task(name, plural(number, noun), address, why)
+        WaitingTask(name, plural(number, noun), address, why)
         for number, name, noun, address, why in listed
         if number
     ]

@@ -10,14 +10,14 @@ from typing import Literal, NamedTuple, TypeVar
 from fastapi import APIRouter, Response
 from starlette.exceptions import HTTPException
 
+from exampp.analysis import figures
 from exampp.evaluate.qrels import Labelling
 from exampp.evaluate.tables import heading
-from exampp.meta import figures
 from exampp.records.gradebook import MISSING
 from exampp.report.plots.figure import FORMATS, Figure
+from exampp.web.live_collection import Snapshot
+from exampp.web.page_request import Visiting
 from exampp.web.rendering import link
-from exampp.web.room import Snapshot
-from exampp.web.visit import Visiting
 
 router = APIRouter()
 T = TypeVar("T")

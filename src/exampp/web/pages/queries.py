@@ -10,18 +10,18 @@ import numpy as np
 from fastapi import APIRouter, Response
 
 from exampp.records.gradebook import MISSING, QueryGrades
-from exampp.web.facts import Facts
+from exampp.web.counts import CollectionCounts
+from exampp.web.live_collection import Snapshot
+from exampp.web.page_request import Visiting
+from exampp.web.paging import sheet
 from exampp.web.rendering import link
-from exampp.web.room import Snapshot
-from exampp.web.sheets import sheet
-from exampp.web.visit import Visiting
 
 router = APIRouter()
 PAGE = 200
 """Queries on one page."""
 
 
-class QueryRow(NamedTuple):
+class ListedQuery(NamedTuple):
     """One query of the list.
 
     `missing` counts its cells without a grade; `covered` its items that any passage answers.
@@ -42,7 +42,7 @@ class QueryRow(NamedTuple):
     findings: int | None
 
 
-class Head(NamedTuple):
+class SortHeading(NamedTuple):
     """A heading of the list: what it orders by, how, and whether it does so now."""
 
     name: str
@@ -52,18 +52,20 @@ class Head(NamedTuple):
 
 
 HEADS = (
-    Head("Query", "id", "", number=False),
-    Head("Items", "items", "active items of the bank"),
-    Head("Passages", "passages", "passages with a text in the pool"),
-    Head("Graded", "graded", "share of the cells that have a grade"),
-    Head("Answered", "covered", "items that at least one passage answers"),
-    Head("Cover", "cover", "mean over systems of the first measure"),
-    Head("Spread", "spread", "how much systems differ: standard deviation of the first measure"),
-    Head("Decided", "decided", "cells on which people have decided"),
-    Head("Findings", "findings", "what lint found in the items"),
+    SortHeading("Query", "id", "", number=False),
+    SortHeading("Items", "items", "active items of the bank"),
+    SortHeading("Passages", "passages", "passages with a text in the pool"),
+    SortHeading("Graded", "graded", "share of the cells that have a grade"),
+    SortHeading("Answered", "covered", "items that at least one passage answers"),
+    SortHeading("Cover", "cover", "mean over systems of the first measure"),
+    SortHeading(
+        "Spread", "spread", "how much systems differ: standard deviation of the first measure"
+    ),
+    SortHeading("Decided", "decided", "cells on which people have decided"),
+    SortHeading("Findings", "findings", "what lint found in the items"),
 )
 _LEAST = float("-inf")
-ORDERS: Mapping[str, tuple[Callable[[QueryRow], Any], bool]] = {
+ORDERS: Mapping[str, tuple[Callable[[ListedQuery], Any], bool]] = {
     "id": (lambda row: row.query_id, False),
     "items": (lambda row: row.items, True),
     "passages": (lambda row: row.passages, True),
@@ -102,13 +104,13 @@ def queries(visit: Visiting, find: str = "", order: str = "", page: int = 1) -> 
     )
 
 
-def _matches(row: QueryRow, find: str) -> bool:
+def _matches(row: ListedQuery, find: str) -> bool:
     wanted = find.casefold().split()
     inside = f"{row.query_id}\n{row.text}".casefold()
     return all(word in inside for word in wanted)
 
 
-def query_rows(snapshot: Snapshot, facts: Facts | None) -> list[QueryRow]:
+def query_rows(snapshot: Snapshot, facts: CollectionCounts | None) -> list[ListedQuery]:
     """One row per query of a snapshot, in the order of the gradebook."""
     decided = Counter(query_id for query_id, _, _ in snapshot.decided)
     column = snapshot.board.columns[0]
@@ -126,13 +128,13 @@ def _row(
     counts: np.ndarray[Any, np.dtype[np.bool_]],
     place: Mapping[str, int],
     decided: Mapping[str, int],
-    facts: Facts | None,
-) -> QueryRow:
+    facts: CollectionCounts | None,
+) -> ListedQuery:
     ratings = query.ratings[: query.pool_size]
     at = place.get(query.query_id)
     scores = values[counts[:, at], at] if at is not None else np.empty(0)
     findings = None if facts is None else facts.findings
-    return QueryRow(
+    return ListedQuery(
         query.query_id,
         snapshot.texts.get(query.query_id, ""),
         len(query.item_ids),

@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
-from exampp.web.looking import dossier, is_blind, seen
+from exampp.web.cell_access import dossier, is_blind, seen
+from exampp.web.page_request import Visiting
 from exampp.web.pages.cells import cell_of, marks
 from exampp.web.pages.heat import ORDERS, heat_map, square
-from exampp.web.visit import Visiting
 
 router = APIRouter()
 TELLING = frozenset({"rating", "judgment"})

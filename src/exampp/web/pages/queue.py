@@ -12,12 +12,12 @@ from fastapi.responses import HTMLResponse
 from exampp.review.queue import Candidate
 from exampp.store.connection import connect
 from exampp.store.dossier import read_texts
-from exampp.web.looking import is_blind
+from exampp.web.cell_access import is_blind
+from exampp.web.page_request import PageRequest, Visiting
 from exampp.web.pages.walks import waiting
+from exampp.web.paging import sheet
 from exampp.web.passages import brief
 from exampp.web.rendering import shade
-from exampp.web.sheets import sheet
-from exampp.web.visit import Visit, Visiting
 
 router = APIRouter()
 PER_PAGE = 50
@@ -53,7 +53,7 @@ def queue(visit: Visiting, query: str | None = None, page: int = 1) -> HTMLRespo
     )
 
 
-def _with_texts(visit: Visit, found: Sequence[Candidate], first: int) -> Iterator[Waiting]:
+def _with_texts(visit: PageRequest, found: Sequence[Candidate], first: int) -> Iterator[Waiting]:
     cells = [one.cell for one in found]
     grader = visit.choice.grader
     with closing(connect(visit.room.path)) as connection:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from exampp.analysis import figures
 from exampp.evaluate.leaderboard import Leaderboard
 from exampp.evaluate.tables import heading
 from exampp.evaluate.values import Mean
-from exampp.meta import figures
 from exampp.report.plots.leaderboard import Spread
 
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -31,7 +31,7 @@ class Bar(NamedTuple):
     beyond: str = ""
 
 
-class Standing(NamedTuple):
+class RankedSystem(NamedTuple):
     """A system: its place by the chosen measure, its means, its error bar (None: undefined)."""
 
     place: int
@@ -51,7 +51,7 @@ class Standings:
     headings: tuple[str, ...]
     chosen: int
     ticks: tuple[tuple[float, float], ...]
-    rows: tuple[Standing, ...]
+    rows: tuple[RankedSystem, ...]
 
 
 def spreads(board: Leaderboard, chosen: int) -> list[Spread]:
@@ -69,7 +69,7 @@ def standings(board: Leaderboard, chosen: int = 0) -> Standings:
     by_system = dict(zip(board.column_systems, zip(*columns, strict=True), strict=True))
     start, end, ticks = _axis(found)
     rows = tuple(
-        Standing(place, one.system, by_system[one.system], _bar(one, start, end))
+        RankedSystem(place, one.system, by_system[one.system], _bar(one, start, end))
         for place, one in enumerate(found, 1)
     )
     headings = tuple(heading(str(c.measure), c.min_rating) for c in board.columns)

@@ -8,11 +8,11 @@ from exampp.collection import Collection
 from exampp.records.decisions import standing
 from exampp.records.dossier import Dossier
 from exampp.review.queue import Candidate
-from exampp.web.looking import dossier
-from exampp.web.pages.cells import Place, cell_of
+from exampp.web.cell_access import dossier
+from exampp.web.live_collection import decided_cells
+from exampp.web.page_request import PageRequest
+from exampp.web.pages.cells import CellIds, cell_of
 from exampp.web.pages.heat import ordered
-from exampp.web.room import decided_cells
-from exampp.web.visit import Visit
 
 LENGTH = 100
 """Cells of a walk; when they are done, the next ones are asked for."""
@@ -27,13 +27,13 @@ ORDERS = {
 
 
 def walk(
-    visit: Visit,
+    visit: PageRequest,
     collection: Collection,
     order: str,
     query_id: str | None,
     item_id: str | None,
     passage_id: str | None,
-) -> list[Place]:
+) -> list[CellIds]:
     """The next cells that this person has not decided yet, at most `LENGTH`.
 
     A cell that is asked for comes first, decided or not.
@@ -45,13 +45,13 @@ def walk(
     found = dossier(visit, collection, query_id or "")
     if order == "cell" and passage_id is not None:
         cell = cell_of(found, item_id, passage_id)
-        first = Place(found.query_id, found.items[cell[1]].item_id, passage_id)
+        first = CellIds(found.query_id, found.items[cell[1]].item_id, passage_id)
         rest = (one for one in _open(found, visit, None, passage_id) if one != first)
         return [first, *rest][:LENGTH]
     return list(_open(found, visit, item_id if order == "item" else None, None))[:LENGTH]
 
 
-def waiting(visit: Visit, collection: Collection, query_id: str | None) -> list[Candidate]:
+def waiting(visit: PageRequest, collection: Collection, query_id: str | None) -> list[Candidate]:
     """The queue, of all queries or of one, without what has been decided since it was made."""
     decided = decided_cells(collection, visit.choice)
     return [
@@ -61,18 +61,18 @@ def waiting(visit: Visit, collection: Collection, query_id: str | None) -> list[
     ]
 
 
-def _by_queue(visit: Visit, collection: Collection, query_id: str | None) -> list[Place]:
-    return [Place(*one.cell) for one in waiting(visit, collection, query_id)[:LENGTH]]
+def _by_queue(visit: PageRequest, collection: Collection, query_id: str | None) -> list[CellIds]:
+    return [CellIds(*one.cell) for one in waiting(visit, collection, query_id)[:LENGTH]]
 
 
-def _disputed(visit: Visit, collection: Collection, query_id: str | None) -> list[Place]:
-    found = collection.disputes(query_id=query_id, **visit.choice.selection)
-    return [Place(one.query_id, one.item_id, one.passage_id) for one in found][:LENGTH]
+def _disputed(visit: PageRequest, collection: Collection, query_id: str | None) -> list[CellIds]:
+    found = collection.decisions.disputes(query_id=query_id, **visit.choice._asdict())
+    return [CellIds(one.query_id, one.item_id, one.passage_id) for one in found][:LENGTH]
 
 
 def _open(
-    found: Dossier, visit: Visit, item_id: str | None, passage_id: str | None
-) -> Iterator[Place]:
+    found: Dossier, visit: PageRequest, item_id: str | None, passage_id: str | None
+) -> Iterator[CellIds]:
     """Cells that this person has not decided: passage by passage, the most returned first."""
     columns = [
         (n, one.item_id) for n, one in enumerate(found.items) if item_id in (None, one.item_id)
@@ -83,4 +83,4 @@ def _open(
             continue
         for column, item in columns:
             if visit.assessor not in standing(found.decisions.get((passage, column), ())):
-                yield Place(found.query_id, item, name)
+                yield CellIds(found.query_id, item, name)

@@ -1,0 +1,192 @@
+"""The figures of a leaderboard and of the grades behind it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from exampp.analysis.phrases import percent
+from exampp.analysis.significance import Significance
+from exampp.evaluate.cover import cover
+from exampp.evaluate.exams import FacetChoice
+from exampp.evaluate.leaderboard import Leaderboard, MeasureColumn
+from exampp.evaluate.qrels import Labelling, graded_passages, label_passages
+from exampp.evaluate.tables import heading
+from exampp.evaluate.values import error_bar
+from exampp.formats.leaderboards import ranks_of
+from exampp.records.gradebook import MISSING, Gradebook
+from exampp.report.plots import curves, distributions, heatmap, methods, scatter
+from exampp.report.plots import leaderboard as dots
+from exampp.report.plots.figure import Figure
+from exampp.report.plots.leaderboard import Spread
+from exampp.report.table import Column as Field
+from exampp.report.table import Table, Value
+
+DEPTH = 20
+_DECIMALS = 10
+
+
+def name_of(column: MeasureColumn) -> str:
+    """What a column is called: `Cover@20` and its threshold."""
+    return heading(str(column.measure), column.min_rating)
+
+
+def spreads(column: MeasureColumn, systems: Sequence[str]) -> list[Spread]:
+    """Mean and one standard error of every system; `systems` name the rows of the column."""
+    share = column.measure.kind.share
+    return [
+        Spread(system, mean.mean, *error_bar(mean, share=share))
+        for system, mean in zip(systems, column.values.means(), strict=True)
+    ]
+
+
+def leaderboard_figure(
+    board: Leaderboard, column: MeasureColumn, tested: Significance | None = None
+) -> Figure:
+    """The leaderboard of a column: standard errors or, where pairs were tested, intervals."""
+    if tested is None:
+        made = dots.leaderboard(spreads(column, board.column_systems), name_of(column))
+        return _of(board, made)
+    made = dots.leaderboard(
+        [Spread(row.system, row.mean.mean, row.low, row.high) for row in tested.systems],
+        name_of(column),
+        spread=f"{percent(1 - tested.settings.alpha)} interval over queries",
+        letters={row.system: row.letters for row in tested.systems if row.letters},
+    )
+    return _of(board, made)
+
+
+def series(boards: Mapping[str, Leaderboard]) -> dict[str, list[Spread]]:
+    """Every column of some boards, by the name of its board ("" for none) and its own."""
+    return {
+        f"{of} {name_of(column)}".lstrip(): spreads(column, board.column_systems)
+        for of, board in boards.items()
+        for column in board.columns
+    }
+
+
+def methods_figure(
+    found: Mapping[str, Sequence[Spread]],
+    systems: Sequence[str],
+    official: Mapping[str, float] | None = None,
+    *,
+    draft: bool = False,
+) -> Figure:
+    """Re-normalised scores of several methods, in the order of an official leaderboard, if any.
+
+    `official` are its scores, higher being better: they are the first series, as in Figure 2 of
+    EXAM++. Without one `systems` say the order, that of the first method.
+    """
+    if official is None:
+        by = f"their {next(iter(found), '')}"
+        drawn = methods.methods(found, systems, ordered_by=by)
+    else:
+        both = [system for system in official if system in set(systems)]
+        order = sorted(both, key=lambda system: (-official[system], system))
+        spread = [Spread(system, official[system]) for system in order]
+        drawn = methods.methods(found, order, official=("official", spread))
+    return replace(drawn, draft=draft)
+
+
+def scatter_figure(
+    board: Leaderboard,
+    column: MeasureColumn,
+    official: Mapping[str, float],
+    *,
+    named: str = "official",
+    subtitle: str = "",
+    decimals: int | None = None,
+) -> Figure:
+    """Ranks in an official leaderboard against those by a column, among the systems of both.
+
+    Means are rounded to `decimals` before they are ranked: by default to ten, as the last digit of
+    a sum breaks no tie.
+    """
+    scores = board.scores(column.measure, column.min_rating)
+    both = [system for system in official if system in scores]
+    places = _DECIMALS if decimals is None else decimals
+    ours = ranks_of({system: round(scores[system], places) for system in both})
+    theirs = ranks_of({system: -official[system] for system in both})
+    points = [scatter.RankPair(system, theirs[system], ours[system]) for system in both]
+    drawn = scatter.rank_scatter(points, name_of(column), official=named, subtitle=subtitle)
+    return _of(board, drawn)
+
+
+def grades_figure(books: Sequence[Gradebook]) -> Figure:
+    """How the ratings of each gradebook are spread."""
+    keys: dict[Value, Value] = {book.grader.name: book.grader.key for book in books}
+    drawn = distributions.grades({book.grader.name: _ratings(book) for book in books})
+    data = drawn.data
+    keyed = Table.of(
+        (*data.columns, Field("grader_key")),
+        [(*row, keys[row[0]]) for row in data.rows],
+        data.caption,
+    )
+    return replace(drawn, data=keyed, draft=any(book.grader.is_draft for book in books))
+
+
+def _ratings(book: Gradebook) -> dict[int, int]:
+    counts: Counter[int] = Counter()
+    for query in book.queries:
+        values, times = np.unique(query.ratings[query.ratings != MISSING], return_counts=True)
+        counts.update(dict(zip(values.tolist(), times.tolist(), strict=True)))
+    # a rating that nobody gave is worth seeing, on a short scale
+    scale = range(book.grader.lowest, book.grader.highest + 1)
+    return {rating: counts[rating] for rating in (*scale, *sorted(set(counts) - set(scale)))}
+
+
+def labels_figure(book: Gradebook, labelling: Labelling, min_rating: int) -> Figure:
+    """Which labels the passages of each judgment got, over all queries."""
+    counts: dict[int, Counter[int]] = {}
+    for query in book.queries:
+        judged = query.judgments[0] != MISSING
+        both = np.flatnonzero(judged & graded_passages(query.ratings))
+        labels = label_passages(query.ratings[both], labelling, min_rating, book.grader.lowest)
+        judgments = query.judgments[0][both]
+        for judgment in np.unique(judgments).tolist():
+            of_it = labels[judgments == judgment].tolist()
+            counts.setdefault(judgment, Counter()).update(of_it)
+    return _of(book, distributions.labels(counts))
+
+
+def has_judgments(book: Gradebook) -> bool:
+    """Whether any passage with a grade has a judgment for its query as a whole."""
+    return any(
+        bool((query.judgments[0] != MISSING)[graded_passages(query.ratings)].any())
+        for query in book.queries
+    )
+
+
+def curves_figure(
+    book: Gradebook, min_rating: int, *, depth: int = DEPTH, facets: FacetChoice = "auto"
+) -> Figure:
+    """Cover@k of every system for k from 1 to `depth`, and that of all graded passages."""
+    found: dict[str, list[float]] = {system: [] for system in book.systems}
+    ceiling = None
+    for k in range(1, depth + 1):
+        result = cover(book, [min_rating], k=k, facets=facets)
+        for system, mean in zip(result.systems, result.cover[0].values.means(), strict=True):
+            if mean.mean is not None:
+                found[system].append(mean.mean)
+        ceiling = result.cover[0].overall.means()[0].mean
+    name = heading("Cover@k", min_rating)
+    found = {system: curve for system, curve in found.items() if curve}
+    drawn = curves.curves(found, name, ceiling=ceiling, subtitle="Mean over all queries")
+    return _of(book, drawn)
+
+
+def heatmap_figure(board: Leaderboard, column: MeasureColumn) -> Figure:
+    """Every system on every query under a column."""
+    values = column.values
+    drawn = heatmap.heatmap(
+        values.values, values.counts, board.column_systems, column.query_ids, name_of(column)
+    )
+    return _of(board, drawn)
+
+
+def _of(graded: Leaderboard | Gradebook, figure: Figure) -> Figure:
+    """The figure with the mark of draft grades, where these are such."""
+    return replace(figure, draft=graded.grader.is_draft)

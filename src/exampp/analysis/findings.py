@@ -1,0 +1,146 @@
+"""Everything that a report tells, computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from exampp.analysis import agreement_findings
+from exampp.analysis.agreement import Layout
+from exampp.analysis.agreement_tables import AgreementBlock
+from exampp.analysis.correlation import Correlations, compare_methods
+from exampp.analysis.methods import board_method
+from exampp.analysis.significance import Significance, significance
+from exampp.analysis.significance import SignificanceSettings as Testing
+from exampp.evaluate.exams import FacetChoice
+from exampp.evaluate.leaderboard import Leaderboard, MeasureColumn, evaluate
+from exampp.evaluate.qrels import Labelling
+from exampp.evaluate.tables import heading
+from exampp.records.gradebook import Gradebook
+
+MEASURES = ("Cover@20", "nCover@20", "nDCG@20", "P@20", "AP")
+LAYOUTS: tuple[Layout, ...] = ("STRICT", "LENIENT")
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSettings:
+    """How systems are evaluated: the first measure at `min_rating` is the one in the figures.
+
+    `official` are official leaderboards by name, system to rank; `min_relevant` is the judgment
+    from which on a passage counts as relevant.
+    """
+
+    min_rating: int
+    measures: tuple[str, ...] = MEASURES
+    facets: FacetChoice = "auto"
+    labelling: Labelling = field(default_factory=Labelling)
+    testing: Testing = field(default_factory=Testing)
+    official: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    min_relevant: int | None = None
+    decimals: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSource:
+    """What is known besides the grades: where they come from, and how to get them again.
+
+    `own_bank` warns that the model that grades made the bank; `graders` are the
+    names of all who graded.
+    """
+
+    name: str
+    title: str = ""
+    bank_version: str = ""
+    own_bank: str = ""
+    graders: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    made: str = ""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All that was computed, once, for the sections to tell.
+
+    `everywhere` is the board at every threshold: of all measures where they are correlated with
+    official leaderboards, else of the first. `correlation` is that of `board`, with intervals.
+    """
+
+    book: Gradebook
+    settings: ReportSettings
+    source: ReportSource
+    board: Leaderboard
+    everywhere: Leaderboard
+    tested: Significance
+    agreement: tuple[AgreementBlock, ...]
+    correlation: Correlations | None = None
+    correlation_everywhere: Correlations | None = None
+
+    @property
+    def main(self) -> MeasureColumn:
+        """The column of the figures."""
+        return self.board.columns[0]
+
+    @property
+    def name(self) -> str:
+        """What the column of the figures is called."""
+        return heading(str(self.main.measure), self.main.min_rating)
+
+
+def find(book: Gradebook, settings: ReportSettings, source: ReportSource) -> Findings:
+    """Compute what a report needs.
+
+    Raises:
+        InputError: A measure or the threshold makes no sense.
+    """
+    board = evaluate(
+        book,
+        settings.measures,
+        [settings.min_rating],
+        facets=settings.facets,
+        labelling=settings.labelling,
+    )
+    everywhere = evaluate(
+        book,
+        settings.measures if settings.official else settings.measures[:1],
+        range(book.grader.lowest + 1, book.grader.highest + 1),
+        facets=settings.facets,
+        labelling=settings.labelling,
+    )
+    agreement = agreement_findings.find(
+        [book],
+        at_least=_ways(settings),
+        min_rating=settings.min_rating,
+        min_relevant=() if settings.min_relevant is None else (settings.min_relevant,),
+        layouts=LAYOUTS,
+        against="judgments",
+    )
+    return Findings(
+        book=book,
+        settings=settings,
+        source=source,
+        board=board,
+        everywhere=everywhere,
+        tested=significance(board.columns[0], board.column_systems, settings.testing),
+        agreement=tuple(block for block in agreement.judged if block.comparison.units),
+        correlation=_correlation(board, settings, settings.testing.samples),
+        correlation_everywhere=_correlation(everywhere, settings, 0),
+    )
+
+
+def _correlation(board: Leaderboard, settings: ReportSettings, samples: int) -> Correlations | None:
+    """Every column of a board against the official leaderboards, if there are any."""
+    if not settings.official:
+        return None
+    return compare_methods(
+        [board_method(board, board.grader.name)],
+        settings.official,
+        samples=samples,
+        seed=settings.testing.seed,
+        level=1 - settings.testing.alpha,
+        decimals=settings.decimals,
+    )
+
+
+def _ways(settings: ReportSettings) -> tuple[int, ...]:
+    """The best rating and the second-best, or whichever the labels are made of."""
+    return tuple(dict.fromkeys((settings.labelling.at_least, 1, 2)))

@@ -1,0 +1,42 @@
+"""How numbers are said in tables and sentences, the same everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exampp.evaluate.measure import Measure
+from exampp.report.bounded import Bounded
+from exampp.stats.estimate import Estimate
+
+
+def with_interval(one: Estimate) -> Bounded | None:
+    """0.36 [0.30, 0.42], or the value alone; None if it is undefined."""
+    return None if one.value is None else Bounded(one.value, _bounds(one))
+
+
+def interval(one: Estimate) -> Bounded | None:
+    """[0.30, 0.42]; None if there is none."""
+    bounds = _bounds(one)
+    return None if bounds is None else Bounded(None, bounds)
+
+
+def _bounds(one: Estimate) -> tuple[float, float] | None:
+    return None if one.low is None or one.high is None else (one.low, one.high)
+
+
+def counted(number: int, noun: str) -> str:
+    """1 query, 2 queries, 1,204 pairs."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {noun[:-1]}ies" if noun.endswith("y") else f"{number:,} {noun}s"
+
+
+def percent(share: float) -> str:
+    """95%, 99.9%: as many digits as it takes."""
+    return f"{100 * share:.6g}%"
+
+
+def added_up(measure: Measure) -> Iterator[str]:
+    """That means are shown of what a leaderboard adds up; nothing of other measures."""
+    if measure.kind.added:
+        yield f"{measure}: means over queries, of which a leaderboard shows the sum."

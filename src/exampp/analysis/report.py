@@ -1,0 +1,442 @@
+"""What a report says: a document of all that is known of a leaderboard, and how far to trust it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from exampp.analysis import agreement_tables, correlation_tables, figures, report_methods
+from exampp.analysis.cautions import EvaluatedGrades, cautions
+from exampp.analysis.correlation import Correlations
+from exampp.analysis.findings import LAYOUTS, Findings, ReportSettings, ReportSource, find
+from exampp.analysis.phrases import counted, percent, with_interval
+from exampp.analysis.significance_tables import leaderboard_table
+from exampp.analysis.significance_tables import notes as significance_notes
+from exampp.evaluate.leaderboard import MeasureColumn
+from exampp.evaluate.people import said_by_people
+from exampp.evaluate.tables import wide
+from exampp.formats.output import writing
+from exampp.records.gradebook import MISSING, Gradebook
+from exampp.records.readings import COLUMNS, rows, told, without_grade
+from exampp.report import page
+from exampp.report.page import Block, Code, Document, Facts, Folded, Notices, Section, Text, Tiles
+from exampp.report.plots.leaderboard import groups
+from exampp.report.table import Table, Value
+
+_HARDEST = 10
+
+
+def write(document: Document, path: str | Path) -> int:
+    """Write the report as HTML, or as JSON where the name ends so; returns the number of bytes.
+
+    Raises:
+        InputError: The extra `plots` is not installed, or the file cannot be written.
+    """
+    content = (page.to_json if Path(path).suffix == ".json" else page.to_html)(document).encode()
+    with writing(path) as stream:
+        stream.write(content)
+    return len(content)
+
+
+def report(book: Gradebook, settings: ReportSettings, source: ReportSource) -> Document:
+    """The whole report; see `find` for what it raises."""
+    found = find(book, settings, source)
+    draft = "DRAFT GRADES: " if book.grader.is_draft else ""
+    sections = (
+        _summary(found),
+        _evaluated(found),
+        _leaderboard(found),
+        _differences(found),
+        _official(found),
+        _judgments(found),
+        _grades(found),
+        _depth(found),
+        _queries(found),
+        _reproduce(found),
+    )
+    return Document(
+        title=f"{draft}{source.title or source.name}",
+        subtitle=f"{counted(len(book.systems), 'system')} on "
+        f"{counted(len(book.queries), 'query')}, graded by {book.grader.name}",
+        sections=tuple(section for section in sections if section.blocks),
+        colophon=source.made,
+    )
+
+
+# ---- sections ------------------------------------------------------------------------------------
+
+
+def _summary(found: Findings) -> Section:
+    book, tested = found.book, found.tested
+    cells = sum(int((q.ratings[: q.pool_size] != MISSING).sum()) for q in book.queries)
+    pairs = [pair for pair in tested.pairs if pair.p is not None]
+    apart = sum(bool(tested.settings.differs(pair)) for pair in pairs)
+    tiles = [
+        _tile(len(book.systems), "system"),
+        _tile(len(book.queries), "query"),
+        _tile(sum(len(q.item_ids) for q in book.queries), book.grader.kind, " in the bank"),
+        _tile(sum(q.pool_size for q in book.queries), "passage", " in the pool"),
+        _tile(cells, "cell", " graded"),
+    ]
+    if pairs:
+        share = f"of {counted(len(pairs), 'pair')} of systems told apart"
+        tiles.append((f"{apart / len(pairs):.0%}", share))
+    official = found.settings.official
+    compared = [len(set(ranks) & set(book.systems)) for ranks in official.values()]
+    standing = EvaluatedGrades(book, found.main, found.source.own_bank, min(compared, default=None))
+    warned = cautions(standing)
+    return Section.of(
+        "summary",
+        "At a glance",
+        [
+            Tiles(tuple(tiles)),
+            Text(_headline(found)) if tested.systems else None,
+            Notices(warned) if warned else None,
+        ],
+    )
+
+
+def _tile(number: int, noun: str, rest: str = "") -> tuple[str, str]:
+    shown, _, name = counted(number, noun).partition(" ")
+    return shown, name + rest
+
+
+def _headline(found: Findings) -> str:
+    best, rest = found.tested.systems[0], found.tested.systems[1:]
+    if best.mean.mean is None:
+        return f"{found.name} is undefined for every system."
+    top = round(best.mean.mean, 10)
+    equal = sum(row.mean.mean is not None and round(row.mean.mean, 10) == top for row in rest)
+    who = (
+        f"{best.system} and {equal} more share the best" if equal else f"{best.system} has the best"
+    )
+    said = f"{who} {found.name}, {best.mean.mean:.3f}"
+    if best.low is not None and best.high is not None:
+        level = percent(1 - found.settings.testing.alpha)
+        said += f" ({level} interval {best.low:.3f} to {best.high:.3f})"
+    letters = groups(best.letters or "")
+    tied = [row for row in rest if letters & groups(row.letters or "")]
+    if not rest or best.letters is None:
+        return f"{said}."
+    if not tied:
+        return f"{said}; every other system is significantly worse."
+    how = (
+        f"{len(tied)} of the {len(rest)} others" if len(tied) < len(rest) else "none of the others"
+    )
+    verb = "are" if len(tied) > 1 else "is"
+    if len(tied) == len(rest):
+        return f"{said}; {how} is significantly worse."
+    return f"{said}; {how} {verb} not significantly worse."
+
+
+def _evaluated(found: Findings) -> Section:
+    book, source, settings = found.book, found.source, found.settings
+    grader = book.grader
+    items = [len(query.item_ids) for query in book.queries]
+    judged = sum(int((q.judgments[0] != MISSING).sum()) for q in book.queries)
+    ranked = sum(len(r.passages) for query in book.queries for r in query.rankings)
+    facts = [
+        ("Data", source.name),
+        ("Bank", _bank(found)),
+        (
+            "Items per query",
+            " to ".join(map(str, sorted({min(items, default=0), max(items, default=0)}))),
+        ),
+        ("Grader", grader.by_content.model),
+        ("Prompt", f"{grader.prompt}, graded against each {grader.kind}"),
+        ("Scale", f"{grader.lowest} to {grader.highest}"),
+        *(
+            (f"Grader: {name}", _plain(value))
+            for name, value in sorted(grader.settings.items())
+            if value
+        ),
+        ("Grader's key", grader.key),
+        ("Counts as covered", f"rated {settings.min_rating} or above"),
+        ("Relevance label", report_methods.label_words(settings.labelling)),
+        ("Ranked passages", f"{ranked:,}"),
+        ("Human judgments", f"{judged:,}" if judged else "none"),
+    ]
+    if book.oversight.cells:
+        facts.append(("Decided by people", said_by_people(book.oversight)))
+    if book.left_out.cells:
+        facts.append(("Decided by people, left out here", said_by_people(book.left_out)))
+    others = [name for name in source.graders if name != grader.name]
+    if others:
+        facts.append(("Other graders in the data", ", ".join(others)))
+    return Section.of(
+        "evaluated", "What was evaluated", [Facts(tuple(facts)), _missing_table(found)]
+    )
+
+
+def _plain(value: object) -> str:
+    """A setting of a grader as people read it."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _bank(found: Findings) -> str:
+    book, version = found.book, found.source.bank_version
+    name = book.bank or "the items that were graded"
+    return f"{name}, version {version}" if version else name
+
+
+def _missing_table(found: Findings) -> Table | Text:
+    """Systems with something missing; a sentence where there are none."""
+    rows: list[list[Value]] = []
+    main = found.main
+    answered = {
+        (ranking.system, query.query_id)
+        for query in found.book.queries
+        for ranking in query.rankings
+        if len(ranking.passages)
+    }
+    some = {query_id for _, query_id in answered}
+    asked = [query.query_id for query in found.book.queries if query.query_id in main.query_ids]
+    for index, system in enumerate(found.board.column_systems):
+        shares = (main.missing_cells[index], main.ungraded[index])
+        silent = sum((system, query) not in answered for query in asked if query in some)
+        if any(shares) or silent:
+            rows.append([system, *(_percent(share) for share in shares), silent])
+    pending = without_grade(found.book.pending, found.book.readings)
+    notes = [f"Cells without a grade in the whole collection: {pending}."] if pending else []
+    nobody = [query for query in asked if query not in some]
+    if nobody and found.book.systems:
+        notes.append(f"No system answers {', '.join(nobody)}.")
+    if not rows:
+        return Text(
+            f"Every cell that {main.measure} reads has a grade, and every system answers every "
+            f"query{' that any answers' if nobody else ''}. {' '.join(notes)}".strip()
+        )
+    columns = ["system", "missing cells", "ungraded passages", "unanswered queries"]
+    return Table.of(columns, rows, f"What is missing among what {main.measure} reads", notes)
+
+
+def _percent(share: float | None) -> str | None:
+    return None if share is None else f"{share:.1%}"
+
+
+def _leaderboard(found: Findings) -> Section:
+    draft = "DRAFT GRADES: " if found.book.grader.is_draft else ""
+    title = f"{draft}every measure, mean and standard error over queries"
+    measures = replace(wide(found.board), caption=title[:1].upper() + title[1:])
+    return Section.of(
+        "leaderboard",
+        "Leaderboard",
+        [
+            figures.leaderboard_figure(found.board, found.main, found.tested),
+            measures,
+            _people(found),
+            _thresholds(found),
+        ],
+    )
+
+
+def _people(found: Findings) -> Table | None:
+    """The leaderboard beside itself without what people decided, where they decided anything."""
+    other = found.board.without_decisions
+    if other is None:
+        return None
+    now, then = (
+        {
+            system: round(mean, 10)
+            for system, mean in board.scores(found.main.measure, found.main.min_rating).items()
+        }
+        for board in (found.board, other)
+    )
+    rows: list[list[Value]] = []
+    for system in found.board.systems:
+        change = now[system] - then[system] if system in now and system in then else None
+        places = (_place(system, scores) for scores in (now, then))
+        rows.append([system, now.get(system), then.get(system), change, *places])
+    columns = ["system", "with", "without", "change", "place", "place without"]
+    caption = f"{found.name} with and without what people decided"
+    return Table.of(columns, rows, caption, [f"{said_by_people(found.board.oversight)}."])
+
+
+def _place(system: str, scores: Mapping[str, float]) -> int | None:
+    """1 for the best; equal ones share their place."""
+    if system not in scores:
+        return None
+    return 1 + sum(score > scores[system] for score in scores.values())
+
+
+def _thresholds(found: Findings) -> Folded | None:
+    """The measure of the figures at every threshold, where that makes a difference."""
+    board = found.everywhere
+    first = found.main.measure
+    means = {
+        column.min_rating: dict(
+            zip(board.column_systems, (m.mean for m in column.values.means()), strict=True)
+        )
+        for column in board.columns
+        if column.measure == first
+    }
+    rows = [[system, *(of[system] for of in means.values())] for system in found.board.systems]
+    name = str(first)
+    columns = ["system", *(f"\N{GREATER-THAN OR EQUAL TO}{threshold}" for threshold in means)]
+    table = Table.of(columns, rows, f"{name} by the lowest rating that counts")
+    return Folded(f"{name} at every threshold", table) if len(means) > 1 else None
+
+
+def _differences(found: Findings) -> Section:
+    if len(found.tested.systems) < 2:
+        return Section("differences", "Do the systems differ?", ())
+    table = leaderboard_table(found.tested, found.board)
+    plain = Table.of(table.columns, table.rows, f"{found.name} with intervals and letters")
+    return Section.of(
+        "differences",
+        "Do the systems differ?",
+        [
+            Notices(significance_notes(found.tested), "note"),
+            Folded("Interval and letters of every system", plain),
+        ],
+    )
+
+
+def _official(found: Findings) -> Section:
+    title = "Against official leaderboards"
+    exact, everywhere = found.correlation, found.correlation_everywhere
+    if exact is None or everywhere is None:
+        return Section("official", title, ())
+    blocks: list[Block | None] = []
+    for number, (name, ranks) in enumerate(found.settings.official.items()):
+        if number == 0:
+            said = _correlated(exact, name, found.main)
+            decimals = found.settings.decimals
+            drawn = figures.scatter_figure(
+                found.board, found.main, ranks, subtitle=said, decimals=decimals
+            )
+            blocks.append(drawn)
+        blocks.append(correlation_tables.intervals(exact, name))
+        blocks.append(correlation_tables.wide(everywhere, name))
+        if number == 0:
+            compared = figures.methods_figure(
+                figures.series({"": replace(found.board, columns=tuple(_methods(found)))}),
+                found.board.systems,
+                {system: -rank for system, rank in ranks.items()},
+                draft=found.book.grader.is_draft,
+            )
+            blocks.append(compared if compared.data.rows else None)
+    return Section.of("official", title, blocks)
+
+
+def _correlated(exact: Correlations, official: str, main: MeasureColumn) -> str:
+    """The correlations of the column of the figures, in words."""
+    parts = [
+        f"{statistic.meaning} {with_interval(one.estimate)}"
+        for statistic in exact.statistics
+        for one in exact.found
+        if one.statistic == statistic.name
+        and one.official == official
+        and (one.measure, one.min_rating) == (str(main.measure), main.min_rating)
+        and one.estimate.value is not None
+    ]
+    return "; ".join(parts)
+
+
+def _methods(found: Findings) -> list[MeasureColumn]:
+    """The columns that are drawn side by side: nCover follows Cover too closely to be seen."""
+    return [column for column in found.board.columns if column.measure.name != "nCover"]
+
+
+def _judgments(found: Findings) -> Section:
+    name = "Agreement with human judgments"
+    if not found.agreement:
+        return Section("judgments", name, ())
+    settings = found.settings
+    blocks: list[Block | None] = []
+    if figures.has_judgments(found.book):
+        blocks.append(figures.labels_figure(found.book, settings.labelling, settings.min_rating))
+    passages = found.agreement[0].comparison.units
+    title = f"Agreement of labels with judgments on {counted(passages, 'passage')}"
+    table = agreement_tables.statistics_table(found.agreement)
+    blocks.append(replace(table, caption=title))
+    for block in found.agreement[: len(LAYOUTS)]:
+        label = agreement_tables.label_name(block.comparison.at_least)
+        caption = f"{block.layout}: {label} (rows) by judgment (columns)"
+        blocks.append(replace(agreement_tables.confusion_table(block), caption=caption))
+    return Section.of("judgments", name, blocks)
+
+
+def _grades(found: Findings) -> Section:
+    book = found.book
+    said = " ".join(told(book.readings, book.grader))
+    return Section.of(
+        "grades",
+        "Grades",
+        [
+            figures.grades_figure([book]),
+            Text(said) if said else None,
+            Folded("Which rules of reading made the grades", _rules_table(book))
+            if book.readings
+            else None,
+        ],
+    )
+
+
+def _rules_table(book: Gradebook) -> Table:
+    caption = "Cells by the rule of reading that made them"
+    return Table.of(COLUMNS, rows(book.readings, book.grader), caption)
+
+
+def _depth(found: Findings) -> Section:
+    if not found.board.systems or not found.main.query_ids:
+        return Section("depth", "How far down the ranking", ())
+    drawn = figures.curves_figure(found.book, found.settings.min_rating, facets=found.board.facets)
+    return Section.of("depth", "How far down the ranking", [drawn])
+
+
+def _queries(found: Findings) -> Section:
+    if not found.board.systems or not found.main.query_ids:
+        return Section("queries", "Queries", ())
+    table = _query_table(found)
+    return Section.of(
+        "queries",
+        "Queries",
+        [
+            figures.heatmap_figure(found.board, found.main),
+            Table.of(
+                table.columns, table.rows[:_HARDEST], f"The hardest queries under {found.name}"
+            )
+            if len(table.rows) > _HARDEST
+            else None,
+            Folded(f"All queries ({len(table.rows)})", table),
+        ],
+    )
+
+
+def _query_table(found: Findings) -> Table:
+    """A row a query, hardest first: how systems do, and what no graded passage covers."""
+    values, counts = found.main.values.values, found.main.values.counts
+    items = {query.query_id: query for query in found.book.queries}
+    rows: list[tuple[str, float | None, float | None, int, int]] = []
+    for index, query_id in enumerate(found.main.query_ids):
+        column = values[:, index][counts[:, index]]
+        query = items.get(query_id.partition("/")[0], items.get(query_id))
+        best = query.ratings.max(axis=0, initial=MISSING) if query is not None else np.empty(0)
+        uncovered = int((best < found.settings.min_rating).sum())
+        mean = float(column.mean()) if len(column) else None
+        top = float(column.max()) if len(column) else None
+        rows.append((query_id, mean, top, len(best), uncovered))
+    rows.sort(key=lambda row: (row[1] is None, row[1] or 0.0, row[0]))
+    columns = ["query", "mean of systems", "best system", "items", "items never covered"]
+    return Table.of(columns, rows, f"{found.name} by query, hardest first")
+
+
+def _reproduce(found: Findings) -> Section:
+    paragraph = report_methods.methods(found)
+    return Section.of(
+        "methods",
+        "Methods and references",
+        [
+            Text(report_methods.without_citations(paragraph)),
+            Code("The paragraph in LaTeX", report_methods.as_latex(paragraph)),
+            Code("The commands", "\n".join(found.source.commands))
+            if found.source.commands
+            else None,
+            Code("BibTeX", report_methods.bibliography(found)),
+        ],
+    )

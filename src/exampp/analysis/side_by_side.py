@@ -1,0 +1,250 @@
+"""Leaderboards side by side: every system under several graders, measures and thresholds.
+
+The layout of Table 4 of the Workbench paper: columns by grader and threshold, official ranks beside
+them, rank correlations below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from exampp.analysis.correlation import Correlations, compare_methods
+from exampp.analysis.methods import GIVEN, Method, Scoring
+from exampp.errors import InputError
+from exampp.evaluate.measure import heading
+from exampp.evaluate.tables import Ranks, official_columns, official_rank
+from exampp.evaluate.values import Mean
+from exampp.report.result import Result
+from exampp.report.table import Column, Table, Value
+
+_DECIMALS = 10
+"""Scores that are equal in these are equal: the last digit of a sum orders no systems."""
+
+
+class Series(NamedTuple):
+    """One column: a method under one measure at one threshold, and its mean of every system."""
+
+    method: str
+    scoring: Scoring
+    means: Mapping[str, Mean]
+    key: str | None = None
+    """That of the grader, None of any other way to score."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SideBySide(Result):
+    """What `side_by_side` found: systems in order, columns, official ranks, and correlations.
+
+    `correlation` is None without an official leaderboard.
+    """
+
+    systems: tuple[str, ...]
+    series: tuple[Series, ...]
+    officials: Mapping[str, Ranks]
+    ordered_by: str
+    correlation: Correlations | None
+    notes: tuple[str, ...]
+
+    def tables(self) -> dict[str, Table]:
+        """A row a system, a column a method, measure and threshold; the correlations below."""
+        return {"leaderboards": wide(self)}
+
+    def records(self) -> dict[str, Table]:
+        """A row a system, method, measure and threshold; the correlations, if there are any."""
+        found = {"leaderboards": tidy(self)}
+        return {**found, **self.correlation.records()} if self.correlation else found
+
+
+def side_by_side(
+    methods: Sequence[Method],
+    officials: Mapping[str, Ranks],
+    *,
+    order: int = 1,
+    decimals: int | None = None,
+) -> SideBySide:
+    """Set the systems of some methods beside each other, best by the column `order` first.
+
+    Columns are counted from 1; 0 orders by the first official leaderboard. Means are rounded to
+    `decimals` before they are ranked for the correlations, if some are given.
+
+    Raises:
+        InputError: There is no such column, or two methods have one name.
+    """
+    found = tuple(_series(methods))
+    if not found or not 0 <= order <= len(found) or (order == 0 and not officials):
+        raise InputError(
+            f"there is no column {order} to order by",
+            mend=f"Choose from 1 to {len(found)}" if order else "Give an official leaderboard",
+        )
+    systems = dict.fromkeys(system for one in found for system in one.means)
+    compared = (
+        compare_methods(methods, officials, samples=0, decimals=decimals) if officials else None
+    )
+    name, keys = _order(found, officials, order)
+    notes = [*dict.fromkeys(note for method in methods for note in method.notes)]
+    return SideBySide(
+        systems=tuple(sorted(systems, key=lambda one: (one not in keys, keys.get(one, 0.0), one))),
+        series=found,
+        officials=officials,
+        ordered_by=name,
+        correlation=compared,
+        notes=tuple(_told(compared) if compared else notes),
+    )
+
+
+def _series(methods: Sequence[Method]) -> Iterator[Series]:
+    for method in methods:
+        for scoring in method.scorings:
+            yield Series(method.name, scoring, _means(scoring), method.key)
+
+
+def _means(scoring: Scoring) -> dict[str, Mean]:
+    if scoring.values is None:
+        # a leaderboard made elsewhere: its ranks, as methods negate them
+        return {system: Mean(-score, None, 0) for system, score in scoring.scores.items()}
+    means = zip(scoring.systems, scoring.values.means(), strict=True)
+    return dict(means)
+
+
+def _order(
+    series: Sequence[Series], officials: Mapping[str, Ranks], order: int
+) -> tuple[str, dict[str, float]]:
+    """What the systems are ordered by, and the place of each that has one, low ones first."""
+    if order == 0:
+        first, ranks = next(iter(officials.items()))
+        return first, dict(ranks)
+    one = series[order - 1]
+    sign = -1.0 if one.scoring.values is not None else 1.0
+    keys = {
+        system: sign * round(mean.mean, _DECIMALS)
+        for system, mean in one.means.items()
+        if mean.mean is not None
+    }
+    return f"{one.method}, {_measured(one)}", keys
+
+
+def _told(compared: Correlations) -> list[str]:
+    said = [note for name in compared.officials for note in compared.notes[name]]
+    return list(dict.fromkeys([*said, *compared.notes[""]]))
+
+
+def _measured(one: Series) -> str:
+    return heading(one.scoring.measure, one.scoring.min_rating)
+
+
+# ---- tables --------------------------------------------------------------------------------------
+
+
+def wide(found: SideBySide) -> Table:
+    """A row a system, a column a method, measure and threshold; the correlations below.
+
+    A system without an official rank has that of the nearest one above it, as an approximate one.
+    """
+    measures = {one.scoring.measure for one in found.series} - {GIVEN}
+    title, names = _shortened([one.method for one in found.series])
+    columns = [
+        Column(_below(one, alone=len(measures) == 1), 3, name)
+        for one, name in zip(found.series, names, strict=True)
+    ]
+    rows: list[list[Value]] = []
+    above = dict.fromkeys(found.officials, "\u22481")
+    for system in found.systems:
+        row: list[Value] = [system, *(_shown(one, system) for one in found.series)]
+        for name, ranks in found.officials.items():
+            rank = official_rank(system, ranks)
+            if rank is not None:
+                above[name] = f"\u2248{rank}"
+            row.append(above[name] if rank is None else rank)
+        rows.append(row)
+    marks: dict[tuple[int, int], str] = {}
+    for statistic, values in _statistics(found):
+        best = max((value for value in values if value is not None), default=None)
+        of_row = {(len(rows), at): "best" for at, value in enumerate(values, 1) if value == best}
+        marks |= of_row if best is not None else {}
+        rows.append([statistic, *values, *("" for _ in found.officials)])
+    measure = f"{measures.pop()}; " if len(measures) == 1 else ""
+    approximate = any(str(value).startswith("\u2248") for row in rows for value in row)
+    notes = (
+        ["\u2248: not in the official leaderboard; the rank there of the nearest system above"]
+        if approximate
+        else []
+    )
+    return Table.of(
+        ["system", *columns, *official_columns(found.officials)],
+        rows,
+        f"Leaderboards side by side: {measure}{title}ordered by {found.ordered_by}",
+        [*notes, *found.notes],
+        marks=marks,
+    )
+
+
+def tidy(found: SideBySide) -> Table:
+    """A row a system, method, measure and threshold, full precision, with the official ranks."""
+    rows: list[list[Value]] = []
+    for one in found.series:
+        for system in found.systems:
+            if system in one.means:
+                mean = one.means[system]
+                rows.append(
+                    [
+                        system,
+                        one.method,
+                        one.key,
+                        one.scoring.measure,
+                        one.scoring.min_rating,
+                        mean.mean,
+                        mean.stderr,
+                        *(official_rank(system, ranks) for ranks in found.officials.values()),
+                    ]
+                )
+    ranked = [name.replace(" ", "_") for name in official_columns(found.officials)]
+    columns = ["system", "method", "grader_key", "measure", "min_rating", "mean", "stderr", *ranked]
+    return Table.of(columns, rows, "Leaderboards side by side", found.notes)
+
+
+def _below(one: Series, *, alone: bool) -> str:
+    """The heading of a column below that of its method."""
+    scoring = one.scoring
+    if scoring.measure == GIVEN:
+        return "rank"
+    if alone:
+        return scoring.measure if scoring.min_rating is None else f"\u2265{scoring.min_rating}"
+    return _measured(one)
+
+
+def _shown(one: Series, system: str) -> Value:
+    mean = one.means.get(system)
+    if mean is None:
+        return None
+    return (
+        official_rank(system, {system: mean.mean or 0.0})
+        if one.scoring.values is None
+        else mean.mean
+    )
+
+
+def _shortened(names: Sequence[str]) -> tuple[str, list[str]]:
+    """The names without the model that all of them begin with, and that model for the caption."""
+    models = {name.partition(":")[0] for name in names if ":" in name}
+    if len(models) != 1:
+        return "", list(names)
+    return f"{models.pop()}; ", [name.partition(":")[2] or name for name in names]
+
+
+def _statistics(found: SideBySide) -> Iterator[tuple[str, list[float | None]]]:
+    """The rows of statistics: their names, and a value a column."""
+    compared = found.correlation
+    if compared is None:
+        return
+    values = {
+        (one.official, one.statistic, one.method, one.measure, one.min_rating): one.estimate.value
+        for one in compared.found
+    }
+    for official in compared.officials:
+        of = f" with {official}" if len(compared.officials) > 1 else ""
+        for statistic in compared.statistics:
+            keys = ((s.method, s.scoring.measure, s.scoring.min_rating) for s in found.series)
+            name = statistic.name.capitalize()
+            yield f"{name}{of}", [values[official, statistic.name, *key] for key in keys]

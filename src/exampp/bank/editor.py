@@ -1,0 +1,516 @@
+"""A bank in a collection: looking at it, editing it, its history, its sealed part."""
+
+from __future__ import annotations
+
+import getpass
+import re
+import secrets
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from exampp.bank import sealed_file, tables
+from exampp.bank.applying import changes_to_apply
+from exampp.bank.changes import (
+    ItemChange,
+    ItemKey,
+    Operation,
+    Version,
+    added,
+    changes_of,
+    conflict,
+    difference,
+    edited,
+    find,
+    place,
+    steps,
+    tried,
+    version_in,
+    version_of,
+)
+from exampp.bank.lint import lint
+from exampp.bank.splitting import choose_sealed, commitment_of, record_of, write_all
+from exampp.errors import InputError
+from exampp.formats import bank as workbench_bank
+from exampp.formats import banks, plain_bank
+from exampp.formats.fields import shown
+from exampp.formats.lines import plain_name, read_text
+from exampp.records import BankEntry
+from exampp.report.table import Table
+from exampp.store.bank import Edit, Settle, no_more, read_bank
+from exampp.store.bank_history import (
+    NEWEST,
+    EditStep,
+    ItemState,
+    Logged,
+    append_steps,
+    bank_counts,
+    known_queries,
+    last_edit,
+    log,
+    log_of_item,
+    states,
+)
+from exampp.store.connection import transaction
+from exampp.store.generation import near_items
+from exampp.store.inputs import query_keys
+from exampp.store.splits import PARTS, Split, newest_split, put_split
+
+NOW = "now"
+_PLAIN = (".csv", ".tsv", ".yaml", ".yml")
+_LISTED = 10
+_SALT_BYTES = 32
+
+
+def list_banks(connection: sqlite3.Connection) -> Table:
+    """The banks of a collection: how much of what they hold, and what is sealed."""
+    counts = bank_counts(connection)
+    splits = {one.bank: newest_split(connection, one.bank) for one in counts}
+    return tables.list_table(counts, splits)
+
+
+@dataclass(frozen=True, slots=True)
+class BankEditor:
+    """One bank of a collection, by its name; `settle` is called after edits, before the commit."""
+
+    connection: sqlite3.Connection
+    name: str
+    settle: Settle = no_more
+
+    def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise InputError("the name of the bank is blank", field="bank")
+
+    # ---- looking ---------------------------------------------------------------------------------
+
+    def show(self, query_id: str | None = None, *, part: str | None = None) -> Table:
+        """The items of the bank, or of one query, retired ones too; `part` leaves only one part."""
+        found = self._states()
+        if query_id is not None:
+            found = [state for state in found if state.query_id == query_id]
+            if not found:
+                raise InputError(f"the bank {self.name!r} has no items of query {shown(query_id)}")
+        sealed = self._sealed()
+        if part is not None:
+            split_keys = self._split().items
+            found = [s for s in found if (s.key in split_keys) == (checked_part(part) == "sealed")]
+        return tables.show_table(found, sealed)
+
+    def version(self) -> Version:
+        """The state of the bank: the number of its last edit, and a hash of all its items."""
+        return self._version(self._states())
+
+    def lint(self) -> Table:
+        """What is likely wrong with the bank, each finding with its item."""
+        self._states()
+        return tables.lint_table(lint(self._entries(), known_queries(self.connection)))
+
+    def near(self, query_id: str | None = None) -> Table:
+        """The items that were dropped or marked when a model made them, of the bank or a query."""
+        self._states()
+        return tables.near_table(near_items(self.connection, self.name, query_id))
+
+    def log(
+        self,
+        query_id: str | None = None,
+        item: str | None = None,
+        last: int | None = None,
+        kind: str | None = None,
+    ) -> Table:
+        """The edits of the bank, newest last: all, of one query, of one item, or the last few."""
+        wanted = None if item is None else place(find(self._states(), item, query_id, kind))
+        found = [
+            logged
+            for logged in log(self.connection, self.name)
+            if query_id in (None, logged.after.query_id) and wanted in (None, place(logged.after))
+        ]
+        return tables.log_table(found if last is None else found[max(0, len(found) - last) :])
+
+    def diff(self, one: str, other: str = NOW) -> Table:
+        """What changed from one state to another.
+
+        A state is an edit's number, a date or time (ISO 8601, UTC), `now`, or the name of a bank.
+        """
+        changes = difference(self._at(one), self._at(other))
+        return tables.changes_table(changes, f"{self.name}: from {one} to {other}")
+
+    # ---- editing ---------------------------------------------------------------------------------
+
+    def add(self, new: ItemState, edit: Edit, seen: int | None = None) -> Table:
+        """Add an item; its id is made from its text unless it has one.
+
+        EditConflict where the query's items were edited after edit `seen`.
+        """
+        with self.connection, transaction(self.connection):
+            self._check_query(new.query_id)
+            current = states(self.connection, self.name)
+            newest = max(
+                (s for s in current if s.query_id == new.query_id), key=_edit_of, default=None
+            )
+            if seen is not None and newest is not None and newest.edit > seen:
+                raise conflict(log_of_item(self.connection, self.name, newest.edit), new)
+            made = added(current, new)
+            self._append([EditStep("add", made)], edit)
+        return tables.changes_table([ItemChange("add", None, made)])
+
+    def edit(
+        self,
+        operation: str,
+        item: str,
+        values: Sequence[str],
+        edit: Edit,
+        query_id: str | None,
+        seen: int | None = None,
+        kind: str | None = None,
+    ) -> Table:
+        """Reword, retire, restore or weigh an item, or set its key.
+
+        EditConflict where the item was edited after edit `seen`.
+        """
+        with self.connection, transaction(self.connection):
+            state = find(self._states(), item, query_id, kind)
+            if seen is not None and state.edit > seen:
+                history = log_of_item(self.connection, self.name, state.edit)
+                then = [logged.after for logged in history if logged.number <= seen]
+                raise conflict(history, edited(then[-1], operation, values) if then else None)
+            after = edited(state, operation, values)
+            self._append([EditStep(operation, after)], edit)
+        return tables.changes_table([ItemChange(operation, state, after)])
+
+    def save(
+        self,
+        query_id: str,
+        edits: Sequence[Operation | ItemState],
+        edit: Edit,
+        seen: Mapping[str, int],
+    ) -> Table:
+        """Make edits of one query's items one after the other: all of them, or none.
+
+        EditConflict where an item was edited after the edit that `seen` has for its id.
+        """
+        with self.connection, transaction(self.connection):
+            self._check_query(query_id)
+            items = states(self.connection, self.name, query_id=query_id)
+            kinds = {one.kind for one in edits}
+            for item in items:
+                if kinds & {None, item.kind} and item.edit > seen.get(item.item_id, item.edit):
+                    raise conflict(log_of_item(self.connection, self.name, item.edit), None)
+            made = []
+            for one in edits:
+                before, after = tried(items, query_id, one)
+                items = [after if state is before else state for state in items]
+                items += [after] if before is None else []
+                operation = "add" if isinstance(one, ItemState) else one.operation
+                made.append(ItemChange(operation, before, after))
+            self._append(steps(made), edit)
+        return tables.changes_table(made)
+
+    def undo(self, number: int, edit: Edit) -> Table:
+        """Append the edit that takes back edit `number`, the newest of its item.
+
+        An item that was added is retired. What is undone last can be undone, too. EditConflict
+        where the item was edited since.
+        """
+        with self.connection, transaction(self.connection):
+            history = log_of_item(self.connection, self.name, number)
+            if not history:
+                raise InputError(
+                    f"the bank {self.name!r} has no edit {number}",
+                    mend="List them: exampp bank log",
+                )
+            undone, newest = next(one for one in history if one.number == number), history[-1]
+            before = undone.before or replace(undone.after, active=False)
+            if newest is not undone:
+                raise conflict(history, before)
+            self._append([EditStep("undo", before)], edit)
+        return tables.changes_table(changes_of(undone.after, before))
+
+    def apply(
+        self,
+        path: Path,
+        edit: Edit,
+        *,
+        retire_missing: bool = False,
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> Table:
+        """Make what people changed in an exported file edits of the bank; the table lists them.
+
+        InputError where the bank changed since the export, with what changed, and where the file
+        does not say what it was exported from; with `force` the changes of both stand, and the
+        file's where they meet.
+        """
+        entries = list(banks.read(path))
+        with self.connection, transaction(self.connection):
+            current = states(self.connection, self.name)
+            base = self._base(path, current, force)
+            try:
+                changes = changes_to_apply(base, current, entries, retire_missing=retire_missing)
+                for change in changes:
+                    self._check_query(change.state.query_id)
+            except InputError as error:
+                raise error.at(path) from None
+            if not dry_run:
+                self._append(steps(changes), edit)
+        return tables.changes_table(changes)
+
+    def _base(self, path: Path, current: list[ItemState], force: bool) -> list[ItemState]:
+        """The state that the file was written from."""
+        written = version_in(read_text(path))
+        now = self._version(current)
+        if written is None:
+            if force:
+                return current
+            raise InputError(
+                "the file does not say which state of the bank it was written from",
+                file=path,
+                mend="Edit a file of exampp bank export, or apply it with --force",
+            )
+        if written.bank != self.name:
+            raise InputError(
+                f"the file was written from the bank {written.bank!r}, not {self.name!r}",
+                file=path,
+                mend=f"Name it with --bank {written.bank}",
+            )
+        if written == now:
+            return current
+        base = states(self.connection, self.name, written.number)
+        is_known = version_of(self.name, written.number, base).digest == written.digest
+        if not force:
+            raise self._conflict(path, written, is_known)
+        return base if is_known else current
+
+    def _conflict(self, path: Path, written: Version, is_known: bool) -> InputError:
+        if not is_known:
+            return InputError(
+                "the file was written from another collection, or from a bank with another history",
+                file=path,
+                mend="Export the bank anew, or apply the file with --force",
+            )
+        edits = list(log(self.connection, self.name, written.number))
+        listed = "".join(f"\n  {_brief(logged)}" for logged in edits[-_LISTED:])
+        times = "once" if len(edits) == 1 else f"{len(edits)} times"
+        return InputError(
+            f"the bank was edited {times} since the file was written; export it anew, or let both "
+            f"stand with --force:{listed}",
+            file=path,
+        )
+
+    def revert(self, to: str, edit: Edit, *, dry_run: bool = False) -> Table:
+        """Append the edits that restore the bank as it was after edit `to`, or at a time.
+
+        What was added since is retired; nothing is deleted, so that this can be reverted, too.
+        """
+        with self.connection, transaction(self.connection):
+            now = self._states()
+            then = {place(state): state for state in self._moment(to)}
+            wanted = [then.get(place(state), replace(state, active=False)) for state in now]
+            pairs = list(zip(now, wanted, strict=True))
+            changes = [change for pair in pairs for change in changes_of(*pair)]
+            if not dry_run:
+                self._append([EditStep("revert", then) for now, then in pairs if then != now], edit)
+        return tables.changes_table(changes)
+
+    # ---- sealing ---------------------------------------------------------------------------------
+
+    def split(
+        self,
+        share: float,
+        seed: int,
+        edit: Edit,
+        *,
+        again: bool = False,
+        files: Mapping[str, Path] | None = None,
+    ) -> Table:
+        """Seal a share of the active items and commit to them; the table counts both parts.
+
+        `files` are written by part (public, sealed) before the split is kept: where one cannot be,
+        there is no split, and none of those that were new.
+        """
+        with self.connection, transaction(self.connection):
+            known = newest_split(self.connection, self.name)
+            if known is not None and not again:
+                raise InputError(
+                    f"the bank {self.name!r} was split at {known.edit.at} (commitment "
+                    f"{known.commitment})",
+                    mend="Keep that split, or make a new one with --again",
+                )
+            active = [s for s in self._states() if s.active and s.text is not None]
+            sealed = choose_sealed(active, share, seed)
+            salt = secrets.token_hex(_SALT_BYTES)
+            commitment = commitment_of(map(record_of, sealed), salt)
+            number = last_edit(self.connection, self.name)
+            keys = [state.key for state in sealed if state.key is not None]
+            seal = (salt, commitment)
+            put_split(self.connection, self.name, share, seed, seal, number, keys, edit)
+            write_all(files or {}, self.export)
+        return tables.split_table(active, frozenset(keys), commitment)
+
+    def export(self, path: Path, part: str | None = None) -> int:
+        """Write the bank, or one part of it, to a file; returns the number of items.
+
+        CSV, TSV and YAML carry every id and the version of the bank, to be edited and applied.
+        Other names give a workbench bank. The sealed part is always one, with its seal, and holds
+        the items as they were sealed.
+        """
+        plain = plain_name(path).endswith(_PLAIN)
+        if part is not None and checked_part(part) == "sealed":
+            if plain:
+                raise InputError(
+                    "the sealed part goes to a file of JSON-lines, with its seal", file=path
+                )
+            return self._export_sealed(path)
+        current = self._states()
+        entries = self._entries()
+        if part is not None:
+            entries = self._public(entries, current)
+        if not any(entry.items for entry in entries):
+            raise InputError(f"the bank {self.name!r} has no active items to export")
+        if plain and part is None:
+            remark = self._version(current).remark
+            plain_bank.write(path, entries, ids=True, remark=remark)
+        else:
+            (plain_bank if plain else workbench_bank).write(path, entries)
+        return sum(len(entry.items) for entry in entries)
+
+    def _export_sealed(self, path: Path) -> int:
+        split = self._split()
+        then = states(self.connection, self.name, split.edit_number)
+        sealed = [state for state in then if state.key in split.items]
+        entries = sealed_file.sealed_entries(sealed, self._entries())
+        sealed_file.write(path, entries, self.name, split.salt, split.commitment)
+        return len(sealed)
+
+    def _public(self, entries: list[BankEntry], current: list[ItemState]) -> list[BankEntry]:
+        split = self._split()
+        secret = {place(state) for state in current if state.key in split.items}
+        kept = [
+            replace(
+                entry,
+                items=tuple(
+                    i for i in entry.items if ItemKey(i.query_id, i.item_id, i.kind) not in secret
+                ),
+            )
+            for entry in entries
+        ]
+        return [entry for entry in kept if entry.items]
+
+    # ---- parts -----------------------------------------------------------------------------------
+
+    def _states(self) -> list[ItemState]:
+        found = states(self.connection, self.name)
+        if not found:
+            names = ", ".join(dict.fromkeys(one.bank for one in bank_counts(self.connection)))
+            raise InputError(
+                f"the collection has no bank {self.name!r}",
+                mend=f"It has {names}" if names else "Import one: exampp import",
+            )
+        return found
+
+    def _entries(self) -> list[BankEntry]:
+        return list(read_bank(self.connection, self.name))
+
+    def _version(self, current: list[ItemState]) -> Version:
+        return version_of(self.name, last_edit(self.connection, self.name), current)
+
+    def _append(self, made: Sequence[EditStep], edit: Edit) -> None:
+        append_steps(self.connection, self.name, made, edit)
+        self.settle(self.connection)
+
+    def _check_query(self, query_id: str) -> None:
+        if query_id not in query_keys(self.connection):
+            raise InputError(
+                f"query {shown(query_id)} is not in the collection",
+                field="query_id",
+                mend="Import the queries first",
+            )
+
+    def _sealed(self) -> frozenset[int]:
+        split = newest_split(self.connection, self.name)
+        return split.items if split else frozenset()
+
+    def _split(self) -> Split:
+        split = newest_split(self.connection, self.name)
+        if split is None:
+            raise InputError(
+                f"the bank {self.name!r} has no sealed part", mend="Seal one: exampp bank split"
+            )
+        return split
+
+    def _at(self, moment: str) -> list[ItemState]:
+        """The state of this bank at a moment, or of the bank of that name as it is now."""
+        if moment in {one.bank for one in bank_counts(self.connection)}:
+            return states(self.connection, moment)
+        return self._moment(moment)
+
+    def _moment(self, moment: str) -> list[ItemState]:
+        self._states()
+        if moment == NOW:
+            return states(self.connection, self.name, NEWEST)
+        if moment.isdecimal():
+            last = last_edit(self.connection, self.name)
+            # a number of thousands of digits is more than Python reads
+            number = int(moment) if len(moment) < 19 else last + 1
+            if number > last:
+                raise InputError(f"there is no edit {moment[:40]}; the last of the bank is {last}")
+            return states(self.connection, self.name, number)
+        number = last_edit(self.connection, self.name, _end_of(moment))
+        return states(self.connection, self.name, number)
+
+
+def _edit_of(state: ItemState) -> int:
+    return state.edit
+
+
+def checked_part(part: str) -> str:
+    """The part, if a bank has one of that name; InputError otherwise."""
+    if part not in PARTS:
+        raise InputError(f"{part!r} is no part of a bank", mend=f"Parts are {', '.join(PARTS)}")
+    return part
+
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+def _end_of(moment: str) -> str:
+    """The last second that belongs to a date or time, as edits are stamped."""
+    try:
+        found = datetime.fromisoformat(moment)
+    except ValueError:
+        raise InputError(
+            f"{shown(moment)} is no edit, date or bank",
+            mend="Give an edit's number (exampp bank log), a date such as 2026-11-20, now, or the "
+            "name of a bank",
+        ) from None
+    if _DAY.fullmatch(moment):
+        found += timedelta(days=1, seconds=-1)
+    found = found if found.tzinfo else found.replace(tzinfo=UTC)
+    return found.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def _brief(logged: Logged) -> str:
+    what = tables.what_changed(logged)
+    return (
+        f"{logged.number}: {logged.operation} {logged.after.item_id} by {logged.edit.author} "
+        f"({what})"
+    )
+
+
+def edit_by(author: str | None, reason: str) -> Edit:
+    """An edit made now, by the user unless it is somebody else's."""
+    return Edit(author or _user(), reason, now())
+
+
+def _user() -> str:
+    """The name of the user, as the system has it."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
+
+
+def now() -> str:
+    """This moment: ISO 8601, in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,279 @@
+"""What people decide about the grades of a collection.
+
+A decision stands over the automatic grade of its cell for every grader on the same sort of scale,
+ratings or yes and no; the grade itself stays. Nothing is ever deleted.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from exampp.bank.editor import now
+from exampp.errors import InputError
+from exampp.grades.grades import Grades
+from exampp.records import GraderIdentity
+from exampp.records.decisions import Decided, Decision, disputed, standing
+from exampp.store.bank import MAIN_BANK
+from exampp.store.connection import transaction
+from exampp.store.decisions import (
+    JudgedCell,
+    append_decision,
+    cells_decided_by_several,
+    decided,
+    decision_counts,
+    decision_of_number,
+    decisions_beside,
+    find_cell,
+    is_verdict,
+    judged_cells,
+)
+from exampp.store.grades import StoredGrader
+
+if TYPE_CHECKING:
+    from exampp.bank.changes import Operation
+    from exampp.records.gradebook import Gradebook, QueryGrades
+    from exampp.review.judging import Judging
+    from exampp.review.preview import EditPreview
+    from exampp.review.queue import Candidate
+    from exampp.store.bank_history import ItemState
+
+
+@dataclass(frozen=True, slots=True)
+class Disputed:
+    """A cell on which assessors differ and nobody has adjudicated.
+
+    `decisions` are those that stand, one per assessor, oldest first. `verdict` tells that they are
+    of yes (1) and no (0), not ratings. `versions` are the texts that they are about.
+    """
+
+    query_id: str
+    item_id: str
+    passage_id: str
+    item: str
+    kind: str
+    bank: str
+    verdict: bool
+    decisions: tuple[Decision, ...]
+    versions: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Decisions:
+    """Everything that people decided about a collection."""
+
+    connection: sqlite3.Connection
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{thing}: {number}" for thing, number in self.counts().items())
+        return f"<{counts}>"
+
+    def list(
+        self, *, query_id: str | None = None, author: str | None = None, last: int | None = None
+    ) -> Sequence[Decided]:
+        """What people decided, newest last: all, about a query, by an author, the last few."""
+        return decided(self.connection, query_id=query_id, author=author, last=last)
+
+    def counts(self) -> dict[str, int]:
+        """How many cells people decided, how many people, how many disputed, how many no more.
+
+        A cell of which a text has changed since, or whose item is retired, is decided no more.
+        """
+        return decision_counts(self.connection)
+
+    def disputes(
+        self,
+        *,
+        query_id: str | None = None,
+        grader: GraderIdentity | None = None,
+        bank: str | None = None,
+    ) -> Sequence[Disputed]:
+        """The cells of today's texts on which assessors differ and nobody has adjudicated.
+
+        All of them, or those that concern one grader, one bank, or one query.
+        """
+        found = []
+        for cell in cells_decided_by_several(self.connection):
+            one, made = cell[0], [each.decision for each in cell]
+            if (
+                one.is_current
+                and disputed(made)
+                and query_id in (None, one.query_id)
+                and bank in (None, one.bank)
+                and (grader is None or (grader.kind, is_verdict(grader)) == (one.kind, one.verdict))
+            ):
+                found.append(_dispute(one, made))
+        return found
+
+    def undo(self, number: int, *, author: str) -> Decision:
+        """Take a decision back: append what was said before it, or a withdrawal.
+
+        An assessor's decision can be taken back by its author alone, an adjudication by everybody.
+        Raises InputError where a later one has taken its place already.
+        """
+        author = author.strip()
+        with self.connection, transaction(self.connection):
+            one = decision_of_number(self.connection, number)
+            before = _said_before(one.decision, decisions_beside(self.connection, one), author)
+            again = Decision(
+                0,
+                author,
+                before.rating if before else None,
+                f"undo of decision {number}",
+                now(),
+                bool(before and before.blind),
+                one.decision.adjudicates,
+            )
+            return append_decision(self.connection, one.versions, one.verdict, again)
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class CollectionGrades(Grades):
+    """The grades of one grader on one bank of a collection, about which people decide."""
+
+    connection: sqlite3.Connection
+    stored: StoredGrader
+
+    @property
+    def bank_name(self) -> str:
+        """The bank that was graded; in a collection it always has a name."""
+        return self.bank or MAIN_BANK
+
+    def decide(
+        self,
+        query_id: str,
+        item_id: str,
+        passage_id: str,
+        rating: int | None,
+        *,
+        author: str,
+        reason: str = "",
+        blind: bool = False,
+        adjudicates: bool = False,
+        versions: tuple[int, int] | None = None,
+    ) -> Decision:
+        """Say how well a passage answers an item, on the scale of these grades' grader.
+
+        `rating` None withdraws what the author said before. `blind`: the automatic grade was
+        hidden; `adjudicates`: this settles what assessors differ on. `versions` are the texts
+        (item, passage) that the person saw (see `Dossier.item_versions`): the decision belongs to
+        them, and has no effect while others are in their place. Without it today's are meant.
+        Raises InputError for a rating off the scale, unknown ids, a blank author.
+        """
+        author = author.strip()
+        if not author:
+            raise InputError("the author of a decision is blank", field="author")
+        identity = self.grader
+        if rating is not None and not identity.lowest <= rating <= identity.highest:
+            raise InputError(
+                f"the rating {rating} is off the scale {identity.lowest}..{identity.highest}",
+                field="rating",
+            )
+        at = now()
+        made = Decision(0, author, rating, reason, at, blind, adjudicates)
+        with self.connection, transaction(self.connection):
+            cell = find_cell(
+                self.connection,
+                query_id,
+                self.bank_name,
+                identity.kind,
+                item_id,
+                passage_id,
+                versions,
+            )
+            return append_decision(self.connection, cell, is_verdict(identity), made)
+
+    def judged(self, query_id: str | None = None) -> Sequence[JudgedCell]:
+        """The cells about which people decided, beside what the grader says of them."""
+        return judged_cells(self.connection, self.stored, self.bank_name, query_id)
+
+    def queue(
+        self,
+        gradebook: Gradebook | None = None,
+        *,
+        min_rating: int | None = None,
+        k: int = 20,
+        most: int = 500,
+    ) -> Sequence[Candidate]:
+        """The `most` cells that are most worth a decision for Cover@k, best first.
+
+        Cells on which a decision stands are left out. What people decided so far, and how sure the
+        model was, tells how likely they overturn a grade: see `review.queue`. `gradebook` are the
+        grades as they were read at another time.
+        """
+        from exampp.review.queueing import queue_of
+
+        return queue_of(
+            self.connection,
+            self.stored,
+            self.bank_name,
+            gradebook or self.gradebook,
+            min_rating=self.grader.default_min_rating if min_rating is None else min_rating,
+            k=k,
+            most=most,
+        )
+
+    def judging(
+        self,
+        *,
+        min_rating: int | None = None,
+        query_id: str | None = None,
+        intervals: bool = False,
+    ) -> Judging:
+        """How people and the grader agree, and people among each other; of all queries, or of one.
+
+        `min_rating` is the lowest rating of an answer, by default 4, or the highest of a shorter
+        scale. With `intervals` the kappa of answers has a 95 % interval over queries.
+        """
+        from exampp.review.judging import judging
+
+        threshold = self.grader.default_min_rating if min_rating is None else min_rating
+        return judging(self.judged(query_id), self.grader, threshold, intervals=intervals)
+
+    def preview(self, query: QueryGrades, edits: Sequence[Operation | ItemState]) -> EditPreview:
+        """Try edits out on a query as it is now; nothing is saved. An ItemState is to be added.
+
+        `review.impact.Baseline.impact` tells what the result does to the leaderboard.
+        """
+        from exampp.review.preview import preview
+
+        return preview(self.connection, self.stored, self.bank_name, query, edits)
+
+
+def _dispute(one: Decided, made: list[Decision]) -> Disputed:
+    stand = sorted(standing(made).values(), key=lambda decision: decision.number)
+    return Disputed(
+        one.query_id,
+        one.item_id,
+        one.passage_id,
+        one.item,
+        one.kind,
+        one.bank,
+        one.verdict,
+        tuple(stand),
+        one.versions,
+    )
+
+
+def _said_before(undone: Decision, beside: list[Decision], author: str) -> Decision | None:
+    """What holds again when a decision on a cell is taken back; `beside` are all on the cell."""
+    if not author:
+        raise InputError("the author of a decision is blank", field="author")
+    if not undone.adjudicates and undone.author != author:
+        raise InputError(
+            f"decision {undone.number} is {undone.author}'s, who alone can take it back",
+            mend="Decide the cell yourself, or adjudicate",
+        )
+    same = [
+        one
+        for one in beside
+        if one.adjudicates == undone.adjudicates and (one.adjudicates or one.author == author)
+    ]
+    if same[-1].number != undone.number:
+        raise InputError(
+            f"decision {undone.number} has been replaced by decision {same[-1].number}",
+            mend="Take that one back",
+        )
+    return same[-2] if len(same) > 1 else None

@@ -1,0 +1,404 @@
+"""What one grader said of one bank, and everything that can be asked of it.
+
+grades = exam.grades("draft", bank="main")
+grades.evaluate(["Cover@20", "nDCG@10"], min_rating=4)
+grades.correlate("official.json").to_latex()
+grades.report("report.html", official=["official.json"])
+
+A `Panel` is several graders of an exam, side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from exampp.evaluate.cover import Missing
+from exampp.evaluate.exams import FacetChoice
+from exampp.evaluate.leaderboard import DEFAULT_MEASURES, Leaderboard, evaluate_gradebook
+from exampp.grades.run_files import with_run_files
+from exampp.outside import check_lists
+from exampp.records import GraderIdentity
+from exampp.records.choosing import label
+from exampp.records.dossier import Dossier
+from exampp.records.gradebook import DecisionChoice, Gradebook, without_decisions
+from exampp.records.topics import default_min_relevant
+from exampp.report.table import Table
+
+if TYPE_CHECKING:
+    from exampp.analysis.agreement_findings import Against, Agreements
+    from exampp.analysis.compare import SystemComparison
+    from exampp.analysis.correlation import Correlations
+    from exampp.analysis.significance import Significances, SignificanceSettings
+    from exampp.evaluate.qrels import Labelling
+    from exampp.grades.panel import Judgments, Officials
+    from exampp.grades.source import GradeSource
+    from exampp.report.page import Document
+    from exampp.review.evidence import Criteria
+    from exampp.store.decisions import JudgedCell
+
+
+@dataclass(frozen=True, repr=False)
+class Grades:
+    """The grades of one grader on one bank.
+
+    They are read when something is first asked of them, and are the same from then on: what is
+    graded later is in the next `exam.grades()`. `asked` is how they were asked for.
+    """
+
+    source: GradeSource[Any]
+    grader: GraderIdentity
+    bank: str | None
+    runs: tuple[str | Path, ...] = ()
+    part: str | None = None
+    decisions: DecisionChoice = "with"
+    asked: Mapping[str, str | None] = field(default_factory=dict, compare=False)
+
+    def __repr__(self) -> str:
+        bank = f", bank {self.bank}" if self.bank else ""
+        return f"<grades of {label(self.grader)}{bank} in {self.source.path}>"
+
+    @cached_property
+    def gradebook(self) -> Gradebook:
+        """The grades as arrays, query by query."""
+        book = self.source.read_gradebook(self.grader, self.bank, self.part)
+        book = without_decisions(book) if self.decisions == "without" else book
+        return with_run_files(book, self.runs)
+
+    def dossiers(self, query_ids: Sequence[str] | None = None) -> Iterator[Dossier]:
+        """The queries one by one with texts, raw replies and decisions: all, or those asked for.
+
+        Each is read when it is its turn. Raises InputError for a query that is not known.
+        """
+        return self.source.read_dossiers(self.grader, self.bank, query_ids)
+
+    # ---- scoring systems ------------------------------------------------------------------------
+
+    def evaluate(
+        self,
+        measures: Sequence[str] = DEFAULT_MEASURES,
+        *,
+        min_rating: int | Sequence[int] | None = None,
+        facets: FacetChoice = "auto",
+        missing: Missing = "zero",
+        labelling: Labelling | None = None,
+        compat: str = "exam",
+    ) -> Leaderboard:
+        """The leaderboard of all systems under some measures at one or several thresholds.
+
+        `measures` are Cover, nCover and whatever ir_measures knows. `min_rating` is the lowest
+        rating that counts as an answer: by default 4 of 0-5, two thirds up any other scale. The
+        other options are those of `evaluate.leaderboard.evaluate`; `compat="rubric"` takes the
+        definitions of the papers' own program.
+        """
+        check_lists(measures=measures)
+        return evaluate_gradebook(
+            self.gradebook,
+            measures,
+            min_rating,
+            facets=facets,
+            missing=missing,
+            labelling=labelling,
+            compat=compat,
+        )
+
+    def compare_parts(
+        self,
+        measure: str = "Cover@20",
+        *,
+        min_rating: int | None = None,
+        facets: FacetChoice = "auto",
+        missing: Missing = "zero",
+    ) -> Table:
+        """Every system by the public and by the sealed part of a bank, best by the sealed first."""
+        from exampp.evaluate.parts import parts_table
+
+        public, sealed = (
+            replace(self, part=part).evaluate(
+                [measure], min_rating=min_rating, facets=facets, missing=missing
+            )
+            for part in ("public", "sealed")
+        )
+        return parts_table(public, sealed)
+
+    def write_qrels(
+        self,
+        path: str | Path,
+        labelling: Labelling | None = None,
+        min_rating: int | None = None,
+        *,
+        by_subtopic: bool = False,
+    ) -> int:
+        """Write EXAM-Qrels of all graded passages; returns how many.
+
+        Labels that depend on a threshold take `min_rating`.
+        """
+        from exampp.evaluate.qrels import write_qrels
+
+        return write_qrels(self.gradebook, path, labelling, min_rating, by_subtopic=by_subtopic)
+
+    # ---- trusting the scores --------------------------------------------------------------------
+
+    def correlate(
+        self,
+        official: Officials,
+        measures: Sequence[str] = (),
+        *,
+        min_rating: Sequence[int] = (),
+        statistics: Sequence[str] = ("spearman", "kendall"),
+        samples: int = 2000,
+        seed: int = 0,
+        decimals: int | None = None,
+        qrels: Judgments | None = None,
+    ) -> Correlations:
+        """Rank correlation of every threshold and measure with official leaderboards.
+
+        See `Panel.correlate`.
+        """
+        # a panel is made of grades
+        from exampp.grades.panel import Panel
+
+        return Panel(self.source, (self,)).correlate(
+            official,
+            measures,
+            min_rating=min_rating,
+            statistics=statistics,
+            samples=samples,
+            seed=seed,
+            decimals=decimals,
+            qrels=qrels,
+        )
+
+    def agreement(
+        self,
+        *,
+        at_least: Sequence[int] = (),
+        min_rating: int | None = None,
+        min_relevant: Sequence[int] = (),
+        layouts: Sequence[str] = (),
+        against: Against | None = None,
+    ) -> Agreements:
+        """Agreement with judgments, and with people's decisions. See `Panel.agreement`."""
+        # a panel is made of grades
+        from exampp.grades.panel import Panel
+
+        return Panel(self.source, (self,)).agreement(
+            at_least=at_least,
+            min_rating=min_rating,
+            min_relevant=min_relevant,
+            layouts=layouts,
+            against=against,
+        )
+
+    def significance(
+        self,
+        measures: Sequence[str] = ("Cover@20",),
+        *,
+        settings: SignificanceSettings | None = None,
+        min_rating: int | Sequence[int] | None = None,
+        facets: FacetChoice = "auto",
+        missing: Missing = "zero",
+        labelling: Labelling | None = None,
+    ) -> Significances:
+        """All pairs of systems tested, for every measure and threshold; options of `evaluate`."""
+        from exampp.analysis.significance import significances
+
+        board = self.evaluate(
+            measures, min_rating=min_rating, facets=facets, missing=missing, labelling=labelling
+        )
+        return significances(board, settings)
+
+    def compare(
+        self,
+        first: str,
+        second: str,
+        measure: str = "Cover",
+        *,
+        min_rating: int | None = None,
+        k: int | None = None,
+        facets: FacetChoice = "auto",
+        seed: int = 0,
+    ) -> SystemComparison:
+        """The difference of two systems explained: in total, by query, by item.
+
+        Items are those that the first `k` passages of one system cover and those of the other do
+        not: as many as the measure reads, or 20 where it has no cutoff. InputError for a system
+        that is not known, and for a `k` that is not the cutoff of the measure.
+        """
+        from exampp.analysis.compare import compare
+
+        return compare(
+            self.gradebook,
+            first,
+            second,
+            measure,
+            min_rating=min_rating,
+            k=k,
+            facets=facets,
+            seed=seed,
+            read=self.dossiers,
+        )
+
+    def report(
+        self,
+        path: str | Path | None = None,
+        *,
+        title: str = "",
+        official: Sequence[str | Path] = (),
+        measures: Sequence[str] = (),
+        min_rating: int | None = None,
+        min_relevant: int | None = None,
+        facets: FacetChoice = "auto",
+        labelling: Labelling | None = None,
+        decimals: int | None = None,
+    ) -> Document:
+        """Everything known about the leaderboard; written to `path` as HTML or JSON, if given.
+
+        The plots show the first of the `measures`; `official` are files of official leaderboards,
+        and means are rounded to `decimals` before they are ranked against those, if some are given.
+        """
+        from exampp import __version__
+        from exampp.analysis.findings import MEASURES, ReportSettings, ReportSource
+        from exampp.analysis.report import report, write
+        from exampp.analysis.report_commands import ReportInputs, commands
+        from exampp.evaluate.qrels import Labelling
+        from exampp.formats import leaderboards
+        from exampp.grades.panel import by_name
+
+        check_lists(official=official, measures=measures)
+        settings = ReportSettings(
+            min_rating=self.grader.default_min_rating if min_rating is None else min_rating,
+            measures=tuple(measures or MEASURES),
+            facets=facets,
+            labelling=labelling or Labelling(),
+            official={name: leaderboards.read(path) for name, path in by_name(official).items()},
+            min_relevant=min_relevant,
+            decimals=decimals,
+        )
+        given = ReportInputs(
+            str(self.source.path),
+            {**self.asked, "decisions": None if self.decisions == "with" else self.decisions},
+            [str(run) for run in self.runs],
+            [str(file) for file in official],
+        )
+        version, own_bank = self.source.bank_origin(self.gradebook)
+        source = ReportSource(
+            name=self.source.path.name,
+            title=title,
+            bank_version=version,
+            own_bank=own_bank,
+            graders=tuple(one.name for one in self.source.graders),
+            commands=commands(given, settings, judged=self.source.highest_judgment is not None),
+            made=f"exampp {__version__}, {datetime.now(UTC):%Y-%m-%d}",
+        )
+        document = report(self.gradebook, settings, source)
+        if path is not None:
+            write(document, path)
+        return document
+
+    # ---- what people look at --------------------------------------------------------------------
+
+    def criteria(
+        self,
+        *,
+        min_rating: int | None = None,
+        min_relevant: int | None = None,
+        by: str = "auto",
+        depth: int = 20,
+        min_answers: int = 0,
+    ) -> Criteria:
+        """What the lists take for answers, and for relevant; the options are those of `lists`.
+
+        What other exams say is read when it is first asked for.
+        """
+        from exampp.review.evidence import Criteria
+        from exampp.review.listing import other_exams
+
+        least = self.grader.default_min_rating if min_rating is None else min_rating
+        relevant = min_relevant
+        if relevant is None:
+            relevant = default_min_relevant(self.source.highest_judgment)
+        return Criteria(least, relevant, by, depth, other_exams(self, relevant), min_answers)
+
+    def review(
+        self,
+        name: str,
+        *,
+        min_rating: int | None = None,
+        min_relevant: int | None = None,
+        by: str = "auto",
+        depth: int = 20,
+        query_id: str | None = None,
+        item: str | None = None,
+        answers_of: str | None = None,
+        limit: int | None = None,
+        min_answers: int = 0,
+    ) -> Table:
+        """One of the lists that people look at: `verify`, `grid`, `missing` or `spurious`.
+
+        Takes the options of `review_tables`.
+        """
+        from exampp.review.listing import joined
+
+        return joined(
+            self.review_tables(
+                name,
+                min_rating=min_rating,
+                min_relevant=min_relevant,
+                by=by,
+                depth=depth,
+                query_id=query_id,
+                item=item,
+                answers_of=answers_of,
+                limit=limit,
+                min_answers=min_answers,
+            )
+        )
+
+    def review_tables(
+        self,
+        name: str,
+        *,
+        min_rating: int | None = None,
+        min_relevant: int | None = None,
+        by: str = "auto",
+        depth: int = 20,
+        query_id: str | None = None,
+        item: str | None = None,
+        answers_of: str | None = None,
+        limit: int | None = None,
+        width: int | None = None,
+        min_answers: int = 0,
+    ) -> Iterator[Table]:
+        """A list of `review` part by part, so that never the texts of two queries are held.
+
+        `min_rating` is the lowest rating that covers an item (by default 4 of 0-5, two thirds up
+        any other scale), `min_relevant` the lowest judgment of a relevant passage (by default 2, or
+        1 where no judgment is higher). `by` says whose word makes a passage relevant: `judgments`,
+        `systems` (in their first `depth` passages), `graders`, `decisions`, or by default the first
+        of them that a query has. `item` is an id or the start of some; `answers_of` the grader
+        whose replies are the extracted answers. `limit` leaves so many cells of each item (verify),
+        passages of each query (grid) or rows; `min_answers` leaves, in these two lists of cells,
+        the passages that cover at least so many items.
+        With a `width` the tables are for people, who see so many characters of each text.
+        """
+        from exampp.review.listing import Asking, list_tables, seen_queries
+
+        criteria = self.criteria(
+            min_rating=min_rating,
+            min_relevant=min_relevant,
+            by=by,
+            depth=depth,
+            min_answers=min_answers,
+        )
+        queries = None if query_id is None else [query_id]
+        seen = seen_queries(self, queries, answers_of)
+        return list_tables(name, seen, Asking(self.grader, criteria, item, limit, width))
+
+    def judged(self, query_id: str | None = None) -> Sequence[JudgedCell]:  # noqa: ARG002
+        """The cells about which people decided, beside what the grader says of them."""
+        return ()

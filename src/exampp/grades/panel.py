@@ -1,0 +1,183 @@
+"""Several graders of an exam, side by side."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from exampp.outside import check_lists
+from exampp.records import Judgment
+from exampp.records.choosing import label
+
+if TYPE_CHECKING:
+    from exampp.analysis.agreement import RaterComparison as Agreement
+    from exampp.analysis.agreement_findings import Against, Agreements
+    from exampp.analysis.correlation import Correlations
+    from exampp.analysis.methods import Method
+    from exampp.analysis.side_by_side import SideBySide
+    from exampp.grades.grades import Grades
+    from exampp.grades.source import GradeSource
+
+Ranks = Mapping[str, float]
+"""System -> rank, 1 for the best."""
+Officials = str | Path | Sequence[str | Path] | Mapping[str, Ranks]
+"""Official leaderboards: a file, several, or ranks by the leaderboard's name."""
+Judgments = Mapping[str, Sequence[Judgment]]
+"""Qrels by their name."""
+
+
+@dataclass(frozen=True, repr=False)
+class Panel:
+    """The grades of several graders, side by side."""
+
+    source: GradeSource[Any]
+    members: tuple[Grades, ...]
+
+    def __repr__(self) -> str:
+        names = ", ".join(label(one.grader) for one in self.members)
+        return f"<panel of {names} in {self.source.path}>"
+
+    def __iter__(self) -> Iterator[Grades]:
+        return iter(self.members)
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def named(self) -> Iterator[tuple[str, Grades]]:
+        """The grades by names that tell them apart."""
+        of_grader = Counter(one.grader.key for one in self.members)
+        for one in self.members:
+            several = of_grader[one.grader.key] > 1
+            yield one.grader.name + (f", bank {one.gradebook.bank}" if several else ""), one
+
+    def evaluate(
+        self,
+        measures: Sequence[str] = ("Cover@20",),
+        *,
+        min_rating: Sequence[int] = (),
+        official: Officials = (),
+        order: int = 1,
+        decimals: int | None = None,
+        qrels: Judgments | None = None,
+    ) -> SideBySide:
+        """Every grader, threshold and measure side by side, with official ranks (1 is best).
+
+        Systems are ordered by the column `order`, counted from 1, or by the official leaderboard
+        (0). Takes the options of `methods`.
+        """
+        from exampp.analysis.side_by_side import side_by_side
+
+        methods = list(self.methods(measures, min_rating=min_rating, qrels=qrels))
+        return side_by_side(methods, ranks_of(official), order=order, decimals=decimals)
+
+    def methods(
+        self,
+        measures: Sequence[str] = (),
+        *,
+        min_rating: Sequence[int] = (),
+        qrels: Judgments | None = None,
+        of: str = "",
+    ) -> Iterator[Method]:
+        """The ways to score systems that there are: each grader, and qrels made elsewhere.
+
+        Thresholds are by default all of a grader's scale. `qrels` are judgments by name; the
+        systems are scored on them by the measures of qrels among `measures`. `of` goes before the
+        names of graders, to tell those of several collections apart.
+        """
+        from exampp.analysis.methods import DEFAULT_MEASURES, graded_method, qrels_method
+
+        check_lists(measures=measures, min_rating=min_rating)
+        measures = measures or DEFAULT_MEASURES
+        for name, one in self.named():
+            yield graded_method(one.gradebook, measures, min_rating, of + name)
+        for name, judgments in (qrels or {}).items():
+            book = self.members[-1].gradebook
+            yield qrels_method(name, book, judgments, measures, min_rating)
+
+    def correlate(
+        self,
+        official: Officials,
+        measures: Sequence[str] = (),
+        *,
+        min_rating: Sequence[int] = (),
+        statistics: Sequence[str] = ("spearman", "kendall"),
+        samples: int = 2000,
+        seed: int = 0,
+        decimals: int | None = None,
+        qrels: Judgments | None = None,
+    ) -> Correlations:
+        """Rank correlation of every grader, threshold and measure with official leaderboards.
+
+        `official` are files, or by name the rank of every system (1 is best). `statistics` are
+        those of `stats.rank_statistics`; 0 `samples` make no intervals. Means are rounded to
+        `decimals` before they are ranked, if some are given. Takes the options of `methods`.
+        """
+        from exampp.analysis.correlation import compare_methods
+
+        check_lists(statistics=statistics)
+        methods = list(self.methods(measures, min_rating=min_rating, qrels=qrels))
+        return compare_methods(
+            methods, ranks_of(official), statistics, samples=samples, seed=seed, decimals=decimals
+        )
+
+    def agreement(
+        self,
+        *,
+        at_least: Sequence[int] = (),
+        min_rating: int | None = None,
+        min_relevant: Sequence[int] = (),
+        layouts: Sequence[str] = (),
+        against: Against | None = None,
+    ) -> Agreements:
+        """Agreement of graders with judgments, with each other, and with people's decisions.
+
+        The label of a passage is its m-th best rating for every m of `at_least` (by default 1, 2
+        and 5); `layouts` are those of the papers' tables, by default all. The other options are
+        those of `analysis.agreement_findings.find`.
+        """
+        from exampp.analysis.agreement import LAYOUTS
+        from exampp.analysis.agreement_findings import find
+        from exampp.analysis.agreement_raters import DEFAULT_AT_LEAST
+
+        check_lists(at_least=at_least, min_relevant=min_relevant, layouts=layouts)
+        return find(
+            [one.gradebook for one in self.members],
+            people=self._with_people(min_rating) if against in (None, "people") else [],
+            at_least=at_least or DEFAULT_AT_LEAST,
+            min_rating=min_rating,
+            min_relevant=min_relevant,
+            layouts=layouts or LAYOUTS,
+            against=against,
+        )
+
+    def _with_people(self, min_rating: int | None) -> list[Agreement]:
+        """People against each grader, and against each other, once for every sort of scale."""
+        from exampp.analysis.agreement_people import among_people, with_people
+
+        found: list[Agreement] = []
+        between: dict[tuple[str, int], Sequence[Agreement]] = {}
+        for one in self.members:
+            cells, grader = one.judged(), one.grader
+            found += with_people(cells, grader, min_rating)
+            between[grader.kind, grader.highest] = among_people(cells, grader, min_rating)
+        return [*found, *(one for pairs in between.values() for one in pairs)]
+
+
+def ranks_of(official: Officials) -> Mapping[str, Ranks]:
+    """Official leaderboards by their names, read from files where files are given."""
+    from exampp.formats import leaderboards
+
+    if isinstance(official, Mapping):
+        return official
+    files = [official] if isinstance(official, str | Path) else official
+    return {name: leaderboards.read(path) for name, path in by_name(files).items()}
+
+
+def by_name(paths: Sequence[str | Path]) -> dict[str, Path]:
+    """The files by their names, or by their paths where several have one name."""
+    files = list(dict.fromkeys(map(Path, paths)))
+    names = [file.name for file in files]
+    return {file.name if names.count(file.name) == 1 else str(file): file for file in files}

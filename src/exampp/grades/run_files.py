@@ -1,0 +1,56 @@
+"""Run files in the place of a gradebook's own rankings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from exampp.errors import InputError
+from exampp.evaluate.external import Returned, with_runs
+from exampp.records.gradebook import Gradebook
+
+
+def with_run_files(book: Gradebook, paths: Sequence[str | Path]) -> Gradebook:
+    """The gradebook with the systems of run files in place of its own, if any are given.
+
+    Raises InputError where no query of the runs is known.
+    """
+    if not paths:
+        return book
+    found = with_runs(book, read_run_files(paths))
+    if not any(query.rankings for query in found.gradebook.queries):
+        raise InputError(
+            f"none of the runs' queries is known, such as {', '.join(found.unknown_queries[:3])}",
+            file=paths[0],
+        )
+    return found.gradebook
+
+
+def read_run_files(paths: Sequence[str | Path]) -> dict[str, dict[str, list[Returned]]]:
+    """Run files, and folders of such, as system -> query -> (passage, score, rank).
+
+    Raises InputError where two files hold rankings of one system for one query.
+    """
+    found: dict[str, dict[str, list[Returned]]] = {}
+    source: dict[tuple[str, str], str | Path] = {}
+    # which kinds there are loads with every format, and is needed for runs alone
+    from exampp.formats import ranx
+    from exampp.formats import runs as runs_format
+    from exampp.inputs.files import GivenFile, tell_all
+
+    given = [GivenFile(Path(path), role="runs") for path in paths]
+    for path, kind, _, system in tell_all(given, system=False):
+        read = ranx.read if kind == "ranx" else runs_format.read
+        for ranked in read(path, system=system):
+            earlier = source.setdefault((ranked.system, ranked.query_id), path)
+            if earlier is not path:
+                raise InputError(
+                    f"system {ranked.system!r} ranks for query {ranked.query_id!r} in "
+                    f"{earlier} too",
+                    file=path,
+                    mend="Give the runs different names in their last column",
+                )
+            run = found.setdefault(ranked.system, {})
+            returned = (ranked.passage_id, ranked.score, ranked.rank)
+            run.setdefault(ranked.query_id, []).append(returned)
+    return found

@@ -1,0 +1,319 @@
+"""Does what a configuration asks for, and only what of it is missing.
+
+Like make: a step is done again only where what it depends on has changed. Inputs are done where
+their files (path, size, time) and options are as they were; a grader where nothing is due; an
+evaluation where its outputs exist and neither exam nor grades have changed since.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from exampp.bank.generating import GenerationRun, Settled, generation_tables
+from exampp.collection import Collection
+from exampp.errors import InputError
+from exampp.evaluate import tables
+from exampp.evaluate.leaderboard import DEFAULT_MEASURES, Leaderboard, evaluate_gradebook
+from exampp.evaluate.qrels import write_qrels
+from exampp.formats.leaderboards import split_measure
+from exampp.formats.lines import encode_text
+from exampp.formats.output import keep_inputs, writing
+from exampp.grade.run import GradingRun
+from exampp.grades.grades import Grades
+from exampp.inputs.datasets import is_dataset
+from exampp.project.reading import BOOK_OPTIONS, ROLES, Config
+from exampp.records.gradebook import Gradebook
+from exampp.report.table import render
+from exampp.store.bank import MAIN_BANK
+from exampp.store.generation import FAILED
+
+STYLE_OF_SUFFIX = {
+    ".txt": "text",
+    ".tsv": "tsv",
+    ".csv": "csv",
+    ".json": "json",
+    ".md": "markdown",
+    ".tex": "latex",
+}
+"""How a leaderboard is written, by the ending of its file."""
+
+OUTPUTS = ("output", "per-query", "qrels")
+"""What an evaluation can write."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What became of a step: its name, and what was done, or why nothing was.
+
+    `stopped` says that it was stopped before its end; `remarks` what was odd.
+    """
+
+    name: str
+    what: str
+    skipped: bool = False
+    stopped: bool = False
+    remarks: tuple[str, ...] = ()
+
+
+def _all(run: GenerationRun) -> list[Settled]:
+    return list(run.steps())
+
+
+def perform(
+    config: Config,
+    work: Callable[[GradingRun], Any],
+    make: Callable[[GenerationRun], Sequence[Settled]] = _all,
+) -> Iterator[StepResult]:
+    """Do what is missing, step by step.
+
+    `work` runs a grading to its end, or stops it, and `make` a generation. Yields every step when
+    it is done or found done. Ends after one that was stopped.
+
+    Raises:
+        InputError: A step cannot be done, or an output would replace a file that is read.
+    """
+    keep_inputs(*_written_and_read(config))
+    with Collection.create(config.place(config.collection), exist_ok=True) as collection:
+        if config.inputs:
+            yield _import(config, collection, "inputs", config.inputs)
+        for number, bank in enumerate(config.banks, 1):
+            name = bank.get("name", "main")
+            yield _import(config, collection, f"bank {number} ({name})", {**bank, "bank": name})
+        for number, wanted in enumerate(config.generations, 1):
+            step = _generate(collection, number, wanted, make)
+            yield step
+            if step.stopped:
+                return
+        for number, wanted in enumerate(config.grades, 1):
+            step = _grade(collection, number, wanted, work)
+            yield step
+            if step.stopped:
+                return
+        for number, wanted in enumerate(config.evaluations, 1):
+            yield _evaluate(config, collection, number, wanted)
+        for number, wanted in enumerate(config.reports, 1):
+            yield _report(config, collection, number, wanted)
+
+
+def _written_and_read(config: Config) -> tuple[list[Path], list[str]]:
+    """The files that the evaluations and reports make, and those that the steps are made from."""
+    made = (*config.evaluations, *config.reports)
+    written = [config.place(one[key]) for one in made for key in (*OUTPUTS, "json") if key in one]
+    named = [
+        name
+        for one in (config.inputs, *config.banks)
+        for key in ("files", *ROLES)
+        for name in as_list(one.get(key, ()))
+    ]
+    boards = [name for one in config.reports for name in one.get("official", ())]
+    named += [str(split_measure(name)[0]) for name in boards]
+    named += [config.inputs["corpus"]] if "corpus" in config.inputs else []
+    read = [file for name in named for file in glob.glob(_named(config, name))]  # noqa: PTH207
+    return written, read
+
+
+def _import(
+    config: Config, collection: Collection, name: str, wanted: Mapping[str, Any]
+) -> StepResult:
+    of_files = ("files", *ROLES)
+    options = {_python(key): v for key, v in wanted.items() if key not in (*of_files, "name")}
+    given = {
+        key: [file for pattern in as_list(wanted[key]) for file in _files(config, pattern)]
+        for key in of_files
+        if key in wanted
+    }
+    files = [file for some in given.values() for file in some]
+    used = list(files)
+    if "corpus" in options:
+        options["corpus"] = _named(config, options["corpus"])
+        used.append(options["corpus"])
+    mark = _fingerprint([wanted, [_stamp(file) for file in used]])
+    if collection.is_done(name, mark):
+        return StepResult(name, f"{_files_are(files)} as they were", skipped=True)
+    # what stands under [[bank]] is a bank, and has no need to be told from other files
+    if "bank" in options:
+        given["banks"] = given.pop("files")
+    plain = given.pop("files", [])
+    report = collection.import_files(*plain, **{**options, **given})
+    collection.mark_done(name, mark)
+    odd = [f"{row[0]}: {row[2]} {row[1]} ({row[3]})" for row in report.findings.rows]
+    bad = [f"skipped: {error}" for error in report.skipped_first]
+    what = f"{_files_are(files)} taken over, {report.changes} changes"
+    return StepResult(name, what, remarks=(*report.remarks, *odd, *bad))
+
+
+def as_list(value: str | Sequence[str]) -> list[str]:
+    """The files that a key names, one or several."""
+    return [value] if isinstance(value, str) else list(value)
+
+
+def _files(config: Config, pattern: str) -> list[str]:
+    name = _named(config, pattern)
+    if is_dataset(name) or not glob.has_magic(pattern):
+        return [name]
+    found = sorted(glob.glob(name))  # noqa: PTH207
+    if not found:
+        raise InputError(f"no file fits {pattern!r}", file=config.path, field="files")
+    return found
+
+
+def _files_are(files: list[str]) -> str:
+    return "1 file" if len(files) == 1 else f"{len(files)} files"
+
+
+def _named(config: Config, name: str) -> str:
+    return name if is_dataset(name) else str(config.place(name))
+
+
+def _stamp(file: str) -> list[Any]:
+    """The path with size and time, of every file in a folder."""
+    if is_dataset(file):
+        return [file]
+    path = Path(file).resolve()
+    inside = sorted(path.rglob("*")) if path.is_dir() else [path]
+    found = [(one, one.stat()) for one in inside if one.is_file()]
+    return [str(path), *([str(one), stat.st_size, stat.st_mtime_ns] for one, stat in found)]
+
+
+def _fingerprint(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _python(key: str) -> str:
+    return key.replace("-", "_")
+
+
+def _generate(
+    collection: Collection,
+    number: int,
+    wanted: Mapping[str, Any],
+    make: Callable[[GenerationRun], Sequence[Settled]],
+) -> StepResult:
+    name = f"generate {number} ({wanted['prompt']})"
+    if collection.is_done(name, _fingerprint([wanted, collection.fingerprint()])):
+        # a model must not be loaded to find that there is nothing to do
+        return StepResult(name, "every query has its items", skipped=True)
+    options = {_python(key): value for key, value in wanted.items() if key != "grader"}
+    run = collection.bank(options.pop("bank", MAIN_BANK)).generation(wanted["grader"], **options)
+    replies, near = generation_tables(run, make(run))
+    left = [row for row in replies.rows if row[2] == FAILED]
+    if not left and not run.left:
+        # what was made changed the exam: as it is now there is nothing to do
+        collection.mark_done(name, _fingerprint([wanted, collection.fingerprint()]))
+    remarks = near.notes
+    stopped = run.stopped and bool(run.left)
+    return StepResult(name, "; ".join(replies.notes), stopped=stopped, remarks=tuple(remarks))
+
+
+def _grade(
+    collection: Collection,
+    number: int,
+    wanted: Mapping[str, Any],
+    work: Callable[[GradingRun], Any],
+) -> StepResult:
+    name = f"grade {number} ({wanted['grader']})"
+    options = {_python(key): value for key, value in wanted.items() if key != "grader"}
+    before = _fingerprint([wanted, collection.fingerprint()])
+    if collection.is_done(name, before):
+        # a model must not be loaded to find that there is nothing to do
+        return StepResult(name, "nothing is due", skipped=True)
+    run = collection.grading(wanted["grader"], **options)
+    if not run.count_due().cells:
+        collection.mark_done(name, before)
+        return StepResult(name, "nothing is due", skipped=True)
+    work(run)
+    left = run.count_due().cells
+    if not left:
+        collection.mark_done(name, before)
+        return StepResult(name, "all cells graded")
+    return StepResult(name, f"{left} cells are still due", stopped=run.stopped)
+
+
+def _evaluate(
+    config: Config, collection: Collection, number: int, wanted: Mapping[str, Any]
+) -> StepResult:
+    name = f"evaluate {number}"
+    outputs = {key: config.place(wanted[key]) for key in OUTPUTS if key in wanted}
+    styles = {key: _style(path, config) for key, path in outputs.items() if key != "qrels"}
+    state = _fingerprint([wanted, collection.fingerprint(grades=True)])
+    listed = ", ".join(wanted[key] for key in outputs)
+    there = outputs and all(path.exists() for path in outputs.values())
+    if there and collection.is_done(name, state):
+        return StepResult(name, f"{listed}: as it was", skipped=True)
+    book = _grades(collection, wanted).gradebook
+    board = _board(book, wanted)
+    if not outputs:
+        return StepResult(name, "\n" + render(tables.wide(board), "text").rstrip())
+    texts = {}
+    if "output" in outputs:
+        machine = styles["output"] in ("tsv", "csv", "json")
+        table = tables.tidy(board) if machine else tables.wide(board)
+        texts["output"] = render(table, styles["output"])
+    if "per-query" in outputs:
+        texts["per-query"] = render(tables.per_query(board), styles["per-query"])
+    # nothing is written before everything is computed
+    for key, text in texts.items():
+        _write(outputs[key], text)
+    if "qrels" in outputs:
+        threshold = wanted.get("min-rating")
+        lowest = threshold[0] if isinstance(threshold, list) else threshold
+        write_qrels(book, outputs["qrels"], None, lowest, by_subtopic=board.facets == "subtopic")
+    collection.mark_done(name, state)
+    return StepResult(name, listed)
+
+
+def _report(
+    config: Config, collection: Collection, number: int, wanted: Mapping[str, Any]
+) -> StepResult:
+    from exampp.report.page import renderer, to_json
+
+    name = f"report {number}"
+    writers = {"output": renderer(Path(wanted["output"])), "json": to_json}
+    outputs = {key: config.place(wanted[key]) for key in writers if key in wanted}
+    listed = ", ".join(wanted[key] for key in outputs)
+    official = [str(config.place(path)) for path in wanted.get("official", ())]
+    stamps = [_stamp(str(split_measure(path)[0])) for path in official]
+    state = _fingerprint([wanted, stamps, collection.fingerprint(grades=True)])
+    if all(path.exists() for path in outputs.values()) and collection.is_done(name, state):
+        return StepResult(name, f"{listed}: as it was", skipped=True)
+    asked = {_python(key): value for key, value in wanted.items() if key not in writers}
+    asked = {key: value for key, value in asked.items() if key not in BOOK_OPTIONS}
+    if "round" in asked:
+        asked["decimals"] = asked.pop("round")
+    document = _grades(collection, wanted).report(**{**asked, "official": official})
+    for key, path in outputs.items():
+        _write(path, writers[key](document))
+    collection.mark_done(name, state)
+    return StepResult(name, listed)
+
+
+def _grades(collection: Collection, wanted: Mapping[str, Any]) -> Grades:
+    return collection.grades(**{key: wanted[key] for key in BOOK_OPTIONS if key in wanted})
+
+
+def _board(book: Gradebook, wanted: Mapping[str, Any]) -> Leaderboard:
+    options = {key: wanted[key] for key in ("facets", "missing") if key in wanted}
+    measures = wanted.get("measures", DEFAULT_MEASURES)
+    return evaluate_gradebook(book, measures, wanted.get("min-rating"), **options)
+
+
+def _style(path: Path, config: Config) -> str:
+    style = STYLE_OF_SUFFIX.get(path.suffix)
+    if style is None:
+        raise InputError(
+            f"no format for {path.name!r}",
+            file=config.path,
+            mend=f"Name it with one of {', '.join(STYLE_OF_SUFFIX)}",
+        )
+    return style
+
+
+def _write(path: Path, text: str) -> None:
+    with writing(path) as stream:
+        stream.write(encode_text(text, path))

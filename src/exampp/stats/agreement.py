@@ -1,0 +1,269 @@
+"""Agreement of raters: Cohen's kappa, weighted kappa, Gwet's AC1, Krippendorff's alpha.
+
+Each of them is 1 - observed / expected disagreement, and undefined where no disagreement is
+expected. They are computed for stacks of tables [..., categories, categories], so that leaving out
+queries one by one, for intervals, costs one call (see `agreement_intervals`).
+
+Categories are in ascending order. Where an order matters they are one step apart from each other.
+
+Sources: Cohen 1960; Cohen 1968 (weights); Gwet 2008 (AC1); Krippendorff 2011, "Computing
+Krippendorff's alpha-reliability".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from exampp.records.gradebook import MISSING
+from exampp.stats.estimate import Estimate, undefined
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Weights = Literal["linear", "quadratic"]
+Metric = Literal["nominal", "ordinal", "interval"]
+
+NOTHING_COMPARED = "nothing was rated by both sides"
+NO_VARIATION = "all ratings of both sides fall into one category"
+TWO_SCALES = "the two sides rate on different scales"
+ONE_CATEGORY = "there is only one category"
+
+
+class Disagreement(NamedTuple):
+    """Observed and expected disagreement of a stack of tables, in one and the same unit."""
+
+    observed: Floats
+    expected: Floats
+
+
+Statistic = Callable[[Floats], Disagreement]
+"""Takes a stack of tables, rows one rater's categories, columns the other's."""
+
+
+class AgreementRows(NamedTuple):
+    """One value per table; it is 0 where `defined` is False."""
+
+    values: Floats
+    defined: NDArray[np.bool_]
+
+
+def confusion(
+    rows: ArrayLike,
+    columns: ArrayLike,
+    row_labels: Sequence[Hashable],
+    column_labels: Sequence[Hashable],
+) -> Counts:
+    """How often each row label met each column label, [row labels, column labels].
+
+    `rows` and `columns` are aligned; a pair with a value that is no label is not counted.
+
+    Raises:
+        ValueError: They are not of one length.
+    """
+    groups = np.zeros(np.size(rows), np.intp)
+    (counts,) = confusions(groups, 1, rows, columns, row_labels, column_labels)
+    found: Counts = counts
+    return found
+
+
+def confusions(
+    groups: NDArray[np.intp],
+    group_count: int,
+    rows: ArrayLike,
+    columns: ArrayLike,
+    row_labels: Sequence[Hashable],
+    column_labels: Sequence[Hashable],
+) -> Counts:
+    """`confusion` for every group (query), [groups, row labels, column labels].
+
+    `groups` is aligned with `rows` and counts from 0.
+
+    Raises:
+        ValueError: They are not of one length.
+    """
+    a, b = np.ravel(np.asarray(rows)), np.ravel(np.asarray(columns))
+    if not len(a) == len(b) == len(groups):
+        raise ValueError(f"{len(a)} rows cannot be compared with {len(b)} columns")
+    x, y = _codes(a, row_labels), _codes(b, column_labels)
+    known = (x >= 0) & (y >= 0)
+    shape = (group_count, len(row_labels), len(column_labels))
+    cells = (groups[known] * shape[1] + x[known]) * shape[2] + y[known]
+    return np.bincount(cells, minlength=int(np.prod(shape))).astype(np.int64).reshape(shape)
+
+
+def cohen_kappa(counts: ArrayLike) -> Estimate:
+    """Cohen's kappa of a square table of counts; 2 x 2 included."""
+    return one(kappa, counts)
+
+
+def weighted_kappa(counts: ArrayLike, weights: Weights = "linear") -> Estimate:
+    """Cohen's weighted kappa: disagreement counts by the distance, or its square."""
+    return one({"linear": linear_kappa, "quadratic": quadratic_kappa}[weights], counts)
+
+
+def gwet_ac1(counts: ArrayLike) -> Estimate:
+    """Gwet's AC1 of two raters; the categories are those of the table, used or not."""
+    return one(ac1, counts)
+
+
+def krippendorff_alpha(
+    ratings: ArrayLike,
+    metric: Metric = "nominal",
+    *,
+    missing: int = MISSING,
+    values: Sequence[int] | None = None,
+) -> Estimate:
+    """Krippendorff's alpha of whole numbers [raters, units], `missing` where there is none.
+
+    `values` lists the categories (default: those that occur). Units with fewer than two ratings do
+    not count. The metric "interval" takes the ratings as numbers.
+    """
+    table = np.atleast_2d(np.asarray(ratings))
+    known = np.unique(table[table != missing]).tolist() if values is None else sorted(values)
+    together = coincidences(table, known, missing=missing)
+    if not together.sum():
+        return undefined(NOTHING_COMPARED)
+    return _estimate(agreements(alpha(metric, known), together[np.newaxis]))
+
+
+def coincidences(ratings: ArrayLike, values: Sequence[int], *, missing: int = MISSING) -> Floats:
+    """Krippendorff's coincidence matrix [values, values] of ratings [raters, units].
+
+    Every pair of ratings of a unit counts 1 / (ratings of the unit - 1).
+    """
+    table = np.atleast_2d(np.asarray(ratings))
+    size = len(values)
+    codes = np.where(table == missing, -1, _codes(table, values))
+    units = np.broadcast_to(np.arange(table.shape[1]), table.shape)
+    cells = (units * size + codes)[codes >= 0]
+    counts = np.bincount(cells, minlength=table.shape[1] * size)
+    held = counts.reshape(table.shape[1], size).astype(np.float64)
+    raters = held.sum(axis=1, keepdims=True)
+    paired = raters[:, 0] > 1
+    held, raters = held[paired], raters[paired]
+    shares = held / (raters - 1)
+    found: Floats = shares.T @ held - np.diag(shares.sum(axis=0))
+    return found
+
+
+# ---- statistics of stacks of tables --------------------------------------------------------------
+
+
+def kappa(tables: Floats) -> Disagreement:
+    """Cohen's kappa."""
+    return _weighted(tables, (_distance(tables) > 0).astype(np.float64))
+
+
+def linear_kappa(tables: Floats) -> Disagreement:
+    """Cohen's kappa, disagreement weighted by the distance."""
+    return _weighted(tables, _distance(tables))
+
+
+def quadratic_kappa(tables: Floats) -> Disagreement:
+    """Cohen's kappa, disagreement weighted by the squared distance."""
+    return _weighted(tables, _distance(tables) ** 2)
+
+
+def ac1(tables: Floats) -> Disagreement:
+    """Gwet's AC1."""
+    total = tables.sum(axis=(-2, -1))
+    both = tables.sum(axis=-1) + tables.sum(axis=-2)
+    agreed = np.trace(tables, axis1=-2, axis2=-1)
+    others = max(1, tables.shape[-1] - 1)
+    chance = (both * (2 * total[..., np.newaxis] - both)).sum(axis=-1) / others
+    return Disagreement(4 * total * (total - agreed), 4 * total**2 - chance)
+
+
+def alpha(metric: Metric, values: Sequence[float] | None = None) -> Statistic:
+    """Krippendorff's alpha of coincidence matrices; `values` are the categories as numbers."""
+
+    def of_coincidences(tables: Floats) -> Disagreement:
+        held = tables.sum(axis=-1)
+        places: Floats = np.arange(tables.shape[-1], dtype=np.float64)
+        if metric == "ordinal":
+            places = np.cumsum(held, axis=-1) - held / 2
+        elif metric == "interval" and values is not None:
+            places = np.asarray(values, np.float64)
+        apart = places[..., :, np.newaxis] - places[..., np.newaxis, :]
+        if metric == "nominal":
+            apart = (apart != 0).astype(np.float64)
+        expected = held[..., :, np.newaxis] * held[..., np.newaxis, :]
+        total = held.sum(axis=-1)
+        return Disagreement(
+            (total - 1) * (tables * apart**2).sum(axis=(-2, -1)),
+            (expected * apart**2).sum(axis=(-2, -1)),
+        )
+
+    return of_coincidences
+
+
+def alpha_of_two(metric: Metric, values: Sequence[float] | None = None) -> Statistic:
+    """Krippendorff's alpha of two raters, from their table of counts."""
+    statistic = alpha(metric, values)
+    return lambda tables: statistic(tables + np.swapaxes(tables, -2, -1))
+
+
+STATISTICS: Mapping[str, Statistic] = {
+    "kappa": kappa,
+    "kappa_linear": linear_kappa,
+    "kappa_quadratic": quadratic_kappa,
+    "alpha": alpha_of_two("nominal"),
+    "alpha_ordinal": alpha_of_two("ordinal"),
+    "ac1": ac1,
+}
+"""The statistics of two raters, by name."""
+
+
+def agreements(statistic: Statistic, tables: Floats) -> AgreementRows:
+    """A statistic of every table of a stack."""
+    observed, expected = statistic(tables)
+    defined = expected > 0
+    share = np.divide(observed, expected, out=np.ones_like(expected), where=defined)
+    return AgreementRows(1 - share, defined)
+
+
+def one(statistic: Statistic, counts: ArrayLike) -> Estimate:
+    """A statistic of one table of counts, or why it is undefined."""
+    table = np.asarray(counts, np.float64)
+    reason = why_undefined(table)
+    return undefined(reason) if reason else _estimate(agreements(statistic, table[np.newaxis]))
+
+
+def why_undefined(table: Floats) -> str:
+    """Why no statistic of this table can be defined; empty where one may be."""
+    if table.shape[0] != table.shape[1]:
+        return TWO_SCALES
+    if not table.sum():
+        return NOTHING_COMPARED
+    return ONE_CATEGORY if len(table) == 1 else ""
+
+
+def _estimate(found: AgreementRows) -> Estimate:
+    return Estimate(float(found.values[0])) if found.defined[0] else undefined(NO_VARIATION)
+
+
+def _weighted(tables: Floats, weights: Floats) -> Disagreement:
+    expected = tables.sum(axis=-1)[..., :, np.newaxis] * tables.sum(axis=-2)[..., np.newaxis, :]
+    total = tables.sum(axis=(-2, -1))
+    return Disagreement(
+        total * (weights * tables).sum(axis=(-2, -1)), (weights * expected).sum(axis=(-2, -1))
+    )
+
+
+def _distance(tables: Floats) -> Floats:
+    places = np.arange(tables.shape[-1], dtype=np.float64)
+    return np.abs(places[:, np.newaxis] - places)
+
+
+def _codes(values: NDArray[np.generic], labels: Sequence[Hashable]) -> NDArray[np.intp]:
+    """The place of every value among the labels, -1 where it is none of them."""
+    if not len(labels):
+        return np.full(values.shape, -1, np.intp)
+    known = np.asarray(labels)
+    order = np.argsort(known, kind="stable")
+    places = np.searchsorted(known[order], values).clip(max=len(known) - 1)
+    codes: NDArray[np.intp] = np.where(known[order][places] == values, order[places], -1)
+    return codes

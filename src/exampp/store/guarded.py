@@ -1,0 +1,99 @@
+"""The connection of every collection: the last door before SQLite, with sentences for what fails.
+
+What does not fit (half of a surrogate pair, an integer beyond 64 bits, a text beyond SQLite's
+limit) never reaches the file, and a damaged page is told as one, whoever reads it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+from exampp.errors import InputError
+
+ROWS = 100
+"""Rows that are fetched at a time while a result is iterated."""
+_DAMAGED = ("malformed", "Could not decode to UTF-8", "corrupt")
+
+FAULTS = (sqlite3.DatabaseError, UnicodeError, OverflowError)
+
+
+class Damaged(InputError):
+    """A page of the collection's file is damaged."""
+
+    def __init__(self, file: str, error: object) -> None:
+        super().__init__(
+            f"is not a readable collection: the file is damaged ({error})",
+            file=file or None,
+            mend="Take a copy that is whole, or save what can be read into a new collection: "
+            "exampp init NEW --rescue FILE",
+        )
+
+
+class GuardedConnection(sqlite3.Connection):
+    """A connection whose errors are exampp's own; `file` is what it has open."""
+
+    file = ""
+
+    def execute(self, sql: str, parameters: Any = (), /) -> Cursor:
+        """As that of sqlite3; InputError for values that do not fit, Damaged for a damaged page."""
+        cursor = Cursor(self)
+        try:
+            sqlite3.Cursor.execute(cursor, sql, parameters)
+        except FAULTS as error:
+            raise told(self, error) from None
+        return cursor
+
+    def executemany(self, sql: str, parameters: Any, /) -> Cursor:
+        """As that of sqlite3, with the errors of `execute`."""
+        cursor = Cursor(self)
+        try:
+            sqlite3.Cursor.executemany(cursor, sql, parameters)
+        except FAULTS as error:
+            raise told(self, error) from None
+        return cursor
+
+
+class Cursor(sqlite3.Cursor):
+    """A result whose rows may lie on a damaged page."""
+
+    connection: GuardedConnection
+
+    def fetchone(self) -> Any:
+        """The next row, None after the last."""
+        try:
+            return super().fetchone()
+        except FAULTS as error:
+            raise told(self.connection, error) from None
+
+    def fetchmany(self, size: int | None = 1) -> list[Any]:
+        """The next rows."""
+        try:
+            return super().fetchmany(size)
+        except FAULTS as error:
+            raise told(self.connection, error) from None
+
+    def fetchall(self) -> list[Any]:
+        """All rows that are left."""
+        try:
+            return super().fetchall()
+        except FAULTS as error:
+            raise told(self.connection, error) from None
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        while rows := self.fetchmany(ROWS):
+            yield from rows
+
+
+def told(connection: GuardedConnection, error: Exception) -> Exception:
+    """The error as a sentence of ours, as far as it is about a value or about the file."""
+    if isinstance(error, UnicodeEncodeError):
+        what = "a text holds half of a surrogate pair, which no file can hold"
+        return InputError(what, mend="Remove it")
+    if isinstance(error, OverflowError | sqlite3.DataError):
+        return InputError(f"a value is too large for a collection ({error})")
+    # the message of an error may quote what is damaged, and be no text then
+    if isinstance(error, UnicodeError) or any(word in str(error) for word in _DAMAGED):
+        return Damaged(connection.file, error)
+    return error

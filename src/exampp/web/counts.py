@@ -1,0 +1,44 @@
+"""What the overview counts besides the leaderboard: how far grading is, what waits."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from exampp.collection import Collection
+from exampp.report.table import Table
+from exampp.web.oversight import MissingAndSpurious
+
+if TYPE_CHECKING:
+    from exampp.web.live_collection import Choice
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionCounts:
+    """Counts over a whole collection, as one choice sees it.
+
+    `grading` is the table of `Collection.status`; `findings` counts what lint found in the bank, by
+    query; `disputes` are cells on which assessors differ.
+    """
+
+    grading: Table
+    findings: Mapping[str, int]
+    disputes: int
+    oversight: MissingAndSpurious
+    made_at: float
+
+    @classmethod
+    def of(cls, collection: Collection, choice: Choice, min_rating: int) -> CollectionCounts:
+        """Count."""
+        grades = choice.of(collection)
+        lint = collection.bank(choice.bank).lint().rows if choice.grades_items else ()
+        return cls(
+            collection.status(),
+            Counter(str(row[1]) for row in lint),
+            len(collection.decisions.disputes(**choice._asdict())),
+            MissingAndSpurious.of(grades, grades.criteria(min_rating=min_rating)),
+            time.time(),
+        )

@@ -1,0 +1,330 @@
+"""The collection as the pages see it, shared by everybody who looks at it.
+
+What concerns one query is read fresh for every request. What concerns all of them is a `Snapshot`,
+computed in the background when the collection has changed: a request waits only for the first.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from exampp.collection import Collection
+from exampp.decisions import CollectionGrades
+from exampp.errors import ExamError, InputError
+from exampp.evaluate.leaderboard import DEFAULT_MEASURES, Leaderboard, evaluate_gradebook
+from exampp.records import GraderIdentity
+from exampp.records.choosing import choose_grader, label
+from exampp.records.decisions import effective
+from exampp.records.gradebook import Gradebook
+from exampp.store.bank import bank_names
+from exampp.store.bank_history import known_queries
+from exampp.store.connection import connect, data_version
+from exampp.store.grades import graders
+from exampp.web.counts import CollectionCounts
+
+if TYPE_CHECKING:
+    from exampp.review.impact import Baseline
+    from exampp.review.queue import Candidate
+
+_LOG = logging.getLogger("exampp.web")
+K = 20
+"""How deep the pages look into a ranking."""
+_GLANCE = 0.02
+POLL_SECONDS = 1.0
+"""How often the collection is asked whether it has changed."""
+REST = 4.0
+"""After computing for a second, so many seconds pass before it is done again."""
+REST_OF_FACTS = 10.0
+"""The same for what the overview counts, which takes longer and matters less."""
+CLOSING_SECONDS = 5.0
+"""How long closing waits for what is being computed."""
+REMEMBERED_SECONDS = 600.0
+"""How long a choice nobody looks at is kept up to date."""
+
+
+class Choice(NamedTuple):
+    """What people look at: one grader's grades on one bank."""
+
+    grader: GraderIdentity
+    bank: str
+
+    @property
+    def code(self) -> str:
+        """A short name for it, for addresses and cookies."""
+        return f"{self.grader.key[:16]}.{self.bank.encode().hex()}"
+
+    @property
+    def label(self) -> str:
+        """It as a list of several shows it."""
+        return f"{label(self.grader)}, bank {self.bank}" if self.bank else label(self.grader)
+
+    @property
+    def grades_items(self) -> bool:
+        """Whether items of a bank are graded, not passages against their query."""
+        return self.grader.kind != "query"
+
+    def of(self, collection: Collection) -> CollectionGrades:
+        """The grades, as they are now."""
+        return collection.grades(self.grader.key, bank=self.bank)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What one choice comes to, over all queries, at one time.
+
+    `min_rating` is the lowest rating that counts as an answer; `texts` are those of the queries, by
+    id. `decided` are the cells, as (query_id, item_id, passage_id), on which a decision stood.
+    """
+
+    path: Path
+    choice: Choice
+    min_rating: int
+    gradebook: Gradebook
+    board: Leaderboard
+    texts: Mapping[str, str]
+    decided: frozenset[tuple[str, str, str]]
+    made_at: float
+
+    @cached_property
+    def query_index(self) -> dict[str, int]:
+        """The place of each query in the gradebook, by id."""
+        return {query.query_id: i for i, query in enumerate(self.gradebook.queries)}
+
+    @cached_property
+    def baseline(self) -> Baseline:
+        """What edits are compared with."""
+        from exampp.review.impact import Baseline
+
+        return Baseline.of(self.gradebook, min_rating=self.min_rating)
+
+    @cached_property
+    def queue(self) -> Sequence[Candidate]:
+        """The cells that are most worth a decision, best first."""
+        with Collection(self.path) as collection:
+            # of the grades that everything else of this snapshot is made from
+            grades = self.choice.of(collection)
+            return grades.queue(self.gradebook, min_rating=self.min_rating, k=K)
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether nothing of it would have to be computed."""
+        return {"query_index", "baseline", "queue"} <= vars(self).keys()
+
+    def warm(self) -> None:
+        """Compute all of it."""
+        _ = self.query_index, self.baseline, self.queue
+
+
+class LiveCollection:
+    """One collection, served: what it is asked by every page.
+
+    `grader`, `prompt`, `kind` and `bank` choose as in `Collection.grades`, where people have not
+    chosen otherwise on the page; `min_rating` is by default that of evaluation. `blind` says that
+    judging starts with the automatic grade hidden.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        grader: str | None = None,
+        prompt: str | None = None,
+        kind: str | None = None,
+        bank: str | None = None,
+        min_rating: int | None = None,
+        blind: bool = False,
+    ) -> None:
+        self.path = Path(path)
+        self.blind = blind
+        self._asked = {"grader": grader, "prompt": prompt, "kind": kind}
+        self._bank = bank
+        self._min_rating = min_rating
+        self._snapshots: dict[str, Snapshot] = {}
+        self._facts: dict[str, CollectionCounts] = {}
+        self._looked_at: dict[str, tuple[Choice, float]] = {}
+        self._recount_after = 0.0
+        self._making = threading.Lock()
+        self._poke = threading.Event()
+        self._closed = threading.Event()
+        self.open().close()
+        if self.choices():
+            first = self.choice()
+            self._check(first)
+            self._look_at(first)
+        self._watcher = threading.Thread(target=self._watch, name="exampp-watcher", daemon=True)
+        self._watcher.start()
+
+    @property
+    def name(self) -> str:
+        """What the pages call the collection."""
+        return self.path.stem
+
+    def open(self) -> Collection:
+        """The collection, for one request; to be closed."""
+        return Collection(self.path)
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._closed.set()
+        self._poke.set()
+        self._watcher.join(CLOSING_SECONDS)
+
+    def changed(self) -> None:
+        """Say that the collection has just been changed from a page, so that it is seen soon."""
+        self._poke.set()
+
+    # ---- what people look at --------------------------------------------------------------------
+
+    def choices(self) -> list[Choice]:
+        """Everything that can be looked at: each grader on each bank of its kind."""
+        with closing(connect(self.path)) as connection:
+            return [
+                Choice(identity, bank)
+                for _, identity in graders(connection)
+                for bank in bank_names(connection, identity.kind)
+            ]
+
+    def choice(self, code: str = "") -> Choice:
+        """The choice of that code, or else the one that was asked for at the start.
+
+        Where several fit it is the first that grades items of a bank. Raises InputError where
+        nothing that fits has been graded yet.
+        """
+        known = self.choices()
+        for one in known:
+            if one.code == code:
+                return one
+        fitting = self._fitting(known)
+        if not fitting:
+            raise InputError("there are no grades yet", mend="Make some: exampp grade")
+        return min(fitting, key=lambda one: not one.grades_items)
+
+    def _fitting(self, known: list[Choice]) -> list[Choice]:
+        by_key = {one.grader.key: one.grader for one in known}
+        keys = set(by_key)
+        if any(self._asked.values()):
+            keys = {choose_grader(list(by_key.values()), **self._asked).key}
+        return [one for one in known if one.grader.key in keys and self._bank in (None, one.bank)]
+
+    def _check(self, choice: Choice) -> None:
+        low, high = choice.grader.lowest, choice.grader.highest
+        if self._min_rating is not None and not low < self._min_rating <= high:
+            raise InputError(
+                f"the minimum rating {self._min_rating} is off the scale {low}..{high}",
+                field="--min-rating",
+                mend=f"Give {low + 1} to {high}",
+            )
+
+    def min_rating(self, choice: Choice) -> int:
+        """The lowest rating that counts as an answer."""
+        usual = choice.grader.default_min_rating
+        return usual if self._min_rating is None else min(self._min_rating, choice.grader.highest)
+
+    # ---- what is computed in the background -----------------------------------------------------
+
+    def snapshot(self, choice: Choice) -> Snapshot:
+        """The newest snapshot of a choice; only the first is waited for."""
+        self._look_at(choice)
+        found = self._snapshots.get(choice.code)
+        if found is not None:
+            return found
+        with self._making:
+            return self._snapshots.get(choice.code) or self._publish(self._make(choice))
+
+    def is_ready(self, choice: Choice, patience: float) -> bool:
+        """Whether there is a snapshot of a choice within so many seconds, all of it computed."""
+        self._look_at(choice)
+        end = time.monotonic() + patience
+        while time.monotonic() < end:
+            found = self._snapshots.get(choice.code)
+            if found is not None and found.is_warm:
+                return True
+            self._poke.set()
+            time.sleep(_GLANCE)
+        return False
+
+    def facts(self, choice: Choice) -> CollectionCounts | None:
+        """The newest facts about a choice; None until they have been counted."""
+        return self._facts.get(choice.code)
+
+    def _look_at(self, choice: Choice) -> None:
+        self._looked_at[choice.code] = (choice, time.monotonic())
+
+    def _make(self, choice: Choice) -> Snapshot:
+        with self.open() as collection:
+            gradebook = choice.of(collection).gradebook
+            decided = decided_cells(collection, choice)
+        with closing(connect(self.path)) as connection:
+            texts = known_queries(connection)
+        threshold = self.min_rating(choice)
+        board = evaluate_gradebook(gradebook, DEFAULT_MEASURES, threshold)
+        return Snapshot(self.path, choice, threshold, gradebook, board, texts, decided, time.time())
+
+    def _publish(self, made: Snapshot) -> Snapshot:
+        self._snapshots[made.choice.code] = made
+        return made
+
+    def _watch(self) -> None:
+        with closing(connect(self.path)) as connection:
+            seen = None
+            while not self._closed.is_set():
+                start = time.monotonic()
+                try:
+                    now = data_version(connection)
+                    if now != seen or set(self._looked_at) - set(self._facts):
+                        self._refresh()
+                    self._recount()
+                    seen = now
+                except ExamError as error:
+                    # whoever opens a page reads it there, too
+                    _LOG.info("what the pages show could not be computed anew: %s", error)
+                except Exception:
+                    _LOG.exception("what the pages show could not be computed anew")
+                self._closed.wait(REST * (time.monotonic() - start))
+                self._poke.wait(POLL_SECONDS)
+                self._poke.clear()
+
+    def _refresh(self) -> None:
+        """Make what people look at anew, and forget what they have not looked at for long."""
+        for code, (choice, looked_at) in list(self._looked_at.items()):
+            if time.monotonic() - looked_at > REMEMBERED_SECONDS:
+                for kept in (self._looked_at, self._snapshots, self._facts):
+                    cast(dict[str, object], kept).pop(code, None)
+                continue
+            with self._making:
+                made = self._make(choice)
+                if code not in self._snapshots:
+                    self._publish(made)
+            # nobody is to wait for what a new snapshot has not computed yet
+            made.warm()
+            self._publish(made)
+
+    def _recount(self) -> None:
+        """Count anew what has changed, but not all the time."""
+        for code, snapshot in list(self._snapshots.items()):
+            old, start = self._facts.get(code), time.monotonic()
+            if old and (old.made_at > snapshot.made_at or start < self._recount_after):
+                continue
+            with self.open() as collection:
+                self._facts[code] = CollectionCounts.of(
+                    collection, snapshot.choice, snapshot.min_rating
+                )
+            end = time.monotonic()
+            self._recount_after = end + REST_OF_FACTS * (end - start)
+
+
+def decided_cells(collection: Collection, choice: Choice) -> frozenset[tuple[str, str, str]]:
+    """The cells of a choice on which a decision stands, as (query_id, item_id, passage_id)."""
+    return frozenset(
+        (one.query_id, one.item_id, one.passage_id)
+        for one in choice.of(collection).judged()
+        if effective(one.decisions) is not None
+    )

@@ -1,0 +1,135 @@
+"""One request: who makes it, what they look at, and the page that answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import Depends, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from exampp.collection import Collection
+from exampp.records import ITEM_KINDS
+from exampp.store.bank import MAIN_BANK
+from exampp.web.live_collection import Choice, LiveCollection, Snapshot
+from exampp.web.rendering import link, render
+
+if TYPE_CHECKING:
+    from exampp.web.counts import CollectionCounts
+
+LARGEST = (1 << 63) - 1
+"""The largest key of a store."""
+CHOICE = "choice"
+"""What a browser keeps: which grader's grades, on which bank, a person looks at."""
+
+PLACES = (
+    ("o", "/", "Overview"),
+    ("q", "/queries", "Queries"),
+    ("j", "/queue", "Queue"),
+    ("d", "/disputes", "Disputes"),
+    ("a", "/agreement", "Agreement"),
+    ("l", "/lists", "Lists"),
+    ("h", "/history", "History"),
+    ("e", "/export", "Export"),
+)
+"""The navigation: key, address, name."""
+PLACE_OF = {"/query": "/queries", "/cell": "/queries", "/bank": "/queries", "/judge": "/queue"}
+"""To which place the pages belong that the navigation does not name."""
+
+
+@dataclass(frozen=True)
+class PageRequest:
+    """One request of one assessor."""
+
+    request: Request
+    room: LiveCollection
+    assessor: str
+
+    def open(self) -> Collection:
+        """The collection; to be closed, and to be used in the thread that opened it."""
+        return self.room.open()
+
+    @cached_property
+    def choice(self) -> Choice:
+        """The grader and the bank that this person looks at.
+
+        Raises InputError where nothing has been graded yet.
+        """
+        return self.room.choice(self.kept(CHOICE))
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """What all queries come to, as of a few seconds ago at most.
+
+        Raises InputError where nothing has been graded yet.
+        """
+        return self.room.snapshot(self.choice)
+
+    @cached_property
+    def facts(self) -> CollectionCounts | None:
+        """Counts over the collection; None until they have been made."""
+        return self.room.facts(self.choice)
+
+    @cached_property
+    def bank(self) -> str:
+        """The bank that this person looks at; the first one where passages alone are graded."""
+        if self.choice.bank:
+            return self.choice.bank
+        with self.open() as collection:
+            known = [name for kind in ITEM_KINDS[:-1] for name in collection.bank_names(kind)]
+        return next(filter(None, known), MAIN_BANK)
+
+    @property
+    def min_rating(self) -> int:
+        """The lowest rating that counts as an answer."""
+        return self.room.min_rating(self.choice)
+
+    @cached_property
+    def choices(self) -> list[Choice]:
+        """Everything this person could look at."""
+        return self.room.choices()
+
+    @property
+    def places(self) -> tuple[tuple[str, str, str], ...]:
+        """What the navigation leads to."""
+        return PLACES
+
+    def is_at(self, path: str) -> bool:
+        """Whether this page belongs to that place of the navigation."""
+        here = self.request.url.path
+        return path in (here, PLACE_OF.get(here)) or (path != "/" and here.startswith(f"{path}/"))
+
+    def kept(self, what: str) -> str:
+        """What this browser was told to keep; "" where it was not."""
+        return self.request.cookies.get(self._cookie(what), "")
+
+    def keep(self, answer: Response, what: str, value: str) -> None:
+        """Tell this browser to keep something, until it is closed."""
+        answer.set_cookie(self._cookie(what), value, path="/", httponly=True, samesite="strict")
+
+    def _cookie(self, what: str) -> str:
+        # named after the session's: browsers share cookies between the ports of a host
+        return f"{self.request.scope['cookie']}-{what}"
+
+    @property
+    def wants_part(self) -> bool:
+        """Whether the page asks for a part to put into itself, not for a page."""
+        return "hx-request" in self.request.headers
+
+    def page(self, template: str, **context: object) -> HTMLResponse:
+        """A template as the answer; it finds this visit as `visit`."""
+        return HTMLResponse(render(template, visit=self, **context))
+
+    def go(self, path: str, **parameters: object) -> RedirectResponse:
+        """Lead to another page, after something was done."""
+        return RedirectResponse(link(path, **parameters), 303)
+
+
+def visit_of(request: Request) -> PageRequest:
+    """The visit that a request is; the gate has seen who makes it."""
+    return PageRequest(request, request.app.state.room, request.scope["assessor"])
+
+
+Visiting = Annotated[PageRequest, Depends(visit_of)]
+"""What every page takes: `def page(visit: Visiting) -> Response`."""

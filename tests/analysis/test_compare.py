@@ -1,0 +1,243 @@
+"""The difference of two systems explained, on exams written by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from gradebooks import GRADER, make_book, make_query, make_ranking
+
+from exampp.analysis import compare_tables
+from exampp.analysis.compare import (
+    CoverChange,
+    Quote,
+    SystemComparison,
+    compare,
+    item_changes,
+    quote,
+    said,
+)
+from exampp.errors import InputError
+from exampp.evaluate.exams import Facets
+from exampp.evaluate.leaderboard import Leaderboard
+from exampp.records import Grade, GraderIdentity, Item, State
+from exampp.records.decisions import Decision
+from exampp.records.dossier import Dossier, PassageText
+from exampp.records.gradebook import Gradebook, QueryGrades
+from exampp.report.table import STYLES, render
+
+
+def exam() -> Gradebook:
+    """q1: old covers item 0 by p0; new covers item 1 by p2 (second) and item 2 by p1, p2."""
+    return make_book(
+        make_query(
+            [[5, 0, 3, None], [0, 1, 4, None], [0, 4, 5, None], [5, 5, 5, 5]],
+            make_ranking("old", [0, 1]),
+            make_ranking("new", [1, 2, 3]),
+            query_id="q1",
+            weights=[1, 2, 1, 0],
+        ),
+        make_query([[4]], make_ranking("new", [0]), query_id="q2"),
+        make_query([[5]], make_ranking("old", [0]), make_ranking("new", [0]), query_id="q3"),
+    )
+
+
+def explained(
+    book: Gradebook, measure: str = "Cover@2", facets: Facets = "query", k: int = 2
+) -> tuple[SystemComparison, Leaderboard]:
+    found = compare(book, "old", "new", measure, min_rating=4, k=k, facets=facets)
+    return found, found.board
+
+
+def test_items_gained_and_lost() -> None:
+    assert list(item_changes(exam(), "old", "new", threshold=4, k=2)) == [
+        CoverChange("q1", "q1", "q1/i1", "gained", "p2", 2, 4, 1, 2 / 4),
+        CoverChange("q1", "q1", "q1/i0", "lost", "p0", 1, 5, 0, 1 / 4),
+        CoverChange("q2", "q2", "q2/i0", "gained", "p0", 1, 4, None, 1.0),
+    ]
+
+
+def test_the_cutoff_and_the_threshold_decide() -> None:
+    deeper = list(item_changes(exam(), "old", "new", threshold=4, k=3))
+    # p3 gives new item 0 back; the item of weight 0 is no item.
+    assert [(c.item_id, c.move) for c in deeper] == [("q1/i1", "gained"), ("q2/i0", "gained")]
+    lower = list(item_changes(exam(), "old", "new", threshold=1, k=1))
+    assert [(c.item_id, c.move, c.rating, c.other_best) for c in lower] == [
+        ("q1/i1", "gained", 1, 0),
+        ("q1/i0", "lost", 5, 0),
+        ("q2/i0", "gained", 4, None),
+    ]
+
+
+def test_the_total_is_second_minus_first() -> None:
+    found, _ = explained(exam())
+    # old covers 1/4 + 1/4 (p1 rates item 2 with 4), 0, 1; new 3/4, 1, 1.
+    assert [mean.mean for mean in found.means] == pytest.approx([1.5 / 3, 2.75 / 3])
+    assert found.pair.difference.value == pytest.approx((0.25 + 1) / 3)
+    assert (found.pair.won, found.pair.lost) == (2 / 3, 0)
+    assert [(q.query_id, q.gained, q.lost) for q in found.queries] == [
+        ("q2", 1, 0),
+        ("q1", 1, 1),
+        ("q3", 0, 0),
+    ]
+    assert [change.query_id for change in found.changes] == ["q2", "q1", "q1"]
+    assert found.items == 5
+    table = compare_tables.total(found)
+    assert dict(zip([c.name for c in table.columns], table.rows[0], strict=True))["better"] == 2
+    assert (
+        "new covers 2 items that old does not, and lacks 1 that it covers, of 5 (first 2 passages, "
+        "rated 4 or better)."
+    ) in table.notes
+
+
+def test_the_weights_of_the_changes_are_the_difference_of_cover() -> None:
+    found, _ = explained(exam())
+    for query in found.queries:
+        signed = sum(
+            change.weight * (1 if change.move == "gained" else -1)
+            for change in found.changes
+            if change.query_id == query.query_id
+        )
+        assert query.difference == pytest.approx(signed)
+
+
+def test_only_the_queries_asked_for_are_shown() -> None:
+    found, _ = explained(exam())
+    short = found.shortened(1)
+    assert [query.query_id for query in short.queries] == ["q2"]
+    assert [change.item_id for change in short.changes] == ["q2/i0"]
+    assert found.shortened(None) is found
+
+
+def test_subtopics_are_read_as_cover_reads_them() -> None:
+    book = make_book(
+        make_query(
+            [[5, 5], [0, 5]],
+            make_ranking("old", [1], facet=1),
+            make_ranking("new", [0], facet=1),
+            query_id="q",
+            facets=["f1", "f2"],
+            item_facets=[1, 2],
+        )
+    )
+    found, _ = explained(book, facets="subtopic")
+    # Nobody ranks f2, so that nobody covers its item.
+    assert [(c.exam_id, c.item_id, c.move) for c in found.changes] == [("q/f1", "q/i0", "gained")]
+    assert [(q.query_id, q.gained) for q in found.queries] == [("q", 1)]
+    ranked, _ = explained(book, "P@1", facets="subtopic", k=1)
+    assert [(q.query_id, q.gained) for q in ranked.queries] == [("q/f1", 1), ("q/f2", 0)]
+
+
+def test_systems_that_cannot_be_compared() -> None:
+    for names, says in (
+        (("old", "knew"), "no system 'knew'. did you mean 'new'?"),
+        (("xyz", "new"), "no system 'xyz'. Systems: old, new"),
+        (("old", "old"), "compared with itself"),
+    ):
+        with pytest.raises(InputError) as caught:
+            compare(exam(), *names, "Cover@2", min_rating=4)
+        assert says in str(caught.value)
+
+
+def test_one_query_is_said_to_be_too_few() -> None:
+    book = replace(exam(), queries=exam().queries[:1])
+    found, _ = explained(book)
+    table = compare_tables.total(found)
+    because = "because fewer than 2 queries count for both systems."
+    for what in ("p", "The interval of the difference", "The effect size d_z"):
+        assert f"{what} is undefined, {because}" in table.notes
+    assert "nan" not in render(table, "text").lower()
+
+
+# ---- quotes
+
+TEXTS = (
+    "Mammals live in the sea. Whales breathe air at the surface.",
+    "Fish have gills.\nSome breathe in mud.",
+    "",
+)
+
+
+def dossier(
+    query: QueryGrades,
+    automatic: dict[tuple[int, int], Grade] | None = None,
+    decisions: dict[tuple[int, int], list[Decision]] | None = None,
+    grader: GraderIdentity = GRADER,
+) -> Dossier:
+    questions = ("How do whales breathe?", "What do fish have?", "Why?", "Where?")
+    items = tuple(
+        Item(item_id, query.query_id, text, answers=("gills",) if "fish" in text else ())
+        for item_id, text in zip(query.item_ids, questions, strict=False)
+    )
+    texts = tuple(PassageText("", text) if text else None for text in TEXTS)
+    return Dossier(
+        grader=grader,
+        bank="bank",
+        query_id=query.query_id,
+        query_text="sea life",
+        facet_texts={},
+        grades=query,
+        items=items,
+        texts=(*texts, None)[: len(query.passage_ids)],
+        automatic=automatic or {},
+        decisions=decisions or {},
+    )
+
+
+def graded(reply: str, **detail: str) -> Grade:
+    return Grade("i", State.GRADED, 4, reply, detail=detail or None)
+
+
+def test_a_sentence_is_quoted_where_the_grader_gave_a_rating_alone() -> None:
+    found = quote(dossier(exam().queries[0], {(0, 0): graded("5")}), 0, 0)
+    assert found == Quote(
+        "How do whales breathe?", "Whales breathe air at the surface.", "sentence"
+    )
+    assert quote(dossier(exam().queries[0]), 1, 1).text == "Fish have gills."
+    # Nothing in common, and no text at all.
+    assert quote(dossier(exam().queries[0]), 0, 2) == Quote("Why?", "", "")
+    assert quote(dossier(exam().queries[0]), 2, 0).source == ""
+
+
+def test_an_extracted_answer_is_quoted() -> None:
+    query = exam().queries[0]
+    kept = dossier(query, {(0, 0): graded("answer: by lungs", answer="by lungs")})
+    assert quote(kept, 0, 0)[1:] == ("by lungs", "answer")
+    extracting = replace(GRADER, prompt="question-answering")
+    raw = dossier(query, {(0, 0): graded(" at the surface\n")}, grader=extracting)
+    assert quote(raw, 0, 0)[1:] == ("at the surface", "answer")
+
+
+def test_a_cell_that_people_decided_is_not_quoted_by_the_grader() -> None:
+    query = exam().queries[0]
+    cell = {(0, 0): graded("x", answer="by lungs")}
+    decided = {(0, 0): [Decision(1, "ann", 5)]}
+    assert quote(dossier(query, cell, decided), 0, 0).source == "sentence"
+    withdrawn = {(0, 0): [Decision(1, "ann", 5), Decision(2, "ann", None)]}
+    assert quote(dossier(query, cell, withdrawn), 0, 0).source == "answer"
+
+
+def test_the_tables_say_everything() -> None:
+    book = exam()
+    found, _ = explained(book)
+    texts = said(found.changes, (dossier(query) for query in book.queries[:2]))
+    assert texts.queries == {"q1": "sea life", "q2": "sea life"}
+    items = compare_tables.by_item(found, texts)
+    rows = [dict(zip([c.name for c in items.columns], row, strict=True)) for row in items.rows]
+    assert [(r["item_id"], r["change"], r["passage_id"], r["rank"], r["quote"]) for r in rows] == [
+        ("q2/i0", "gained", "p0", 1, "Whales breathe air at the surface."),
+        ("q1/i1", "gained", "p2", 2, ""),
+        ("q1/i0", "lost", "p0", 1, "Whales breathe air at the surface."),
+    ]
+    assert items.notes[0].startswith("No quote for 1 item:")
+    short = compare_tables.by_item(found, texts, width=12)
+    assert short.rows[0][:2] == ("q2 sea life", "How do whal\N{HORIZONTAL ELLIPSIS}")
+    assert "quoted" not in [column.name for column in short.columns]
+    assert short.notes[0].startswith("Quotes are the sentences")
+    for style in STYLES:
+        for table in (
+            compare_tables.total(found),
+            compare_tables.by_query(found, texts.queries),
+            items,
+        ):
+            assert "nan" not in render(table, style).lower()

@@ -1,0 +1,415 @@
+"""Methods against official leaderboards: the values, the intervals, the marks, the reasons."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from gradebooks import dl19, expected, make_book, make_query, make_ranking, official_ranks
+from scipy import stats
+
+import exampp
+from exampp.analysis.correlation import Correlations, MethodCorrelation, compare_methods
+from exampp.analysis.correlation_tables import intervals, tidy, wide
+from exampp.analysis.methods import Method, Scoring, graded_method, listed_method, qrels_method
+from exampp.errors import InputError
+from exampp.evaluate.measure import parse_measure
+from exampp.evaluate.values import Values
+from exampp.records import Judgment
+from exampp.report.table import STYLES, render
+from exampp.stats.rank_correlation import printed, settle_ties
+
+SYSTEMS = "abcdefgh"
+OFFICIAL = {system: float(rank) for rank, system in enumerate(SYSTEMS, 1)}
+EVERY = ("spearman", "kendall", "tau_ap", "rbo", "kendall@3")
+
+
+def scoring(rows: Any, systems: Sequence[str] = SYSTEMS, measure: str = "M") -> Scoring:
+    values = np.array(rows, float)
+    means = dict(zip(systems, values.mean(axis=1).tolist(), strict=True))
+    counts = np.ones(values.shape, np.bool_)
+    return Scoring(measure, None, means, tuple(systems), Values(values, counts))
+
+
+def noisy(queries: int = 30, seed: int = 0) -> Any:
+    random = np.random.default_rng(seed)
+    return np.arange(8)[::-1, None] / 4 + random.standard_normal((8, queries))
+
+
+def by_key(comparison: Correlations) -> Mapping[tuple[str, int | None, str], MethodCorrelation]:
+    return {(one.measure, one.min_rating, one.statistic): one for one in comparison.found}
+
+
+def test_dl19_against_values_computed_elsewhere() -> None:
+    measures = ("Cover@20", "nCover@20", "AP", "P@20", "Rprec", "RR", "nDCG@10", "nDCG@20")
+    method = graded_method(dl19(), measures)
+    found = by_key(compare_methods([method], {"official": official_ranks()}, samples=0))
+    covers, others = expected("cover.json"), expected("qrels-measures.json")
+    checked = 0
+    for threshold in range(1, 6):
+        wanted = {
+            "Cover@20": covers[str(threshold)]["correlation_cover"],
+            "nCover@20": covers[str(threshold)]["correlation_n_cover"],
+        }
+        for text, value in others[str(threshold)]["correlation"].items():
+            wanted[str(replace(parse_measure(text), params=()))] = value
+        for measure, value in wanted.items():
+            level = None if measure.startswith("nDCG") else threshold
+            mine = found[measure, level, "spearman"], found[measure, level, "kendall"]
+            assert mine[0].systems == mine[1].systems == value["systems"] == 36
+            pairs = ((mine[0], "spearman"), (mine[1], "kendall_tau_b"))
+            same = [one.estimate.value == pytest.approx(value[k], abs=1e-9) for one, k in pairs]
+            checked += int(all(same))
+    # the other nine rank the last digits of scores that are tied (test_evaluate_dl19)
+    assert checked == 40 - 9
+
+
+def test_statistics_equal_scipy() -> None:
+    values = np.round(noisy(), 1)
+    official = {**OFFICIAL, "c": 2.5, "b": 2.5}
+    found = by_key(compare_methods([Method("m", (scoring(values),))], {"o": official}, EVERY))
+    x = settle_ties(values.mean(axis=1)[None])[0]
+    y = [-official[system] for system in SYSTEMS]
+    rho, tau = stats.spearmanr(x, y).statistic, stats.kendalltau(x, y).statistic
+    assert found["M", None, "spearman"].estimate.value == pytest.approx(rho, abs=1e-9)
+    assert found["M", None, "kendall"].estimate.value == pytest.approx(tau, abs=1e-9)
+    top = stats.kendalltau(x[:3], y[:3]).statistic
+    assert found["M", None, "kendall@3"].estimate.value == pytest.approx(top, abs=1e-9)
+
+
+def test_the_interval_is_of_the_systems_and_queries_that_count() -> None:
+    """Strangers, and queries that count for no system, change nothing."""
+    values = noisy(20)
+    plain = compare_methods([Method("m", (scoring(values),))], {"o": OFFICIAL}, ["kendall"])
+    counts = np.ones((9, 23), np.bool_)
+    counts[:, [0, 7, 22]] = False
+    wider = np.full((9, 23), 99.0)
+    wider[:8, np.flatnonzero(counts[0])] = values
+    names = [*SYSTEMS, "stranger"]
+    means = dict(zip(names, wider[:, counts[0]].mean(axis=1).tolist(), strict=True))
+    more = Scoring("M", None, means, tuple(names), Values(wider, counts))
+    found = compare_methods([Method("m", (more,))], {"o": OFFICIAL}, ["kendall"])
+    assert found.found[0].estimate == plain.found[0].estimate
+    assert plain.found[0].estimate.low is not None
+
+
+def test_measures_on_different_queries_have_their_own_intervals() -> None:
+    scorings = (scoring(noisy(30), measure="M"), scoring(noisy(20), measure="N"))
+    together = compare_methods([Method("m", scorings)], {"o": OFFICIAL}, ["kendall"]).found
+    for one, alone in zip(together, scorings, strict=True):
+        single = compare_methods([Method("m", (alone,))], {"o": OFFICIAL}, ["kendall"]).found[0]
+        assert one == single
+        assert one.estimate.low is not None
+    assert [one.queries for one in together] == [30, 20]
+
+
+def test_a_lower_level_gives_a_narrower_interval() -> None:
+    method = Method("m", (scoring(noisy()),))
+    widths = []
+    for level in (0.5, 0.8, 0.95):
+        one = compare_methods([method], {"o": OFFICIAL}, ["spearman"], level=level).found[0]
+        assert one.estimate.low is not None
+        assert one.estimate.high is not None
+        assert type(one.estimate.low) is type(one.estimate.high) is float
+        widths.append(one.estimate.high - one.estimate.low)
+    assert widths == sorted(widths)
+    assert len(set(widths)) == 3
+    for wrong in (0, 1, 1.5, float("nan")):
+        with pytest.raises(InputError, match="between 0 and 1"):
+            compare_methods([method], {"o": OFFICIAL}, level=wrong)
+    with pytest.raises(InputError, match="seed"):
+        compare_methods([method], {"o": OFFICIAL}, seed=-1)
+
+
+@pytest.mark.parametrize(("counting", "given"), [(15, True), (2, False)])
+def test_a_system_on_some_of_the_queries(counting: int, given: bool) -> None:
+    values, counts = noisy(20), np.ones((8, 20), np.bool_)
+    counts[2, counting:] = False
+    means = {
+        system: float(row[use].mean())
+        for system, row, use in zip(SYSTEMS, values, counts, strict=True)
+    }
+    some = Scoring("M", None, means, tuple(SYSTEMS), Values(values, counts))
+    one = compare_methods([Method("m", (some,))], {"o": OFFICIAL}, ["kendall"]).found[0]
+    assert (one.estimate.low is not None) == given
+    assert one.queries == 20
+    if not given:
+        assert one.estimate.no_interval == "it is undefined in too many resamples of the queries"
+
+
+def test_no_query_counts_and_one_statistic_named_twice() -> None:
+    none = Values(np.zeros((8, 12)), np.zeros((8, 12), np.bool_))
+    empty = Scoring("M", None, {}, tuple(SYSTEMS), none)
+    compared = compare_methods(
+        [Method("m", (empty, scoring(noisy())))], {"o": OFFICIAL}, ["rbo", "RBO(p=0.90)"]
+    )
+    assert len(compared.found) == 2
+    assert compared.found[0].estimate.reason == "because no query counts for 8 systems"
+    assert compared.found[0].queries == 0
+    assert wide(compared, "o").caption.endswith("over 8 systems")
+
+
+def test_who_is_missing_and_what_is_tied_is_said() -> None:
+    official = {**dict(zip("abcde", (1.0, 2.5, 2.5, 4.0, 5.0), strict=True)), "z": 6.0}
+    comparison = compare_methods([Method("m", (scoring(noisy()),))], {"o": official})
+    assert comparison.found[0].systems == 5
+    assert comparison.notes["o"] == (
+        "not in the official leaderboard, left out: f, g, h",
+        "only in the official leaderboard, left out: z",
+        "2 systems share their official rank with others; they stay tied",
+    )
+
+
+DEGENERATE = {
+    "one system": (scoring(noisy()[:1], "a"), "fewer than 2 systems are in both leaderboards (1)"),
+    "strangers": (scoring(noisy()[:3], "xyz"), "fewer than 2 systems are in both leaderboards (0)"),
+    "all equal": (scoring(np.ones((8, 9))), "all systems have the same score"),
+    "no queries": (
+        Scoring("M", None, {}, tuple(SYSTEMS), Values(np.zeros((8, 0)), np.zeros((8, 0), bool))),
+        "no query counts for 8 systems",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_undefined_is_said_with_its_reason(name: str) -> None:
+    one, reason = DEGENERATE[name]
+    comparison = compare_methods([Method(name, (one,))], {"o": OFFICIAL}, EVERY)
+    assert {found.estimate.value for found in comparison.found} == {None}
+    assert {found.estimate.reason for found in comparison.found} == {f"because {reason}"}
+    table = wide(comparison, "o")
+    assert set(table.marks.values()) == {"noted"}
+    assert f"undefined, because {reason}: M of {name}" in table.notes
+    for style in STYLES:
+        assert "nan" not in render(table, style).lower().replace("unan", "")
+        render(tidy(comparison), style)
+
+
+def test_official_ranks_all_tied() -> None:
+    tied = dict.fromkeys(SYSTEMS, 4.5)
+    found = compare_methods([Method("m", (scoring(noisy()),))], {"o": tied}, EVERY).found
+    assert {one.estimate.reason for one in found} == {
+        "because all systems have the same official rank"
+    }
+    top = {**OFFICIAL, "a": 1.5, "b": 1.5}
+    found = compare_methods([Method("m", (scoring(noisy()),))], {"o": top}, ["kendall@2"]).found
+    assert "tied on one side" in found[0].estimate.reason
+
+
+def test_a_value_without_an_interval() -> None:
+    methods = [
+        Method("one query", (scoring(noisy(1)),)),
+        Method("three systems", (scoring(noisy()[:3], "abc"),)),
+        listed_method("listed", {**OFFICIAL, "a": 2.0, "b": 1.0}),
+    ]
+    found = compare_methods(methods, {"o": OFFICIAL}, ["kendall"]).found
+    assert all(one.estimate.value is not None and one.estimate.low is None for one in found)
+    assert [one.estimate.no_interval for one in found] == [
+        "there are fewer than 8 queries (1)",
+        "there are fewer than 8 systems (3)",
+        "only the totals of its systems are known",
+    ]
+    # no table of intervals then, but the reasons
+    compared = compare_methods(methods, {"o": OFFICIAL}, ["kendall"])
+    assert intervals(compared, "o") is None
+    assert (
+        "no interval, because there are fewer than 8 queries (1): M of one query"
+        in wide(compared, "o").notes
+    )
+    # one of 28 pairs is swapped
+    assert found[2].estimate.value == pytest.approx(26 / 28)
+
+
+def test_statistics_of_the_top_have_no_interval_and_the_notes_say_why() -> None:
+    method = Method("m", (scoring(noisy()),))
+    compared = compare_methods([method], {"o": OFFICIAL}, EVERY, samples=100)
+    bounded = {one.statistic for one in compared.found if one.estimate.low is not None}
+    assert bounded == {"spearman", "kendall", "tau_ap"}
+    beside = intervals(compared, "o")
+    assert beside is not None
+    said = "no interval, because the top says too little about itself"
+    assert any(note.startswith(said) for note in beside.notes)
+    without = compare_methods([method], {"o": OFFICIAL}, ["rbo"], samples=0).found[0]
+    assert without.estimate.no_interval == "none was asked for"
+
+
+def test_marks_of_the_papers() -> None:
+    def listed(name: str, order: str) -> Method:
+        return listed_method(name, {system: rank for rank, system in enumerate(order, 1)})
+
+    methods = [
+        listed("best", "abcdefgh"),
+        listed("near", "abcdefhg"),
+        listed("fair", "bacdhgfe"),
+        listed("poor", "hgfedcba"),
+    ]
+    table = wide(compare_methods(methods, {"o": OFFICIAL}, ["spearman"]), "o")
+    assert [row[2] for row in table.rows] == pytest.approx(
+        [1, 1 - 12 / 504, 1 - 6 * (2 + 20) / 504, -1]
+    )
+    assert table.marks == {(0, 2): "best", (1, 2): "near", (3, 2): "weak"}
+    assert [row[:2] for row in table.rows] == [(method.name, "any") for method in methods]
+
+
+def test_layout_of_methods_thresholds_and_measures() -> None:
+    method = graded_method(dl19(), ["Cover@20", "nDCG@20"], [4, 5])
+    other = replace(method, name="again")
+    comparison = compare_methods([method, other], {"o": official_ranks()}, samples=50)
+    table = wide(comparison, "o")
+    assert [column.heading for column in table.columns] == [
+        "method",
+        "min rating",
+        "Cover@20 S",
+        "Cover@20 K",
+        "nDCG@20 S",
+        "nDCG@20 K",
+    ]
+    assert [row[1] for row in table.rows] == [4, 5, "any"] * 2
+    assert table.rows[0][4:] == table.rows[2][2:4] == ("", "")
+    assert table.rows[0][2] == pytest.approx(0.72, abs=0.005)
+    beside = intervals(comparison, "o")
+    assert beside is not None
+    assert [row[:2] for row in beside.rows[:3]] == [
+        (method.name, "Cover@20 \u22654"),
+        (method.name, "Cover@20 \u22655"),
+        (method.name, "nDCG@20"),
+    ]
+    assert str(beside.rows[0][2]).startswith("0.72 [")
+    assert "over 36 systems" in beside.caption
+    tidied = json.loads(render(tidy(comparison), "json"))["rows"]
+    assert len(tidied) == 2 * 3 * 2
+    assert tidied[0]["low"] < tidied[0]["high"] <= 1
+    assert (tidied[0]["systems"], tidied[0]["queries"]) == (36, 43)
+
+
+def test_a_reason_is_said_once_for_all_that_it_concerns() -> None:
+    equal = [
+        replace(scoring(np.ones((8, 9)), measure=m), min_rating=n) for m in "MN" for n in (1, 2)
+    ]
+    table = wide(compare_methods([Method("m", tuple(equal))], {"o": OFFICIAL}), "o")
+    said = "undefined, because all systems have the same score: M \u22651, 2, N \u22651, 2 of m"
+    assert said in table.notes
+
+
+@pytest.mark.parametrize("samples", [-1, 1, 49])
+def test_too_few_samples_for_an_interval(samples: int) -> None:
+    method = Method("m", (scoring(noisy()),))
+    with pytest.raises(InputError, match="50 or more"):
+        compare_methods([method], {"o": OFFICIAL}, samples=samples)
+
+
+def test_the_same_seed_gives_the_same_intervals() -> None:
+    method = Method("m", (scoring(noisy()),))
+    runs = [
+        compare_methods([method], {"o": OFFICIAL}, EVERY, samples=100, seed=seed).found
+        for seed in (1, 1, 2)
+    ]
+    assert runs[0] == runs[1] != runs[2]
+
+
+def test_thresholds_off_a_scale() -> None:
+    method = graded_method(dl19(), ["P@20"], [4, 9])
+    assert [one.min_rating for one in method.scorings] == [4]
+    assert method.notes[0] == "the minimum rating 9 is off its scale (0 to 5)"
+    with pytest.raises(InputError, match="makes no sense"):
+        graded_method(dl19(), ["P@20"], [9])
+
+
+def test_qrels_made_elsewhere_are_evaluated_on_the_same_runs() -> None:
+    book = make_book(
+        make_query([[5], [0]], make_ranking("good", [0, 1]), make_ranking("bad", [1, 0])),
+        make_query([[1]], make_ranking("good", [0]), query_id="unjudged"),
+    )
+    judgments = [
+        Judgment("q", "p0", 2),
+        Judgment("q", "p1", -1),
+        Judgment("q", "elsewhere", 1),
+        Judgment("other", "p0", 2),
+    ]
+    method = qrels_method("nist", book, judgments, ["Cover@20", "RR", "AP", "nDCG@2"], [1])
+    scores = {one.measure: one.scores for one in method.scorings}
+    assert scores["RR"] == {"good": 1, "bad": 0.5}
+    # two relevant passages, one of which nobody returned
+    assert scores["AP"] == {"good": 0.5, "bad": 0.25}
+    ideal = 2 + 1 / math.log2(3)
+    assert scores["nDCG@2"]["good"] == pytest.approx(2 / ideal)
+    assert "Cover@20" not in scores
+    assert method.notes[0] == "without judgments, left out: 1 query"
+    with pytest.raises(InputError, match="no query"):
+        qrels_method("nist", book, [Judgment("x", "p", 1)])
+    with pytest.raises(InputError, match="no measure"):
+        qrels_method("nist", book, judgments, ["Cover@20"])
+
+
+def test_qrels_of_our_own_labels_score_as_the_grades_do() -> None:
+    book = dl19()
+    judgments = [
+        Judgment(query.query_id, passage, int(label))
+        for query in book.queries
+        for passage, label in zip(query.passage_ids, query.ratings.max(axis=1), strict=True)
+    ]
+    ours = graded_method(book, ["P@20", "nDCG@20"])
+    theirs = qrels_method("labels", book, judgments, ["P@20", "nDCG@20"])
+    for one, other in zip(ours.scorings, theirs.scorings, strict=True):
+        assert (one.measure, one.min_rating) == (other.measure, other.min_rating)
+        assert one.scores == pytest.approx(other.scores, abs=1e-12)
+
+
+def test_two_methods_of_one_name() -> None:
+    method = Method("m", (scoring(noisy()),))
+    with pytest.raises(InputError, match="two methods are called m"):
+        compare_methods([method, method], {"o": OFFICIAL})
+
+
+PUBLISHED = {
+    ("P@20", 1): (0.883, 0.720),
+    ("P@20", 2): (0.901, 0.747),
+    ("P@20", 3): (0.908, 0.754),
+    ("P@20", 4): (0.914, 0.763),
+    ("P@20", 5): (0.905, 0.758),
+    ("AP", 1): (0.932, 0.779),
+    ("AP", 2): (0.943, 0.799),
+    ("AP", 3): (0.940, 0.790),
+    ("AP", 4): (0.950, 0.808),
+    ("AP", 5): (0.971, 0.875),
+    ("RR", 1): (0.649, 0.464),
+    ("RR", 2): (0.651, 0.470),
+    ("RR", 3): (0.641, 0.461),
+    ("RR", 4): (0.573, 0.432),
+    ("RR", 5): (0.811, 0.631),
+    ("nDCG@10", None): (0.956, 0.835),
+}
+"""Spearman and Kendall of DL 2019 by the papers' own program, from what trec_eval printed; P@20 at
+3 is published (0.908, 0.754)."""
+
+
+@pytest.mark.parametrize(("decimals", "equal"), [(4, 32), (None, 26)])
+def test_means_as_trec_eval_prints_them(
+    decimals: int | None, equal: int, shared_data: Path
+) -> None:
+    folder = shared_data / "dl19"
+    official = json.loads((folder / "official-leaderboard.json").read_text())
+    with exampp.open(folder / "graded.jsonl.gz") as opened:
+        compared = opened.panel().correlate(
+            {"official": official}, ["P@20", "AP", "RR", "nDCG@10"], samples=0, decimals=decimals
+        )
+    hits = [
+        round(found.estimate.value or 0, 3) == PUBLISHED[found.measure, found.min_rating][column]
+        for found in compared.found
+        for column in [("spearman", "kendall").index(found.statistic)]
+    ]
+    assert (sum(hits), len(hits)) == (equal, 32)
+
+
+def test_rounding_ties_means_that_differ_in_later_digits() -> None:
+    """2.675 lies below the half in binary, and printf rounds it down."""
+    assert printed([[2.675, 2.671, 2.676]], 2).tolist() == [[2.67, 2.67, 2.68]]
+    assert printed(np.empty((1, 0)), 2).tolist() == [[]]
+    with pytest.raises(InputError, match="rounded to 0 to 15 decimals, not 16"):
+        compare_methods([listed_method("m", {"a": 1})], {"o": {"a": 1}}, decimals=16)

@@ -1,0 +1,269 @@
+"""All pairs of a leaderboard: letters, notes, tables."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+from gradebooks import GRADER, dl19
+
+from exampp.analysis.significance import (
+    Significance,
+    SignificanceSettings,
+    bars_overlap,
+    significance,
+)
+from exampp.analysis.significance_tables import leaderboard_table, pairs_table
+from exampp.errors import InputError
+from exampp.evaluate.leaderboard import Leaderboard, MeasureColumn, evaluate
+from exampp.evaluate.measure import parse_measure
+from exampp.evaluate.values import Mean, masked
+from exampp.report.table import STYLES, render
+
+Rows = list[list[float | None]]
+
+
+def board_of(rows: dict[str, list[float | None]]) -> Leaderboard:
+    """A leaderboard of one column; None is a query that does not count."""
+    table = list(rows.values())
+    n = len(table[0]) if table else 0
+    values = np.array([[0.0 if v is None else v for v in row] for row in table]).reshape(
+        len(table), n
+    )
+    counts = np.array([[v is not None for v in row] for row in table], np.bool_).reshape(
+        len(table), n
+    )
+    column = MeasureColumn(
+        measure=parse_measure("nCover@20"),
+        min_rating=4,
+        query_ids=tuple(f"q{i}" for i in range(n)),
+        values=masked(values, counts),
+        ungraded=(None,) * len(rows),
+        missing_cells=(None,) * len(rows),
+    )
+    return Leaderboard(GRADER, "bank", "query", tuple(rows), tuple(rows), (column,), ())
+
+
+def found_and_notes(
+    rows: dict[str, list[float | None]], **options: Any
+) -> tuple[Significance, list[str]]:
+    """The result and the notes under its table."""
+    board = board_of(rows)
+    found = significance(board.columns[0], board.column_systems, SignificanceSettings(**options))
+    for name in STYLES:
+        for table in (leaderboard_table(found, board), pairs_table([found], board)):
+            assert "nan" not in render(table, name).lower()
+    return found, list(leaderboard_table(found, board).notes)
+
+
+def ramp(shift: float, queries: int = 12) -> list[float | None]:
+    return [shift + 0.3 * math.sin(3 * i + 40 * shift) for i in range(queries)]
+
+
+def test_the_better_system_comes_first_and_letters_follow_the_test() -> None:
+    found, notes = found_and_notes({"low": ramp(0.1), "high": ramp(0.9), "top": ramp(0.95)})
+    assert [(row.system, row.letters) for row in found.systems] == [
+        ("top", "a"),
+        ("high", "a"),
+        ("low", "b"),
+    ]
+    assert [(pair.first, pair.second) for pair in found.pairs] == [(0, 1), (0, 2), (1, 2)]
+    assert all(pair.exact for pair in found.pairs)
+    # Of 4096 patterns two reach a difference that is always positive; twice that in Holm's third.
+    assert found.pairs[1].p == found.pairs[2].p == 2 / 4096
+    assert found.pairs[1].holm == pytest.approx(3 * 2 / 4096)
+    assert notes[0] == (
+        "nCover@20 \u22654: pairs that differ at 0.05, of 3: 2 (66.7%) with Holm's correction, "
+        "2 (66.7%) with the correction of Benjamini and Hochberg, 2 (66.7%) with no correction; "
+        "standard-error bars are apart in 2 of 3."
+    )
+    assert "(all sign patterns) with Holm's correction" in notes[1]
+
+
+def test_the_correction_decides_over_the_letters() -> None:
+    random = np.random.default_rng(4)
+    rows = {f"s{i}": (0.1 * i + random.normal(0, 0.5, 20)).tolist() for i in range(7)}
+    apart = {
+        correction: {
+            (pair.first, pair.second) for pair in found.pairs if found.settings.differs(pair)
+        }
+        for correction in ("holm", "bh", "none")
+        for found, _ in [found_and_notes(rows, correction=correction)]
+    }
+    assert apart["holm"] < apart["bh"] < apart["none"]
+    for correction, differ in apart.items():
+        found, _ = found_and_notes(rows, correction=correction)
+        for pair in found.pairs:
+            one, other = (set(found.systems[i].letters or "") for i in (pair.first, pair.second))
+            assert bool(one & other) != ((pair.first, pair.second) in differ)
+
+
+def test_standard_error_bars() -> None:
+    assert bars_overlap(Mean(0.5, 0.1, 9), Mean(0.75, 0.125, 9)) is False
+    assert bars_overlap(Mean(0.5, 0.125, 9), Mean(0.75, 0.125, 9)) is True
+    assert bars_overlap(Mean(0.8, 0.05, 9), Mean(0.5, 0.3, 9)) is True
+    assert bars_overlap(Mean(0.5, None, 1), Mean(0.9, 0.1, 9)) is None
+    assert bars_overlap(Mean(None, None, 0), Mean(0.9, 0.1, 9)) is None
+
+
+def test_queries_that_count_for_one_system_alone() -> None:
+    one, other = ramp(0.5), ramp(0.7)
+    one[0] = one[1] = other[5] = None
+    found, notes = found_and_notes({"one": one, "other": other, "third": ramp(0.1)})
+    assert [pair.queries for pair in found.pairs] == [9, 11, 10]
+    assert any("compared on the queries that count for both: 9 to 11 of them" in n for n in notes)
+
+
+def test_one_system_or_none() -> None:
+    found, notes = found_and_notes({"alone": ramp(0.5)})
+    assert found.systems[0].letters is None
+    assert notes == [
+        "No pair of systems is compared under nCover@20 \u22654, because there is one system."
+    ]
+    assert found_and_notes({})[1][0].endswith("because there is no system.")
+
+
+def test_one_query() -> None:
+    found, notes = found_and_notes({"a": [0.5], "b": [0.2]})
+    assert [row.letters for row in found.systems] == [None, None]
+    assert found.overlap == (None,)
+    assert notes[0] == (
+        "The letters and the share of distinguishable pairs of nCover@20 \u22654 are undefined, "
+        "because no pair can be tested."
+    )
+    assert any(
+        "the p-value), because fewer than 2 queries count for both systems" in n for n in notes
+    )
+
+
+def test_no_query_counts_for_a_system() -> None:
+    found, notes = found_and_notes({"a": ramp(0.5), "never": [None] * 12, "b": ramp(0.9)})
+    assert [(row.system, row.letters) for row in found.systems] == [
+        ("b", "a"),
+        ("a", "b"),
+        ("never", None),
+    ]
+    assert any("differ at 0.05, of 1: 1 (100.0%)" in n for n in notes)
+    assert any("for 2 of 3 pairs (the difference), because no query counts" in n for n in notes)
+    assert any(
+        "no interval of the mean for 1 of 3 systems, because fewer than 4 queries" in n
+        for n in notes
+    )
+
+
+def test_all_values_equal() -> None:
+    found, notes = found_and_notes({"a": [0.5] * 9, "b": [0.5] * 9})
+    assert [row.letters for row in found.systems] == ["a", "a"]
+    assert found.pairs[0].p == 1.0
+    assert (found.systems[0].low, found.systems[0].high) == (None, None)
+    assert any("differ by the same amount on every query" in n for n in notes)
+    assert any("for 2 of 2 systems, because its values are the same" in n for n in notes)
+
+
+def test_letters_that_nobody_could_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("exampp.stats.letter_display.MOST_GROUPS", 1)
+    found, notes = found_and_notes({"a": ramp(0.1), "b": ramp(0.5), "c": ramp(0.9)})
+    assert {row.letters for row in found.systems} == {None}
+    assert any("The letters of nCover@20 \u22654 are undefined, because they" in n for n in notes)
+    assert any("differ at 0.05, of 3: " in n for n in notes)
+
+
+def test_too_few_patterns_for_the_correction_are_noticed() -> None:
+    rows = {f"s{i}": ramp(i / 20, 30) for i in range(12)}
+    _, notes = found_and_notes(rows, permutations=200)
+    # 66 / 201
+    assert (
+        "nCover@20 \u22654: no pair can become significant at 0.05: the smallest p-value there can "
+        "be for 66 pairs, tested by 200 random sign patterns, is 0.33 with Holm's correction."
+    ) in notes
+    assert not any("no pair can" in n for n in found_and_notes(rows)[1])
+
+
+@pytest.mark.parametrize(
+    ("queries", "correction", "least"),
+    [
+        (7, "holm", "0.23"),
+        (9, "holm", "0.059"),
+        (10, "holm", ""),
+        (7, "bh", ""),
+        (5, "bh", "0.062"),
+    ],
+)
+def test_too_few_queries_for_any_pair_to_differ(queries: int, correction: str, least: str) -> None:
+    # 15 pairs, of which the smallest p is 2 / 2 ** queries
+    rows: dict[str, list[float | None]] = {f"s{i}": [i / 10] * queries for i in range(6)}
+    _, notes = found_and_notes(rows, correction=correction)
+    said = [n for n in notes if "no pair can become significant" in n]
+    assert len(said) == bool(least)
+    assert all(f"differ on {queries} queries at most, is {least} with" in n for n in said)
+
+
+def test_patterns_too_few_to_tell_anything_have_no_p_above_1() -> None:
+    _, notes = found_and_notes({"a": ramp(0.1), "b": ramp(0.9), "c": ramp(0.5)}, permutations=1)
+    assert any("tested by 1 random sign pattern, is 1 with Holm" in n for n in notes)
+
+
+def test_systems_that_are_equal_but_for_rounding_differ_by_0() -> None:
+    found, _ = found_and_notes({"a": [0.6, 0.8, 0.2, 0.4], "b": [0.8, 0.2, 0.4, 0.6]})
+    assert found.pairs[0].difference.value == 0
+    assert found.pairs[0].effect.value == 0
+
+
+def test_the_table_of_pairs_is_tidy() -> None:
+    board = board_of({"a": ramp(0.5), "b": ramp(0.9)})
+    found = significance(board.columns[0], board.column_systems, SignificanceSettings())
+    (row,) = json.loads(render(pairs_table([found], board), "json"))["rows"]
+    assert (row["measure"], row["min_rating"], row["system"], row["other"]) == (
+        "nCover@20",
+        4,
+        "b",
+        "a",
+    )
+    assert row["low"] < row["difference"] < row["high"]
+    assert (row["exact"], row["differs"], row["bars_overlap"]) == (True, True, False)
+    assert (row["grader"], row["bank"], row["draft"]) == ("model:self-rating", "bank", False)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"alpha": 0.0}, "alpha must be between 0 and 1"),
+        ({"correction": "tukey"}, "no correction 'tukey'. Choose from holm, bh, none"),
+        ({"permutations": 0}, "permutations must be 1 or more"),
+        ({"samples": 20}, "samples must be 50 or more"),
+        ({"seed": -1}, "seed must be 0 or more"),
+    ],
+)
+def test_settings_that_make_no_sense(wrong: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        SignificanceSettings(**wrong)
+
+
+def test_dl19() -> None:
+    """Pair by pair: all t statistics by scipy, p-values with few untied queries by counting."""
+    board = evaluate(dl19(), ["Cover@20"], [4])
+    column = board.columns[0]
+    found = significance(column, board.column_systems, SignificanceSettings(samples=200))
+    assert len(found.pairs) == 666
+    rows = dict(zip(board.column_systems, column.values.values, strict=True))
+    exact = 0
+    for pair in found.pairs:
+        one, other = (rows[found.systems[i].system] for i in (pair.first, pair.second))
+        if pair.effect.value is not None:
+            theirs = scipy.stats.ttest_rel(one, other)
+            t = pair.effect.value * math.sqrt(43)
+            assert t == pytest.approx(float(theirs.statistic), abs=1e-9)
+        difference = np.round((one - other) * 10).astype(int)
+        untied = difference[difference != 0]
+        if pair.exact and 0 < len(untied) <= 9:
+            signs = np.array(np.meshgrid(*[[-1, 1]] * len(untied))).reshape(len(untied), -1)
+            reached = np.abs(untied @ signs) >= abs(untied.sum())
+            assert pair.p == pytest.approx(float(reached.mean()), abs=1e-12)
+            exact += 1
+    assert exact > 10
+    assert found.systems[-1].system == "UNH_exDL_bm25"
+    assert [row.letters for row in found.systems] == ["a"] * 36 + ["b"]

@@ -1,0 +1,396 @@
+"""What a report says: its numbers, its warnings, its sentences for a paper, its references."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gradebooks import make_book, make_query, make_ranking
+
+import exampp
+from exampp.analysis.cautions import CHECKS, FEW_QUERIES, families_of
+from exampp.analysis.findings import ReportSettings, ReportSource
+from exampp.analysis.references import REFERENCES, bibtex
+from exampp.analysis.report import report
+from exampp.analysis.report_methods import as_latex, without_citations
+from exampp.records.gradebook import Gradebook
+from exampp.records.grading import GraderIdentity
+from exampp.report.page import Document, Notices, to_json
+
+OFFICIAL = {"good": 1.0, "fair": 2.0, "poor": 3.0}
+
+
+def exam(queries: int = 30, grader: GraderIdentity | None = None) -> Gradebook:
+    """Three systems; the first covers all of two items, the second one of them, the third none."""
+    rankings = (make_ranking("good", [0, 1]), make_ranking("fair", [1]), make_ranking("poor", [2]))
+    book = make_book(
+        *(make_query([[5, 1], [0, 4], [3, 0]], *rankings, query_id=f"q{n}") for n in range(queries))
+    )
+    return book if grader is None else replace(book, grader=grader)
+
+
+def settings(**changed: Any) -> ReportSettings:
+    return replace(ReportSettings(4), **changed)
+
+
+def made(book: Gradebook, source: ReportSource | None = None, **changed: Any) -> Document:
+    return report(
+        book, settings(**changed), source or ReportSource("my.exam", made="exampp 9.9, today")
+    )
+
+
+def section(document: Document, key: str) -> dict[str, Any]:
+    found = [one for one in json.loads(to_json(document))["sections"] if one["key"] == key]
+    assert found, f"no section {key}"
+    return dict(found[0])
+
+
+def blocks(document: Document, key: str, kind: str) -> list[dict[str, Any]]:
+    return [block for block in section(document, key)["blocks"] if block["kind"] == kind]
+
+
+def warnings(document: Document) -> list[str]:
+    return [
+        sentence
+        for block in document.sections[0].blocks
+        if isinstance(block, Notices)
+        for sentence in block.sentences
+    ]
+
+
+# ---- numbers -------------------------------------------------------------------------------------
+
+
+def test_the_headline_counts_what_there_is() -> None:
+    document = made(exam())
+    assert blocks(document, "summary", "tiles")[0]["rows"] == {
+        "systems": "3",
+        "queries": "30",
+        "questions in the bank": "60",
+        "passages in the pool": "90",
+        "cells graded": "180",
+        "of 3 pairs of systems told apart": "100%",
+    }
+    (headline,) = blocks(document, "summary", "text")
+    assert headline["text"].startswith("good has the best Cover@20 \u22654, 1.000")
+    assert headline["text"].endswith("every other system is significantly worse.")
+
+
+def test_a_single_query_is_not_queries() -> None:
+    tiles = blocks(made(exam(1)), "summary", "tiles")[0]["rows"]
+    assert {"systems": "3", "query": "1"}.items() <= tiles.items()
+
+
+def test_equal_systems_share_the_first_place() -> None:
+    rankings = (make_ranking("one", [0]), make_ranking("two", [0]))
+    book = make_book(*(make_query([[5]], *rankings, query_id=f"q{n}") for n in range(3)))
+    (headline,) = blocks(made(book), "summary", "text")
+    assert headline["text"].startswith("one and 1 more share the best Cover@20")
+    assert headline["text"].endswith("none of the others is significantly worse.")
+
+
+def test_sections_are_there_only_where_there_is_something_to_say() -> None:
+    def keys(document: Document) -> list[str]:
+        return [one.key for one in document.sections]
+
+    alone = make_book(make_query([[5]], make_ranking("one", [0])))
+    assert keys(made(alone)) == [
+        "summary", "evaluated", "leaderboard", "grades", "depth", "queries", "methods",
+    ]  # fmt: skip
+    assert "differences" in keys(made(exam()))
+    assert "official" in keys(made(exam(), official={"list": OFFICIAL}))
+    assert "judgments" not in keys(made(exam()))
+
+
+def test_values_of_dl19(shared_data: Path) -> None:
+    """Against values computed independently of the project."""
+    folder = shared_data / "dl19"
+    book = exampp.open(folder / "graded.jsonl.gz").grades().gradebook
+    official = json.loads((folder / "official-leaderboard.json").read_text())
+    document = made(book, official={"official": {k: float(v) for k, v in official.items()}})
+    expected = json.loads((folder / "expected" / "cover.json").read_text())["4"]
+    measures = json.loads((folder / "expected" / "qrels-measures.json").read_text())["4"]
+    (table,) = blocks(document, "leaderboard", "table")
+    rows = {row["system"]: row for row in table["rows"]}
+    assert len(rows) == 38
+    assert len(rows["p_bert"]) == 1 + 2 * 5, "a mean and a standard error for each measure"
+    for system, values in expected["systems"].items():
+        assert rows[system]["Cover@20 \u22654"] == pytest.approx(values["cover"]["mean"], abs=1e-9)
+    for system, values in measures["systems"].items():
+        for name, heading in (
+            ("nDCG@20", "nDCG@20"),
+            ("P(rel=4)@20", "P@20 \u22654"),
+            ("AP(rel=4)", "AP \u22654"),
+        ):
+            assert rows[system][heading] == pytest.approx(values[name], abs=1e-9)
+    (curve,) = blocks(document, "depth", "figure")
+    last = {row["system"]: row["value"] for row in curve["data"]["rows"] if row["k"] == 20}
+    for system, value in last.items():
+        assert value == pytest.approx(expected["systems"][system]["cover"]["mean"], abs=1e-9)
+    correlated = blocks(document, "official", "table")[0]["rows"][0]
+    kendall = expected["correlation_cover"]["kendall_tau_b"]
+    assert correlated["K"].startswith(f"{kendall:.2f} [")
+    strict = blocks(document, "judgments", "table")[1]["rows"]
+    assert [row["2+3"] for row in strict] == [1892, 609]
+
+
+def test_the_heat_map_and_the_queries_tell_the_hard_ones() -> None:
+    rankings = (make_ranking("one", [0]), make_ranking("two", [1]))
+    book = make_book(
+        make_query([[5, 5], [5, 0]], *rankings, query_id="easy"),
+        make_query([[1, 0], [0, 0]], *rankings, query_id="hard"),
+    )
+    (folded,) = blocks(made(book), "queries", "folded")
+    assert folded["rows"] == [
+        {"query": "hard", "mean of systems": 0.0, "best system": 0.0, "items": 2,
+         "items never covered": 2},
+        {"query": "easy", "mean of systems": 0.75, "best system": 1.0, "items": 2,
+         "items never covered": 0},
+    ]  # fmt: skip
+
+
+def test_what_is_missing_is_in_a_table() -> None:
+    rankings = (make_ranking("whole", [0]), make_ranking("gap", [1]))
+    book = make_book(
+        make_query([[5, 4], [None, 4]], *rankings, query_id="q1"),
+        make_query([[5, 4], [5, 4]], rankings[0], query_id="q2"),
+        pending={"refused": 1},
+    )
+    (table,) = blocks(made(book), "evaluated", "table")
+    assert table["rows"] == [
+        {"system": "gap", "missing cells": "50.0%", "ungraded passages": "0.0%",
+         "unanswered queries": 1},
+    ]  # fmt: skip
+    assert table["notes"] == ["Cells without a grade in the whole collection: 1 refused."]
+
+
+@pytest.mark.parametrize(
+    "book",
+    [
+        make_book(),
+        make_book(systems=["a"]),
+        make_book(make_query([[4]])),
+        make_book(make_query([[], []], make_ranking("a", [0]), items=0)),
+        make_book(make_query([[None], [None]], make_ranking("a", [0]), make_ranking("b", [1]))),
+        make_book(make_query([[1], [2]], make_ranking("a", [0]), make_ranking("b", [1]))),
+        make_book(
+            make_query(
+                [[4, 0], [1, 5]],
+                make_ranking("a", [0, 1], 1),
+                make_ranking("b", [1], 2),
+                item_facets=[1, 2],
+                facets=["x", "y"],
+            )
+        ),
+    ],
+    ids=["nothing", "no queries", "no systems", "no items", "no grades", "never", "subtopics"],
+)
+@pytest.mark.parametrize("official", [{}, {"list": {"a": 1.0, "b": 2.0}}, {"list": {"z": 1.0}}])
+def test_poor_data_make_a_report_all_the_same(
+    book: Gradebook, official: dict[str, dict[str, float]]
+) -> None:
+    said = to_json(made(book, official=official))
+    assert "NaN" not in said
+    assert json.loads(said)["sections"]
+
+
+# ---- warnings ------------------------------------------------------------------------------------
+
+
+def test_a_sound_exam_has_no_warnings() -> None:
+    assert warnings(made(exam(FEW_QUERIES))) == []
+
+
+@pytest.mark.parametrize(
+    ("book", "source", "official", "words"),
+    [
+        (
+            exam(grader=GraderIdentity("draft", "draft", "question")),
+            ReportSource(""),
+            {},
+            "DRAFT GRADES",
+        ),
+        (exam(FEW_QUERIES - 1), ReportSource(""), {}, "Only 24 queries count"),
+        (exam(1), ReportSource(""), {}, "Only 1 query counts"),
+        (exam(0), ReportSource(""), {}, "There are no queries"),
+        (
+            exam(grader=GraderIdentity("org/model-7b", "p", "question")),
+            ReportSource("", own_bank="The bank was made by the model that grades: easy."),
+            {},
+            "The bank was made by the model that grades",
+        ),
+        (replace(exam(), bank_is_graded_items=True), ReportSource(""), {}, "No bank is at hand"),
+        (replace(exam(), pending={"refused": 7}), ReportSource(""), {}, "7 refused"),
+        (exam(), ReportSource(""), {"list": OFFICIAL}, "rest on 3 systems"),
+    ],
+)
+def test_warnings(
+    book: Gradebook, source: ReportSource, official: dict[str, dict[str, float]], words: str
+) -> None:
+    (sentence,) = warnings(made(book, source, official=official))
+    assert words in sentence
+
+
+def test_draft_grades_are_in_the_title_and_above_the_table() -> None:
+    document = made(exam(grader=GraderIdentity("draft", "draft", "question")))
+    assert document.title == "DRAFT GRADES: my.exam"
+    (table,) = blocks(document, "leaderboard", "table")
+    assert table["caption"].startswith("DRAFT GRADES")
+    assert "DRAFT GRADES" in blocks(document, "leaderboard", "figure")[0]["subtitle"]
+
+
+def test_a_grader_of_the_family_of_a_system_is_named() -> None:
+    rankings = (make_ranking("monoT5-rerank", [0]), make_ranking("bm25", [0]))
+    book = make_book(
+        *(make_query([[5]], *rankings, query_id=f"q{n}") for n in range(FEW_QUERIES)),
+        grader=GraderIdentity("google/flan-t5-large", "p", "question"),
+    )
+    found = [sentence for sentence in warnings(made(book)) if "family" in sentence]
+    (sentence,) = found
+    assert "flan-t5-large and 1 system belong to one family of models (T5): monoT5" in sentence
+    assert "bm25" not in sentence
+
+
+def test_missing_cells_and_unanswered_queries_warn() -> None:
+    rankings = (make_ranking("whole", [0]), make_ranking("gap", [1]))
+    book = make_book(
+        *(
+            make_query([[5, 4], [None, 4]], *rankings[: 1 + (n > 0)], query_id=f"q{n}")
+            for n in range(FEW_QUERIES)
+        )
+    )
+    missing, unanswered = warnings(made(book))
+    assert "1 system of 2 has cells without a grade" in missing
+    assert "50.0%" in missing
+    assert "gap" in unanswered
+
+
+def test_a_grader_that_tells_nothing_apart_is_called_so() -> None:
+    rankings = (make_ranking("one", [0]), make_ranking("two", [1]))
+    book = make_book(
+        *(make_query([[4], [4]], *rankings, query_id=f"q{n}") for n in range(FEW_QUERIES))
+    )
+    assert warnings(made(book)) == ["Every grade is 4: the grader tells nothing apart."]
+    assert len(CHECKS) == 11
+
+
+@pytest.mark.parametrize(
+    ("name", "families"),
+    [
+        ("google/flan-t5-large", ["T5"]),
+        ("monot5-3b", ["T5"]),
+        ("idst_bert_p1", ["BERT"]),
+        ("deberta-v3", ["BERT"]),
+        ("RoBERTa", ["BERT"]),
+        ("colbert.e2e", ["BERT"]),
+        ("gpt-4o-mini", ["GPT"]),
+        ("ChatGPT_rerank", ["GPT"]),
+        ("meta-llama/Llama-3.1-8B", ["Llama"]),
+        ("Mixtral-8x7B", ["Mistral"]),
+        ("qwen2.5-72b", ["Qwen"]),
+        ("Phi-3-mini", ["Phi"]),
+        ("delphi", []),
+        ("test1", []),
+        ("bm25base_p", []),
+        ("t50-depth", []),
+        ("albertsons", []),
+        ("runid4", []),
+    ],
+)
+def test_families_are_words_of_a_name(name: str, families: Sequence[str]) -> None:
+    assert list(families_of(name)) == families
+
+
+# ---- words for a paper ---------------------------------------------------------------------------
+
+
+def paragraph(document: Document) -> str:
+    (text,) = blocks(document, "methods", "text")
+    return str(text["text"])
+
+
+def bibliography(document: Document) -> str:
+    return next(
+        str(b["text"]) for b in blocks(document, "methods", "code") if b["label"] == "BibTeX"
+    )
+
+
+def latex(document: Document) -> str:
+    return next(
+        str(b["text"]) for b in blocks(document, "methods", "code") if "LaTeX" in b["label"]
+    )
+
+
+def test_the_methods_say_what_was_done_with_numbers() -> None:
+    source = ReportSource("my.exam", bank_version="abc123", made="exampp 9.9, today")
+    said = paragraph(made(exam(), source))
+    for words in (
+        "3 systems on 30 queries",
+        "60 questions (2.0 per query in the mean, version abc123)",
+        "with the prompt self-rating on a scale from 0 to 5",
+        "100.0% of the 180 cells",
+        "a rating of 4 or above",
+        "nDCG@20, P@20 and AP",
+        "Holm's procedure: of 3 pairs, 3 (100.0%) differ at 0.05",
+        "exampp 9.9",
+    ):
+        assert words in said
+    assert "Kendall" not in said
+    assert "kappa" not in said
+    assert "@" not in said.replace("Cover@20", "").replace("nDCG@20", "").replace("P@20", "")
+
+
+def test_other_settings_change_the_methods() -> None:
+    labelling = exampp.Labelling("best", 2, "binary")
+    said = paragraph(
+        made(exam(), min_rating=3, measures=("P@5",), labelling=labelling, official={"L": OFFICIAL})
+    )
+    assert "2nd best rating" in said
+    assert "relevant from 1 on" in said
+    assert "Cover" not in said
+    assert "compared with L over the 3 systems of both" in said
+
+
+def test_what_is_cited_is_in_the_bibliography_and_nothing_foreign() -> None:
+    plain = made(exam(), measures=("P@5",))
+    assert "kendall" not in bibliography(plain)
+    assert "sander2021exam" not in bibliography(plain)
+    assert "politis" not in bibliography(plain)
+    assert "jarvelin" not in bibliography(plain)
+    full = made(exam(), official={"L": OFFICIAL})
+    for document in (plain, full):
+        cited = {
+            k for keys in re.findall(r"\\cite\{([^}]*)\}", latex(document)) for k in keys.split(",")
+        }
+        entries = set(re.findall(r"^@\w+\{(\w+),$", bibliography(document), re.MULTILINE))
+        assert cited <= entries
+        assert cited
+    assert {"kendall1945ties", "spearman1904association", "jarvelin2002cumulated"} <= set(
+        re.findall(r"^@\w+\{(\w+),$", bibliography(full), re.MULTILINE)
+    )
+
+
+def test_latex_escapes_all_but_citations() -> None:
+    text = "Of 5% of a_b & c [@one2020x; @two2021y], with `a_b` \u22654."
+    assert as_latex(text) == (
+        r"Of 5\% of a\_b \& c~\cite{one2020x,two2021y}, with \texttt{a\_b} $\geq$4."
+    )
+    assert without_citations(text) == "Of 5% of a_b & c, with a_b \u22654."
+
+
+def test_bibtex_is_well_formed() -> None:
+    entries = bibtex(REFERENCES)
+    assert entries.count("{") == entries.count("}")
+    assert len(re.findall(r"^@(inproceedings|article|book|misc)\{\w+,$", entries, re.M)) == len(
+        REFERENCES
+    )
+    for reference in REFERENCES.values():
+        assert {"author", "title", "year"} <= set(reference.fields)
+        assert all(value.strip() for value in reference.fields.values())
+    with pytest.raises(ValueError, match="nobody1900"):
+        bibtex(["nobody1900"])
