@@ -79,6 +79,24 @@ def test_modules_stay_readable(module: Path) -> None:
     assert module.read_text(encoding="utf-8").count("\n") <= LIMIT
 
 
+def test_no_two_public_classes_share_a_name() -> None:
+    found: dict[str, list[str]] = {}
+    for module in modules():
+        for node in ast.parse(module.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(str(module.relative_to(ROOT)))
+    assert {name: where for name, where in found.items() if len(where) > 1} == {}
+
+
+@pytest.mark.parametrize("package", ["cli", "web"])
+def test_commands_and_pages_open_no_connection(package: str) -> None:
+    for module in (ROOT / package).rglob("*.py"):
+        text = module.read_text(encoding="utf-8")
+        assert "_connection" not in text
+        assert "import connect\n" not in text
+        assert "import connect," not in text
+
+
 def test_public_names_resolve() -> None:
     assert exampp.__all__ == sorted(exampp.__all__, key=str)
     for name in exampp.__all__:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from exampp.bank.changes import Operation, Version
-from exampp.bank.editor import NOW, BankEditor, edit_by
+from exampp.bank.editor import NOW, BankEditor
 from exampp.bank.generating import GenerationRun, Settled, generation_tables
 from exampp.bank.verifying import Verification, verify_in_collection
 from exampp.errors import InputError
@@ -23,8 +23,8 @@ from exampp.report.result import Tables
 from exampp.report.table import Table
 from exampp.review.impact import MEASURES
 from exampp.review.trial import Trial, watch
-from exampp.store.bank import Settle
-from exampp.store.bank_history import ItemState
+from exampp.store.bank import Settle, edit_by
+from exampp.store.bank_history import ItemState, Logged, log_of_item, states
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -52,6 +52,14 @@ class Bank:
     def show(self, query_id: str | None = None, part: str | None = None) -> Table:
         """The items of a bank, or of one query, with their ids; retired ones are marked."""
         return self._editor.show(query_id, part=part)
+
+    def items(self, query_id: str) -> list[ItemState]:
+        """The items of a query as they are now, retired ones too."""
+        return states(self.connection, self.name, query_id=query_id)
+
+    def states_of(self, item: ItemState) -> list[Logged]:
+        """All edits of an item, oldest first, with its state after each."""
+        return log_of_item(self.connection, self.name, item.edit)
 
     def version(self) -> Version:
         """The state of a bank: the number of its last edit, and a hash of all its items."""

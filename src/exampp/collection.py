@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
-from exampp.bank.editor import edit_by, list_banks, now
+from exampp.bank.editor import list_banks
 from exampp.banks import Bank
 from exampp.decisions import CollectionGrades, Decisions
 from exampp.errors import InputError
@@ -58,9 +58,10 @@ from exampp.records.wording import quoted
 from exampp.report.result import Tables
 from exampp.report.table import Table
 from exampp.review.trial import effect_tables, watch
-from exampp.store.bank import MAIN_BANK, QUERY_BANK, Settle, bank_names, makers
+from exampp.store.bank import MAIN_BANK, QUERY_BANK, Settle, bank_names, edit_by, makers, now
+from exampp.store.bank_history import known_queries
 from exampp.store.cells import DEPTH, GradingScope, items_without_key
-from exampp.store.connection import connect, transaction
+from exampp.store.connection import connect, data_version, transaction
 from exampp.store.dossier import read_dossiers
 from exampp.store.gradebook import read_gradebook
 from exampp.store.grades import StoredGrader, graders, known_grader
@@ -204,6 +205,14 @@ class Collection(GradeSource[CollectionGrades]):
         """Record that a step is done, and the fingerprint of what it was done on."""
         with self._connection, transaction(self._connection):
             put_step(self._connection, step, fingerprint, now())
+
+    def query_texts(self) -> dict[str, str]:
+        """The text of every query that is known from more than a bank, by id."""
+        return known_queries(self._connection)
+
+    def data_version(self) -> int:
+        """A number that changes when something else, in any process, has written to the file."""
+        return data_version(self._connection)
 
     def fingerprint(self, *, grades: bool = False) -> str:
         """Changes where queries, passages, rankings, judgments or items change, or the grades."""

@@ -7,16 +7,15 @@ ratings or yes and no; the grade itself stays. Nothing is ever deleted.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from exampp.bank.editor import now
 from exampp.errors import InputError
 from exampp.grades.grades import Grades
-from exampp.records import GraderIdentity
+from exampp.records import Grade, GraderIdentity
 from exampp.records.decisions import Decided, Decision, disputed, standing
-from exampp.store.bank import MAIN_BANK
+from exampp.store.bank import MAIN_BANK, now
 from exampp.store.connection import transaction
 from exampp.store.decisions import (
     JudgedCell,
@@ -26,10 +25,12 @@ from exampp.store.decisions import (
     decision_counts,
     decision_of_number,
     decisions_beside,
+    decisions_on,
     find_cell,
     is_verdict,
     judged_cells,
 )
+from exampp.store.dossier import CellTexts, read_grade, read_texts
 from exampp.store.grades import StoredGrader
 
 if TYPE_CHECKING:
@@ -184,6 +185,25 @@ class CollectionGrades(Grades):
                 versions,
             )
             return append_decision(self.connection, cell, is_verdict(identity), made)
+
+    def cell(
+        self, item_id: str, versions: tuple[int, int]
+    ) -> tuple[Grade | None, Sequence[Decision]]:
+        """What the grader said of a pair of texts (item, passage), and what people decided so far.
+
+        `versions` are those of a dossier; None: the grader never tried.
+        """
+        made = decisions_on(self.connection, [versions[0]], self.grader)
+        return read_grade(self.connection, self.stored, item_id, versions), made.get(versions, [])
+
+    def texts(
+        self, cells: Iterable[tuple[str, str, str]], length: int
+    ) -> Mapping[tuple[str, str, str], CellTexts]:
+        """The texts of cells (query id, item id, passage id), `length` characters of each passage.
+
+        Cells that are not there are left out.
+        """
+        return read_texts(self.connection, self.bank_name, self.grader.kind, cells, length)
 
     def judged(self, query_id: str | None = None) -> Sequence[JudgedCell]:
         """The cells about which people decided, beside what the grader says of them."""

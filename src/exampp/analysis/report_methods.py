@@ -13,7 +13,7 @@ from exampp.analysis.phrases import counted, percent
 from exampp.analysis.references import bibtex
 from exampp.evaluate.qrels import Labelling
 from exampp.records.gradebook import MISSING
-from exampp.report.table import latex_escape
+from exampp.report.latex import latex_escape
 
 _CITED = re.compile(r" \[@[^\]]+\]")
 _CORRECTIONS = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import re
 import secrets
 import sqlite3
@@ -496,21 +495,3 @@ def _brief(logged: Logged) -> str:
         f"{logged.number}: {logged.operation} {logged.after.item_id} by {logged.edit.author} "
         f"({what})"
     )
-
-
-def edit_by(author: str | None, reason: str) -> Edit:
-    """An edit made now, by the user unless it is somebody else's."""
-    return Edit(author or _user(), reason, now())
-
-
-def _user() -> str:
-    """The name of the user, as the system has it."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"
-
-
-def now() -> str:
-    """This moment: ISO 8601, in UTC, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")

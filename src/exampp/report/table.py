@@ -242,7 +242,7 @@ def _around(table: Table, place: tuple[int, int], style: str) -> tuple[str, str]
     return getattr(MARKS[mark], style) if mark else ("", "")
 
 
-def _notes(table: Table, style: str, escape: Callable[[str], str] = str) -> list[str]:
+def notes_of(table: Table, style: str, escape: Callable[[str], str] = str) -> list[str]:
     """The legend, where there are marks, and the notes."""
     parts = []
     for name, meaning in table.meanings().items():
@@ -290,7 +290,7 @@ def _text(table: Table) -> str:
     for row, line in enumerate(lines[1:]):
         parts += [titles[row]] if row in titles else []
         parts.append(aligned(line))
-    parts += [f"* {note}" for note in _notes(table, "text")]
+    parts += [f"* {note}" for note in notes_of(table, "text")]
     return "\n".join(parts) + "\n"
 
 
@@ -338,7 +338,7 @@ def _group_line(widths: list[int], groups: list[tuple[str, int]]) -> str:
     return "  ".join(parts).rstrip()
 
 
-# ---- markdown and latex ------------------------------------------------------------------------
+# ---- markdown ----------------------------------------------------------------------------------
 
 
 _MARKUP = re.compile(r"[\\|*`<\[]|(?<!\w)_|_(?!\w)")
@@ -358,86 +358,19 @@ def _markdown(table: Table) -> str:
     parts = [f"**{markdown_escape(table.caption)}**\n"] if table.caption else []
     heads = [markdown_escape(readable(column.heading)) for column in table.columns]
     parts += [line(heads), "|" + "|".join(rule) + "|"]
-    parts += [line(cells) for cells in _dressed(table, "markdown", markdown_escape)]
-    if notes := _notes(table, "markdown", markdown_escape):
+    parts += [line(cells) for cells in dressed(table, "markdown", markdown_escape)]
+    if notes := notes_of(table, "markdown", markdown_escape):
         parts += ["", *(f"- {note}" for note in notes)]
     return "\n".join(parts) + "\n"
 
 
-def _dressed(table: Table, style: str, escape: Callable[[str], str]) -> list[list[str]]:
+def dressed(table: Table, style: str, escape: Callable[[str], str]) -> list[list[str]]:
+    """The cells as people see them, escaped, within the marks of a style."""
     found = []
     for row, line in enumerate(_once(table, shown_cells(table))):
         around = (_around(table, (row, index), style) for index in range(len(line)))
         found.append([b + escape(cell) + a for (b, a), cell in zip(around, line, strict=True)])
     return found
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "\u00b1": r"$\pm$",
-    "\u2265": r"$\geq$",
-    "\u2020": r"$^{\dagger}$",
-    "\ufffd": "?",
-    "<": r"$<$",
-    ">": r"$>$",
-}
-
-
-def latex_escape(text: str) -> str:
-    """The text with LaTeX's special characters spelled out."""
-    return "".join(_LATEX.get(character, character) for character in text)
-
-
-def _latex(table: Table) -> str:
-    def line(cells: Sequence[str]) -> str:
-        return " & ".join(cells) + r" \\"
-
-    table = for_people(table)
-    layout = "".join("r" if right else "l" for right in is_numeric(table))
-    packages = "booktabs" + ",xcolor" * ("weak" in table.marks.values())
-    dressed = _dressed(table, "latex", latex_escape)
-    notes = [rf"\par\footnotesize {note}" for note in _notes(table, "latex", latex_escape)]
-    body: list[str] = []
-    for group in row_groups(table):
-        body += [r"\midrule"] * bool(body) + [line(dressed[row]) for row in group]
-    parts = [
-        rf"% needs \usepackage{{{packages}}}",
-        r"\begin{table}",
-        r"\centering",
-        *([rf"\caption{{{latex_escape(table.caption)}}}"] if table.caption else []),
-        rf"\begin{{tabular}}{{{layout}}}",
-        r"\toprule",
-        *_latex_groups(column_groups(table)),
-        line([latex_escape(column.head) for column in table.columns]),
-        r"\midrule",
-        *body,
-        r"\bottomrule",
-        r"\end{tabular}",
-        *[r"\par\smallskip"] * bool(notes),
-        *notes,
-        r"\end{table}",
-    ]
-    return "\n".join(parts) + "\n"
-
-
-def _latex_groups(groups: list[tuple[str, int]]) -> list[str]:
-    if not groups:
-        return []
-    heads, rules, start = [], [], 1
-    for name, size in groups:
-        heads.append(rf"\multicolumn{{{size}}}{{c}}{{{latex_escape(name)}}}")
-        rules += [rf"\cmidrule(lr){{{start}-{start + size - 1}}}"] * bool(name)
-        start += size
-    return [" & ".join(heads) + r" \\", " ".join(rules)]
 
 
 # ---- machines ----------------------------------------------------------------------------------
@@ -484,6 +417,13 @@ def _finite(value: Value) -> Value:
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError("a table holds None for what is undefined, never NaN")
     return value
+
+
+def _latex(table: Table) -> str:
+    # that module needs this one
+    from exampp.report.latex import table_latex
+
+    return table_latex(table)
 
 
 def _html(table: Table) -> str:

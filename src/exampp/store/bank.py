@@ -7,10 +7,12 @@ people's edits in between stand.
 
 from __future__ import annotations
 
+import getpass
 import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from exampp.outside import check_id, kept
@@ -30,6 +32,24 @@ class Edit(NamedTuple):
     author: str
     reason: str
     at: str
+
+
+def edit_by(author: str | None, reason: str) -> Edit:
+    """An edit made now, by the user unless it is somebody else's."""
+    return Edit(author or _user(), reason, now())
+
+
+def _user() -> str:
+    """The name of the user, as the system has it."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
+
+
+def now() -> str:
+    """This moment: ISO 8601, in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 Settle = Callable[[sqlite3.Connection], None]

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-
 from exampp.collection import Collection
 from exampp.errors import InputError
-from exampp.records.decisions import Decision
 from exampp.records.dossier import Cell, Dossier
-from exampp.records.grading import Grade
-from exampp.store.connection import connect
-from exampp.store.decisions import decisions_on
-from exampp.store.dossier import read_grade
-from exampp.store.grades import graders
 from exampp.web.page_request import PageRequest
 from exampp.web.pages.cells import has_decided
 
@@ -31,16 +23,6 @@ def dossier(visit: PageRequest, collection: Collection, query_id: str) -> Dossie
     for found in visit.choice.of(collection).dossiers([query_id]):
         return found
     raise InputError("there is no query of that id", field="query")
-
-
-def one_cell(
-    visit: PageRequest, item_id: str, versions: tuple[int, int]
-) -> tuple[Grade | None, list[Decision]]:
-    """What the grader said of a pair of texts, and what people decided about it so far."""
-    with closing(connect(visit.room.path)) as connection:
-        grader = next(one for one in graders(connection) if one.identity == visit.choice.grader)
-        made = decisions_on(connection, [versions[0]], grader.identity)
-        return read_grade(connection, grader, item_id, versions), made.get(versions, [])
 
 
 def seen(found: Dossier, visit: PageRequest, *, blind: bool) -> frozenset[Cell] | None:

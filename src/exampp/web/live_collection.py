@@ -10,7 +10,6 @@ import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,10 +23,6 @@ from exampp.records import GraderIdentity
 from exampp.records.choosing import choose_grader, label
 from exampp.records.decisions import effective
 from exampp.records.gradebook import Gradebook
-from exampp.store.bank import bank_names
-from exampp.store.bank_history import known_queries
-from exampp.store.connection import connect, data_version
-from exampp.store.grades import graders
 from exampp.web.counts import CollectionCounts
 
 if TYPE_CHECKING:
@@ -185,11 +180,11 @@ class LiveCollection:
 
     def choices(self) -> list[Choice]:
         """Everything that can be looked at: each grader on each bank of its kind."""
-        with closing(connect(self.path)) as connection:
+        with self.open() as collection:
             return [
-                Choice(identity, bank)
-                for _, identity in graders(connection)
-                for bank in bank_names(connection, identity.kind)
+                Choice(identity, bank or "")
+                for identity in collection.graders
+                for bank in collection.bank_names(identity.kind)
             ]
 
     def choice(self, code: str = "") -> Choice:
@@ -262,8 +257,7 @@ class LiveCollection:
         with self.open() as collection:
             gradebook = choice.of(collection).gradebook
             decided = decided_cells(collection, choice)
-        with closing(connect(self.path)) as connection:
-            texts = known_queries(connection)
+            texts = collection.query_texts()
         threshold = self.min_rating(choice)
         board = evaluate_gradebook(gradebook, DEFAULT_MEASURES, threshold)
         return Snapshot(self.path, choice, threshold, gradebook, board, texts, decided, time.time())
@@ -273,12 +267,12 @@ class LiveCollection:
         return made
 
     def _watch(self) -> None:
-        with closing(connect(self.path)) as connection:
+        with self.open() as watched:
             seen = None
             while not self._closed.is_set():
                 start = time.monotonic()
                 try:
-                    now = data_version(connection)
+                    now = watched.data_version()
                     if now != seen or set(self._looked_at) - set(self._facts):
                         self._refresh()
                     self._recount()

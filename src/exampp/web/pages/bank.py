@@ -8,7 +8,6 @@ comes back with both texts, and what was typed is still there.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from http import HTTPStatus
 from typing import Annotated
 
@@ -24,8 +23,7 @@ from exampp.records.dossier import Dossier
 from exampp.records.gradebook import QueryGrades
 from exampp.review.impact import Impact
 from exampp.review.preview import EditPreview
-from exampp.store.bank_history import ItemState, log_of_item, states
-from exampp.store.connection import connect
+from exampp.store.bank_history import ItemState
 from exampp.web.cell_access import dossier
 from exampp.web.page_request import PageRequest, Visiting
 from exampp.web.pages.bank_form import (
@@ -59,7 +57,7 @@ def bank(visit: Visiting, query: str, saved: int = 0) -> HTMLResponse:
     """The bank of a query, to be edited."""
     with visit.open() as collection:
         found = dossier(visit, collection, query)
-        lines = untyped(_states(visit, query))
+        lines = untyped(_states(visit, collection, query))
     return _page(visit, found, lines, saved=saved)
 
 
@@ -71,7 +69,7 @@ def impact(visit: Visiting, query: str, form: Form) -> HTMLResponse:
     tried: EditPreview | None = None
     with visit.open() as collection:
         found = dossier(visit, collection, query)
-        lines = _typed(visit, query, form)
+        lines = _typed(visit, collection, query, form)
         try:
             tried = _try(visit, collection, found, lines)
         except InputError as error:
@@ -119,7 +117,7 @@ def edit(visit: Visiting, query: str, form: Form) -> Response:
     """Save the form: all of it, or nothing where an edit is refused or clashes with another."""
     with visit.open() as collection:
         found = dossier(visit, collection, query)
-        lines = _typed(visit, query, form)
+        lines = _typed(visit, collection, query, form)
         trouble = next((line.fault for line in lines if line.fault), "")
         saved = 0
         if not trouble and not conflicts(lines):
@@ -131,7 +129,7 @@ def edit(visit: Visiting, query: str, form: Form) -> Response:
                 pass
             except InputError as error:
                 trouble = str(error)
-        lines = _typed(visit, query, form)
+        lines = _typed(visit, collection, query, form)
         if not saved and (clash := conflicts(lines)):
             return _page(visit, found, lines, HTTPStatus.CONFLICT, clash=clash)
         if trouble:
@@ -159,7 +157,7 @@ def _save(
     return len(wanted)
 
 
-def _states(visit: PageRequest, query_id: str) -> list[ItemState]:
+def _states(visit: PageRequest, collection: Collection, query_id: str) -> list[ItemState]:
     """The items of the query, retired ones too, as they are now.
 
     InputError where the grader has no items but the query itself.
@@ -170,20 +168,20 @@ def _states(visit: PageRequest, query_id: str) -> list[ItemState]:
             "this grader rates passages for the query itself, which has no bank",
             mend="Choose a grader of questions or nuggets above",
         )
-    with closing(connect(visit.room.path)) as connection:
-        found = states(connection, visit.choice.bank, query_id=query_id)
+    found = collection.bank(visit.choice.bank).items(query_id)
     return [one for one in found if one.kind == kind]
 
 
-def _typed(visit: PageRequest, query_id: str, form: Fields) -> list[FormLine]:
+def _typed(
+    visit: PageRequest, collection: Collection, query_id: str, form: Fields
+) -> list[FormLine]:
     """The form as it was typed, on the bank as it is now."""
 
     def seen_as(state: ItemState, number: int) -> ItemState | None:
-        with closing(connect(visit.room.path)) as connection:
-            history = log_of_item(connection, visit.choice.bank, state.edit)
+        history = collection.bank(visit.choice.bank).states_of(state)
         return next((one.after for one in reversed(history) if one.number <= number), None)
 
-    return typed(_states(visit, query_id), form, seen_as)
+    return typed(_states(visit, collection, query_id), form, seen_as)
 
 
 def _page(

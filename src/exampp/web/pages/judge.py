@@ -17,7 +17,7 @@ from exampp.errors import InputError
 from exampp.records.decisions import Decision
 from exampp.records.dossier import Dossier
 from exampp.records.grading import Grade, GraderIdentity
-from exampp.web.cell_access import BLIND, dossier, is_blind, one_cell
+from exampp.web.cell_access import BLIND, dossier, is_blind
 from exampp.web.page_request import LARGEST, PageRequest, Visiting
 from exampp.web.pages.agreement import live
 from exampp.web.pages.cells import CellIds, CellPanel, cell_of, has_decided, panel
@@ -123,9 +123,10 @@ def decide(
     its grade was not shown.
     """
     place, texts = CellIds.unpacked(cell), _versions(versions)
-    grade, earlier = one_cell(visit, place.item_id, texts)
     with visit.open() as collection:
-        made = visit.choice.of(collection).decide(
+        grades = visit.choice.of(collection)
+        grade, earlier = grades.cell(place.item_id, texts)
+        made = grades.decide(
             *place,
             _rating(rating),
             author=visit.assessor,

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from typing import NamedTuple
 
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 from exampp.review.queue import Candidate
-from exampp.store.connection import connect
-from exampp.store.dossier import read_texts
 from exampp.web.cell_access import is_blind
 from exampp.web.page_request import PageRequest, Visiting
 from exampp.web.pages.walks import waiting
@@ -56,8 +53,8 @@ def queue(visit: Visiting, query: str | None = None, page: int = 1) -> HTMLRespo
 def _with_texts(visit: PageRequest, found: Sequence[Candidate], first: int) -> Iterator[Waiting]:
     cells = [one.cell for one in found]
     grader = visit.choice.grader
-    with closing(connect(visit.room.path)) as connection:
-        texts = read_texts(connection, visit.choice.bank, grader.kind, cells, START)
+    with visit.open() as collection:
+        texts = visit.choice.of(collection).texts(cells, START)
     for place, (one, cell) in enumerate(zip(found, cells, strict=True), first + 1):
         if cell in texts:
             said = texts[cell]
