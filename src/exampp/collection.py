@@ -33,7 +33,13 @@ from exampp.grade.graders import (
 from exampp.grade.kept import verify_again
 from exampp.grade.reparse import Reparsed, reparse
 from exampp.grade.run import MAX_FAILURES, GradingRun, Progress
-from exampp.grade.status import grading_status, readings_table, spent_table, status_table
+from exampp.grade.status import (
+    GraderStatus,
+    grading_status,
+    readings_table,
+    spent_table,
+    status_table,
+)
 from exampp.grades.source import GradeSource
 from exampp.inputs.beir import corpus_of
 from exampp.inputs.datasets import has_documents, is_dataset
@@ -374,6 +380,10 @@ class Collection(GradeSource[CollectionGrades]):
     def status(self) -> Table:
         """Per grader and bank: cells graded, due, and tried without a grade, by reason."""
         return self.status_tables()["graders"]
+
+    def grader_statuses(self) -> Sequence[GraderStatus]:
+        """Where grading stands, per grader and bank, as records."""
+        return grading_status(self._connection)
 
     def status_tables(self) -> dict[str, Table]:
         """Where grading stands, as tables.

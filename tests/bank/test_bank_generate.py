@@ -78,8 +78,8 @@ def options(server: FaultServer, **more: Any) -> dict[str, Any]:
     return {"model": "m", "prompt": "dl-questions", "base_url": server.url, "retries": 0, **more}
 
 
-def texts(collection: exampp.Collection, **where: Any) -> list[str]:
-    return [str(row[4]) for row in collection.bank().show(**where).rows]
+def texts(collection: exampp.Collection, *, bank: str = "main", **where: Any) -> list[str]:
+    return [str(row[4]) for row in collection.bank(bank).show(**where).rows]
 
 
 def test_what_became_of_each_reply(path: Path) -> None:

@@ -91,7 +91,7 @@ def test_the_first_signal_ends_a_run_in_its_grace(
     assert "stopped with 2 cells due; this continues:\n  exampp grade" in ran.err
     with exampp.Collection(graded) as collection:
         (row,) = collection.status().rows
-        assert row[2:] == (2, 6, 0, 0, 0, 0)  # two due, six graded, nothing failed
+        assert row[2:8] == (2, 6, 0, 0, 0, 0)  # two due, six graded, nothing failed
     with FaultServer() as server:
         assert "2 of 2 cells done" in exampp_command(*grading(graded, server)).out
 

@@ -90,8 +90,8 @@ def test_a_language_model_verifies_extracted_answers(tmp_path: Path) -> None:
         progress = collection.grade(
             judge, prompt="answer-verification", answers_of="m", bank="keyed", model="judge"
         )
-        # two passages gave the same answer: one question about it is enough
-        assert (progress.done, progress.asked) == (3, 2)
+        # an answer that says there is none needs no verdict
+        assert (progress.done, progress.asked) == (3, 1)
         assert judge.calls[0].user == (
             'For the question "What does air scatter?" the correct answer is "blue light". '
             'Is "the blue part of it" an equally correct response to this question? '

@@ -182,9 +182,10 @@ def test_the_watch_goes_on_after_the_collection_could_not_be_read(
         failed.set()
         raise OSError("the disk is gone")
 
-    monkeypatch.setattr(rooms_of_web, "data_version", broken)
+    sound = exampp.Collection.data_version
+    monkeypatch.setattr(exampp.Collection, "data_version", broken)
     assert failed.wait(20)
-    monkeypatch.setattr(rooms_of_web, "data_version", data_version)
+    monkeypatch.setattr(exampp.Collection, "data_version", sound)
     decide(path, 5)
     wait_for(lambda: room.snapshot(choice).gradebook.queries[0].ratings[0, 0] == 5)
 

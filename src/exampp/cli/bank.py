@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import exampp
 from exampp.analysis.phrases import counted
-from exampp.banks import Bank
 from exampp.cli.board_options import (
     OF_MEASURES,
     CountDecisions,
@@ -35,7 +34,10 @@ from exampp.cli.options import (
     TableStyle,
 )
 from exampp.cli.output import remark, show, show_several, told
-from exampp.report.table import Table
+
+if TYPE_CHECKING:
+    from exampp.banks import Bank
+    from exampp.report.table import Table
 
 app = Commands(help="Own a bank: generate, look, edit, check, seal.", no_args_is_help=True)
 

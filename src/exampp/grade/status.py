@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from exampp.grade.leases import LeaseHolder, holders
@@ -31,9 +31,8 @@ class GraderStatus(NamedTuple):
 
     `reasons` are the most frequent reasons of cells without a grade, with their numbers; `held_by`
     are the runs that grade just now, `without_key` the items that answers cannot be verified to;
-    `own_bank` warns that the model made the items itself.
-    are the runs that grade just now, `without_key` the items that answers cannot be verified to.
-    `otherwise` tells what was cut, and what servers refused.
+    `own_bank` warns that the model made the items itself; `otherwise` tells what was cut, and what
+    servers refused.
     """
 
     grader: GraderIdentity
@@ -45,6 +44,11 @@ class GraderStatus(NamedTuple):
     without_key: tuple[str, ...] = ()
     own_bank: str = ""
     otherwise: AskedOtherwise = AskedOtherwise()
+
+    @property
+    def states(self) -> Mapping[str, int]:
+        """How many cells are in each state, by its name."""
+        return by_state(self.readings)
 
 
 def grading_status(connection: sqlite3.Connection, depth: int = DEPTH) -> list[GraderStatus]:
@@ -79,8 +83,7 @@ def status_table(entries: Sequence[GraderStatus]) -> Table:
     found: list[tuple[Value, ...]] = []
     notes: list[str] = []
     for one in entries:
-        counts = by_state(one.readings)
-        cells = [counts.get(state, 0) for state in _STATES]
+        cells = [one.states.get(state, 0) for state in _STATES]
         found.append((label(one.grader), one.bank or "queries", one.due, *cells, one.grader.key))
         notes += [f"{label(one.grader)}: {n} x {reason}" for reason, n in one.reasons]
         notes += [f"{label(one.grader)}: {holder}" for holder in one.held_by]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from exampp.collection import Collection
-from exampp.report.table import Table
+from exampp.grade.status import GraderStatus
 from exampp.web.oversight import MissingAndSpurious
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 class CollectionCounts:
     """Counts over a whole collection, as one choice sees it.
 
-    `grading` is the table of `Collection.status`; `findings` counts what lint found in the bank, by
+    `grading` tells where each grader stands; `findings` counts what lint found in the bank, by
     query; `disputes` are cells on which assessors differ.
     """
 
-    grading: Table
+    grading: Sequence[GraderStatus]
     findings: Mapping[str, int]
     disputes: int
     oversight: MissingAndSpurious
@@ -36,7 +36,7 @@ class CollectionCounts:
         grades = choice.of(collection)
         lint = collection.bank(choice.bank).lint().rows if choice.grades_items else ()
         return cls(
-            collection.status(),
+            collection.grader_statuses(),
             Counter(str(row[1]) for row in lint),
             len(collection.decisions.disputes(**choice._asdict())),
             MissingAndSpurious.of(grades, grades.criteria(min_rating=min_rating)),

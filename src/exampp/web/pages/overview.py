@@ -9,7 +9,8 @@ from fastapi import APIRouter, Form, Response
 from fastapi.responses import HTMLResponse
 
 from exampp.evaluate.lacking import lacking
-from exampp.report.table import Table, Value
+from exampp.grade.status import GraderStatus, status_table
+from exampp.records.choosing import label
 from exampp.web.counts import CollectionCounts
 from exampp.web.page_request import CHOICE, PageRequest, Visiting
 from exampp.web.pages.standings import standings
@@ -88,23 +89,20 @@ def _shown(visit: PageRequest, template: str, by: int) -> Response:
         lacking=lacking(visit.snapshot.gradebook),
         progress=None if facts is None else progress(facts.grading),
         tasks=tasks(visit, facts),
-        notes=() if facts is None else facts.grading.notes,
+        notes=() if facts is None else status_table(facts.grading).notes,
     )
 
 
-def progress(status: Table) -> Sequence[GraderProgress]:
-    """The table of `Collection.status` as numbers, graders that still have work first."""
-    found = [
-        GraderProgress(
-            str(row[0]), str(row[1]), _whole(row[3]), _whole(row[2]), sum(map(_whole, row[4:]))
-        )
-        for row in status.rows
-    ]
+def progress(entries: Sequence[GraderStatus]) -> Sequence[GraderProgress]:
+    """How far each grader is, graders that still have work first."""
+    found = []
+    for one in entries:
+        states = dict(one.states)
+        graded = states.pop("graded", 0)
+        bank = one.bank or "queries"
+        failed = sum(states.values())
+        found.append(GraderProgress(label(one.grader), bank, graded, one.due, failed))
     return sorted(found, key=lambda one: -one.due)
-
-
-def _whole(value: Value) -> int:
-    return int(value or 0)
 
 
 def _swapping(swaps: int, queued: int) -> str:
