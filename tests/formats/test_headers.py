@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 from samples import fault, file
 
 from exampp.errors import InputError
-from exampp.formats import passages, plain_bank, queries, responses
+from exampp.formats import candidates, nuggetizer, passages, plain_bank, queries, responses
 from exampp.formats.detect import detect
 from exampp.formats.headers import near, nearly, plain
 from exampp.formats.remarks import hearing
@@ -112,3 +114,31 @@ def test_a_key_that_nearly_is_a_known_one_is_remarked_on_once(
     (sentence,) = heard
     assert sentence.startswith(f"{path}:1: the key `")
     assert sentence.endswith(f"is not read; it is nearly `{key}`")
+
+
+@pytest.mark.parametrize(
+    ("read", "line", "said"),
+    [
+        (
+            candidates.read,
+            {"query": {"qid": "q1", "txt": "?"}, "candidates": [{"docid": "p", "scores": 1}]},
+            [
+                "the key `txt` is not read; it is nearly `text`",
+                "the key `scores` is not read; it is nearly `score`",
+            ],
+        ),
+        (
+            nuggetizer.read,
+            {"qid": "q1", "query": "?", "nuggets": [{"text": "a", "importence": "okay"}]},
+            ["the key `importence` is not read; it is nearly `importance`"],
+        ),
+    ],
+)
+def test_keys_within_a_line_are_remarked_on(
+    tmp_path: Path, read: Callable[[Path], Iterable[object]], line: object, said: list[str]
+) -> None:
+    path = tmp_path / "file.jsonl"
+    path.write_text(json.dumps(line) + "\n")
+    with hearing() as heard:
+        list(read(path))
+    assert list(heard) == [f"{path}:1: {sentence}" for sentence in said]

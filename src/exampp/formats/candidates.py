@@ -17,10 +17,12 @@ from exampp.formats.fields import FirstLines, number, repeated, shown
 from exampp.formats.lines import OnError, decode_json, encode_json, plain_name, read_lines, refuse
 from exampp.formats.output import writing
 from exampp.formats.passages import ID_KEYS, TEXT_KEYS
+from exampp.formats.remarks import Keys
 from exampp.records import Passage, RankedPassage
 
 _QUERY_KEYS = ("qid", "query_id", "topic_id", "id")
 _QUERY_TEXT_KEYS = ("text", "query", "title")
+_CANDIDATE_KEYS = (*ID_KEYS, *TEXT_KEYS, "doc", "score", "title")
 
 
 class _Line(msgspec.Struct):
@@ -54,9 +56,17 @@ def read(
     decoder = msgspec.json.Decoder(_Line)
     named = system or Path(plain_name(path)).stem
     first = FirstLines()
+    of_query = Keys(path, (*_QUERY_KEYS, *_QUERY_TEXT_KEYS))
+    of_candidate = Keys(path, _CANDIDATE_KEYS)
     for place, line in read_lines(path):
         try:
             typed = decode_json(line, decoder, path, place)
+            if isinstance(typed.query, dict):
+                of_query.see(typed.query, place)
+            for candidate in typed.candidates:
+                of_candidate.see(candidate, place)
+                if isinstance(doc := candidate.get("doc"), dict):
+                    of_candidate.see(doc, place)
             query_id = _query_id(typed)
             found = _retrieved(query_id, typed.system or typed.run_id or named, typed.candidates)
             found = replace(found, query_text=_query_text(typed))

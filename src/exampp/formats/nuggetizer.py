@@ -27,6 +27,7 @@ from exampp.formats.json_document import (
 )
 from exampp.formats.lines import OnError, decode_json, encode_json, read_lines, refuse
 from exampp.formats.output import writing
+from exampp.formats.remarks import Keys
 from exampp.records import BankEntry, Item, item_id
 
 _OBJECT: msgspec.json.Decoder[Json] = msgspec.json.Decoder(Json)
@@ -44,12 +45,16 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
     query or nugget that occurs twice; when skipping, such a nugget is left out alone.
     """
     first = FirstLines()
+    of_line, of_nugget = Keys(path, _QUERY_KEYS), Keys(path, (*_NUGGET_KEYS, "importance"))
     for number, line in read_lines(path):
         try:
             value = decode_json(line, _OBJECT, path, number)
+            of_line.see(value, number)
             query_id, query_text = query_of(value)
             if earlier := first.add(query_id, number):
                 raise repeated(f"query {shown(query_id)}", earlier, path, number, "qid")
+            for nugget in value["nuggets"] if isinstance(value.get("nuggets"), list) else ():
+                of_nugget.see(nugget if isinstance(nugget, dict) else (), number)
             items = items_of(query_id, value, lambda error, n=number: on_error(error.at(path, n)))  # type: ignore[misc]
         except InputError as error:
             on_error(error.at(path, number))
