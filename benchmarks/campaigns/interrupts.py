@@ -50,15 +50,17 @@ Given = list[tuple[str, str]]
 Action = Callable[[exampp.Collection, Given], object]
 
 
-class Counting:
+class Counting(Grader):
     """A grader that records what it has given: the reply was taken when it is asked for more."""
 
     def __init__(self, inner: Grader, given: Given) -> None:
         self._inner = inner
         self._given = given
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Those of the inner one."""
+        return self._inner.settings
 
     def answer(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Reply]]:
         """What the inner one answers."""

@@ -14,9 +14,9 @@ from exampp.bank.generating import GenerationRun, Settled, generation_tables
 from exampp.bank.verifying import Verification, verify_in_collection
 from exampp.errors import InputError
 from exampp.evaluate.measure import Measure
-from exampp.grade.graders import called, make_writer
+from exampp.grade.graders import make_writer
 from exampp.grade.kept import verify_again
-from exampp.llm.base import Grader
+from exampp.llm.base import Grader, check_grader
 from exampp.llm.options import Options
 from exampp.prompts import generation
 from exampp.report.result import Tables
@@ -279,9 +279,9 @@ class Bank:
         loaded = generation.load(prompt)
         if isinstance(grader, str):
             named, grader = grader, make_writer(grader, wanted)
-            name = called(grader) or wanted.model or named
+            name = grader.called or wanted.model or named
         else:
-            name = wanted.model or called(grader) or type(grader).__name__
+            name = wanted.model or check_grader(grader).called or type(grader).__name__
         return GenerationRun(
             self.connection,
             self.name,

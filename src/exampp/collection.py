@@ -22,7 +22,6 @@ from exampp.formats.lines import Skipped, refuse
 from exampp.formats.output import keep_inputs
 from exampp.formats.workbench_graders import scale_note
 from exampp.grade.graders import (
-    called,
     check_answers_of,
     default_prompt,
     join,
@@ -49,7 +48,7 @@ from exampp.inputs.import_report import ImportReport
 from exampp.inputs.importing import UNKNOWN_PASSAGES, Importer, import_files
 from exampp.inputs.pooling import pool_tables
 from exampp.inputs.segment import PASSAGE_TOKENS
-from exampp.llm.base import Grader
+from exampp.llm.base import Grader, check_grader
 from exampp.llm.options import Options
 from exampp.outside import check_lists, check_path
 from exampp.prompts import load
@@ -276,9 +275,9 @@ class Collection(GradeSource[CollectionGrades]):
         if isinstance(grader, str):
             grading = make_grading(grader, wanted, settings)
         else:
-            prompt = load(wanted.prompt or default_prompt(grader))
+            prompt = load(wanted.prompt or default_prompt(check_grader(grader)))
             check_answers_of(prompt, answers_of)
-            name = wanted.model or called(grader) or type(grader).__name__
+            name = wanted.model or grader.called or type(grader).__name__
             grading = join(
                 grader, name, prompt, wanted.kind, unnumbered=wanted.unnumbered, settings=settings
             )
@@ -299,7 +298,7 @@ class Collection(GradeSource[CollectionGrades]):
         )
         keyless = items_without_key(self._connection, exam)
         notes = [
-            getattr(grading.grader, "note", ""),
+            grading.grader.note,
             self._reread(grading.identity, known),
             said_without_key(keyless) if keyless else "",
         ]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import exampp
-from exampp.llm.base import Ask, Reply
+from exampp.llm.base import Ask, Grader, Reply
 from exampp.llm.scripted import ScriptedGrader
 from exampp.records import item_id
 
@@ -205,11 +205,10 @@ def decide(opened: exampp.Collection) -> None:
             opened.grades().decide(third.query_id, item, passage, 0, author="ann")
 
 
-class Recorded:
+class Recorded(Grader):
     """A grader that writes down how it was made and says 4."""
 
-    limit = None
-    stopped = ""
+    settings: Mapping[str, Any]
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         said = json.dumps([arguments, options], default=str, sort_keys=True)

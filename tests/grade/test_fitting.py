@@ -12,7 +12,7 @@ from exampp.errors import InputError
 from exampp.grade.asking import LEAST_PASSAGE, fill_due
 from exampp.grade.graders import default_prompt, join
 from exampp.grade.reading import reader
-from exampp.llm.base import MARKED, MEASURED, Ask, Reply
+from exampp.llm.base import MARKED, MEASURED, Ask, Grader, Reply
 from exampp.llm.scripted import ScriptedGrader
 from exampp.prompts import load, names
 from exampp.prompts.declaration import parse
@@ -22,7 +22,7 @@ from exampp.store.cells import Due
 DUE = Due("q", "a question", (), "a passage", ())
 
 
-class Marking:
+class Marking(Grader):
     """A grader that marks answers in passages, whatever it is asked."""
 
     readings = MARKED
@@ -61,6 +61,8 @@ def test_a_grader_that_measures_is_asked_nothing_in_words() -> None:
 
 class Small(ScriptedGrader):
     """A model that takes so many words."""
+
+    limit: int | None
 
     def __init__(self, limit: int) -> None:
         super().__init__("4")

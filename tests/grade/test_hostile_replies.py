@@ -81,7 +81,7 @@ def test_tokens_that_no_reply_can_have_are_not_told(count: object) -> None:
 
 
 def test_a_grader_that_answers_twice_is_told_so(tmp_path: Path) -> None:
-    class Twice:
+    class Twice(exampp.Grader):
         settings = MappingProxyType({"name": "twice"})
 
         def answer(self, asks):  # type: ignore[no-untyped-def]

@@ -11,7 +11,6 @@ from contract import make_asks
 from servers import Answer, FaultServer, Plan, error
 
 from exampp.llm.openai import OpenAICompatibleGrader, Patience
-from exampp.llm.replies import Stoppable
 
 PATIENT = Patience(max_concurrency=4, max_retries=6, timeout=60)
 
@@ -24,15 +23,13 @@ def in_time(condition: Callable[[], bool]) -> bool:
 
 
 def grader_at(server: FaultServer, decode: str = "text") -> OpenAICompatibleGrader:
-    grader = OpenAICompatibleGrader(
+    return OpenAICompatibleGrader(
         "tiny",
         server.url,
         labels="012",
         decode=decode,  # type: ignore[arg-type]
         policy=PATIENT,
     )
-    assert isinstance(grader, Stoppable)
-    return grader
 
 
 @pytest.mark.parametrize(

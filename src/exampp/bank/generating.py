@@ -12,7 +12,6 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
 
 from exampp.bank.sameness import Likeness, likenesses
 from exampp.bank.tables import near_table
@@ -177,7 +176,7 @@ class GenerationRun:
     ) -> GenerationPreview:
         """Look ahead at the run; prices are per million tokens. Asks the model nothing."""
         self._load()
-        measured = getattr(self.grader, "limit", None) is not None
+        measured = self.grader.limit is not None
         tokens = 0
         shown: list[str] = []
         for subject in self.due:
@@ -189,7 +188,7 @@ class GenerationRun:
         if price_read is not None and price_written is not None:
             written = WRITTEN_TOKENS * len(self.due)
             cost = (tokens * price_read + written * price_written) / 1e6
-        exact = measured and getattr(self.grader, "exact_tokens", True)
+        exact = measured and self.grader.exact_tokens
         return GenerationPreview(len(self.due), tokens, exact, cost, tuple(shown), self.notes)
 
     def stop(self, grace: float = GRACE_SECONDS) -> None:
@@ -222,7 +221,7 @@ class GenerationRun:
             while self._replies.arrived:
                 self._settle_next()
         yield from self._flush()
-        self.why_stopped = str(getattr(self.grader, "stopped", "")) if self.left else ""
+        self.why_stopped = self.grader.stopped if self.left else ""
 
     # ---- asking ----------------------------------------------------------------------------------
 
@@ -259,13 +258,12 @@ class GenerationRun:
         return [item for item in known if item.kind == self.prompt.makes]
 
     def _tokens(self, system: str, user: str, measured: bool) -> int:
-        grader: Any = self.grader
         if measured:
-            return int(grader.length(user, system))
+            return self.grader.length(user, system)
         return -(-len(system + user) // CHARACTERS_PER_TOKEN)
 
     def _asks(self) -> Iterator[Ask]:
-        limit = getattr(self.grader, "limit", None)
+        limit = self.grader.limit
         for number, subject in enumerate(self.due):
             if self.stopped:
                 return
@@ -387,6 +385,6 @@ def generation_tables(run: GenerationRun, settled: Sequence[Settled]) -> tuple[T
         why = f" ({run.why_stopped})" if run.why_stopped else ""
         notes.append(f"{run.left} not asked yet{why}; the same command continues")
     heads = ["query", "subtopic", "state", "items", "dropped", "how"]
-    if note := getattr(run.grader, "note", ""):
+    if note := run.grader.note:
         notes.append(note)
     return Table.of(heads, rows, notes=[*notes, *run.notes]), near_table(near)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from exampp.errors import InputError
-from exampp.llm.base import Ask
+from exampp.llm.base import Ask, Grader
 from exampp.prompts import Filled, Prompt, fill, fit
 from exampp.store.cells import Due
 
@@ -39,8 +39,8 @@ def slots_of(due: Due, kind: str) -> Mapping[str, str]:
     }
 
 
-def fill_due(prompt: Prompt, kind: str, grader: Any, due: Due) -> Filled:
-    """The filled prompt, its passage cut where the grader knows a limit (`llm.base.Measured`).
+def fill_due(prompt: Prompt, kind: str, grader: Grader, due: Due) -> Filled:
+    """The filled prompt, its passage cut where the grader knows a limit.
 
     Raises InputError where instructions and item alone are too long for the model, and where the
     prompt asks for a query's text or known answers, and there are none.
@@ -49,27 +49,27 @@ def fill_due(prompt: Prompt, kind: str, grader: Any, due: Due) -> Filled:
     for name, what in _FILLED.items():
         if name in prompt.slots and not slots[name].strip():
             raise InputError(f"{what}, and the prompt {prompt.name!r} asks for {{{name}}}")
-    limit = getattr(grader, "limit", None)
+    limit = grader.limit
     if limit is None:
         return fill(prompt, slots)
 
     def overhead(filled: Filled) -> int:
         parts = sum(len(grader.offsets(text)) for text in (filled.system, filled.user) if text)
-        return int(grader.length(filled.user, filled.system)) - parts
+        return grader.length(filled.user, filled.system) - parts
 
     return fit(prompt, slots, limit, grader.offsets, overhead)
 
 
-def check_room(prompt: Prompt, grader: Any) -> None:
+def check_room(prompt: Prompt, grader: Grader) -> None:
     """Refuse a prompt whose own text fills what the model takes, before anything is asked.
 
-    For graders that know a limit and count tokens (`llm.base.Measured`), wherever they run.
+    For graders that know a limit and count tokens, wherever they run.
     """
-    limit = getattr(grader, "limit", None)
+    limit = grader.limit
     if limit is None or not prompt.user:
         return
     empty = fill(prompt, dict.fromkeys(prompt.slots, ""))
-    alone = int(grader.length(empty.user, empty.system))
+    alone = grader.length(empty.user, empty.system)
     if limit - alone < LEAST_PASSAGE:
         raise InputError(
             f"the prompt {prompt.name!r} has {alone} tokens before item and passage are put in; "
@@ -80,7 +80,7 @@ def check_room(prompt: Prompt, grader: Any) -> None:
         )
 
 
-def asker(prompt: Prompt, kind: str, grader: Any) -> Asker:
+def asker(prompt: Prompt, kind: str, grader: Grader) -> Asker:
     """How a grader of this prompt is asked; without a prompt text it gets the pair alone."""
     if not prompt.user:
         return lambda key, due: SentPrompt(Ask(key, due.item, due.passage))

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from exampp.errors import InputError
 from exampp.grade.asking import SentPrompt
 from exampp.grade.run import GradingRun
+from exampp.llm.base import Grader
 from exampp.store.grades import find_grader
 from exampp.store.runs import Spent, spent_by
 
@@ -43,8 +43,8 @@ def estimate(
 ) -> GradingEstimate:
     """Look ahead at a run; prices are per million tokens. Asks the model nothing."""
     planned = run.count_due()
-    grader: Any = run.grading.grader
-    measured = getattr(grader, "limit", None) is not None
+    grader = run.grading.grader
+    measured = grader.limit is not None
     sample = list(_sample(run))
     lengths = [_tokens(grader, one, measured) for one in sample]
     tokens = round(sum(lengths) / len(lengths) * planned.asks) if lengths else 0
@@ -56,7 +56,7 @@ def estimate(
     if price_read is not None and price_written is not None:
         cost = (tokens * price_read + written * planned.asks * price_written) / 1e6
     shown = tuple(_shown(one) for one in sample[:2])
-    exact = measured and getattr(grader, "exact_tokens", True)
+    exact = measured and grader.exact_tokens
     return GradingEstimate(planned.cells, planned.asks, tokens, exact, seconds, cost, shown)
 
 
@@ -67,10 +67,10 @@ def _sample(run: GradingRun) -> Iterator[SentPrompt]:
             yield run.grading.ask(number, one)
 
 
-def _tokens(grader: Any, asked: SentPrompt, measured: bool) -> int:
+def _tokens(grader: Grader, asked: SentPrompt, measured: bool) -> int:
     ask = asked.ask
     if measured:
-        return int(grader.length(ask.user, ask.system))
+        return grader.length(ask.user, ask.system)
     text = f"{ask.system}{ask.user}" or f"{ask.item}{ask.passage}"
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 

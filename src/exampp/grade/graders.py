@@ -10,7 +10,7 @@ from exampp.errors import InputError
 from exampp.grade.asking import asker, check_room
 from exampp.grade.reading import reader, rules_of
 from exampp.grade.run import Grading
-from exampp.llm.base import MARKED, WRITTEN, Grader
+from exampp.llm.base import MARKED, Grader, check_grader
 from exampp.llm.draft import THRESHOLDS, DraftGrader
 from exampp.llm.options import Options, declarations, options_of
 from exampp.prompts import Prompt, content_hash, load, names
@@ -96,8 +96,8 @@ def _replies_of(identity: GraderIdentity) -> str:
 
 
 def _unnumbered(grader: Grader, prompt: Prompt, wanted: str | None) -> dict[str, str]:
-    declared = getattr(grader, "unnumbered", UNNUMBERED[0])
-    if prompt.reading == SELF_RATING and declared is not None:
+    declared = grader.unnumbered if prompt.reading == SELF_RATING else None
+    if declared is not None:
         return unnumbered_setting(wanted or declared)
     if wanted is not None:
         why = (
@@ -109,14 +109,9 @@ def _unnumbered(grader: Grader, prompt: Prompt, wanted: str | None) -> dict[str,
     return {}
 
 
-def called(grader: Grader) -> str:
-    """What a grader calls its model; empty where it leaves that to whoever names it."""
-    return str(getattr(grader, "called", ""))
-
-
 def default_prompt(grader: Grader, usual: str = DEFAULT_PROMPT) -> str:
     """The name of what a grader is asked where nobody says: `usual`, or what it can answer."""
-    return MARKING_PROMPT if getattr(grader, "readings", WRITTEN) == MARKED else usual
+    return MARKING_PROMPT if grader.readings == MARKED else usual
 
 
 def check_prompt(grader: Grader, prompt: Prompt) -> None:
@@ -124,7 +119,7 @@ def check_prompt(grader: Grader, prompt: Prompt) -> None:
 
     An extractive model marks a span whatever it is asked for, and a span is no rating.
     """
-    readings = getattr(grader, "readings", WRITTEN)
+    readings = grader.readings
     if prompt.reading not in readings:
         fitting = [name for name in names() if load(name).reading in readings]
         raise InputError(
@@ -159,7 +154,7 @@ def join(
     `unnumbered` is by default what the backend declares: None where every reply is a label, and
     where nothing is declared, as for a grader of your own, an answer.
     """
-    check_prompt(grader, prompt)
+    check_prompt(check_grader(grader), prompt)
     check_room(prompt, grader)
     chosen = kind_of(prompt, kind)
     identity = GraderIdentity(
@@ -318,7 +313,7 @@ def make_grading(name: str, options: Options, settings: Mapping[str, Any] | None
     if options.prompt is None:
         prompt = load(default_prompt(made, backend.prompt))
     thresholds = THRESHOLDS if prompt.reading == "thresholds" else ()
-    model = called(made) or options.model or name
+    model = made.called or options.model or name
     return join(
         made,
         model,

@@ -187,7 +187,7 @@ class GradingRun:
     @property
     def late_note(self) -> str:
         """What became known of the grader only when it was asked; empty if nothing did."""
-        note = str(getattr(self.grading.grader, "note", ""))
+        note = self.grading.grader.note
         return "" if note in self.notes else note
 
     def count_due(self) -> Planned:
@@ -224,7 +224,7 @@ class GradingRun:
             return
         with self.connection, transaction(self.connection):
             key = note_rules(self.connection, self.grading.identity, self.grading.rules)
-            came_from = getattr(self.grading.grader, "provenance", None)
+            came_from = self.grading.grader.provenance
             at = datetime.now(UTC).isoformat()
             self._run = start_run(self.connection, key, at, came_from)
         self._started, self._before = time.monotonic(), self._billed()
@@ -261,7 +261,7 @@ class GradingRun:
             held: list[int] = []
             for _ in self._pass(key, queries, select, held, progress):
                 yield progress
-            if reason := getattr(self.grading.grader, "stopped", ""):
+            if reason := self.grading.grader.stopped:
                 self.stopped, self.why_stopped = True, reason
             # what another process tries again is its business: waited is for what nobody tried
             if select == "failed":
@@ -271,8 +271,7 @@ class GradingRun:
 
     def _billed(self) -> tuple[int, float | None]:
         """Requests that the grader has sent since it was made, and their cost, if it knows."""
-        found: tuple[int, float | None] = getattr(self.grading.grader, "billed", (0, None))
-        return found
+        return self.grading.grader.billed
 
     def _wait_for(
         self, key: int, held: list[int], progress: Progress

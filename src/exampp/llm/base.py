@@ -9,10 +9,12 @@ finishes what it has pulled and stops; when its generator is closed, it gives up
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, cast
 
+from exampp.errors import InputError
 from exampp.outside import fit_text, fit_value
 
 LONGEST_REPLY = 1_000_000
@@ -119,37 +121,127 @@ MEASURED = frozenset({"thresholds"})
 """Those for replies that are a number and no text."""
 
 
-class Grader(Protocol):
+if TYPE_CHECKING:
+    from builtins import property as unless_set
+else:
+
+    class unless_set:  # noqa: N801
+        """A property that an attribute of the same name replaces, wherever that is set."""
+
+        def __init__(self, said):
+            self.said, self.__doc__ = said, said.__doc__
+
+        def __get__(self, grader, kind=None):
+            return self if grader is None else self.said(grader)
+
+
+class Grader(ABC):
     """A backend. Every implementation passes the contract tests in `tests/llm`.
 
-    One that cannot answer every prompt declares, as `readings`, by which rules its replies can be
-    read: `WRITTEN` where nothing is declared.
-    One that is asked to rate may declare, as `unnumbered`, what a text without a number is: one of
-    `prompts.reading.UNNUMBERED`, or None if its replies are always labels.
+    Derive from this class and write `settings` and `answer`. The rest has defaults: what a grader
+    says about itself is a property here, and an attribute or a property of the same name replaces
+    it. One that gives a `limit` writes `offsets` and `length`, too, so that prompts are cut to it.
     """
 
-    @property
+    @unless_set
     def settings(self) -> Mapping[str, Any]:
         """Everything that determines a reply, JSON-able: it becomes part of the identity."""
-        ...
+        raise InputError(
+            f"{type(self).__name__} does not say what determines its replies",
+            mend="Write its settings, such as the name and version of the model",
+        )
 
+    @abstractmethod
     def answer(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Reply]]:
         """Yield every ask with its reply, once, in any order, with a bounded look-ahead."""
-        ...
 
+    late: Sequence[tuple[Ask, Reply]] = ()
+    """Replies that had come when `answer` was closed and that it could not yield."""
 
-class Measured(Protocol):
-    """A grader that knows its own limit, so that prompts can be cut to fit it."""
+    def stop(self, grace: float) -> None:  # noqa: B027
+        """Let `answer` send nothing new from now on, and end within `grace` seconds.
 
-    @property
+        Called by a signal handler or another thread. What is not answered by then is not yielded.
+        """
+
+    @unless_set
+    def readings(self) -> frozenset[str]:
+        """By which rules its replies can be read: `WRITTEN`, `MARKED`, `MEASURED`, or some."""
+        return WRITTEN
+
+    @unless_set
+    def unnumbered(self) -> str | None:
+        """What a text without a number is where it is asked to rate: one of
+        `prompts.reading.UNNUMBERED`, None if its replies are always labels.
+        """
+        return "answer"
+
+    @unless_set
+    def called(self) -> str:
+        """What it calls its model; empty where it leaves that to whoever names it."""
+        return ""
+
+    @unless_set
+    def note(self) -> str:
+        """What a user should know of how it works, empty if there is nothing to say."""
+        return ""
+
+    @unless_set
+    def provenance(self) -> Mapping[str, Any] | None:
+        """What is worth keeping of a run but makes no other grader, such as the device."""
+        return None
+
+    @unless_set
+    def billed(self) -> tuple[int, float | None]:
+        """Requests that it has sent since it was made, and what they cost, if it knows."""
+        return 0, None
+
+    @unless_set
+    def stopped(self) -> str:
+        """Why it pulls no more asks although there may be some, empty if it does."""
+        return ""
+
+    @unless_set
     def limit(self) -> int | None:
         """Tokens that a prompt may have at most, None where it is not known."""
-        ...
+        return None
 
-    def offsets(self, text: str) -> list[tuple[int, int]]:
+    @unless_set
+    def exact_tokens(self) -> bool:
+        """Whether `offsets` and `length` count the model's own tokens."""
+        return True
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:  # noqa: ARG002
         """The (start, end) characters of each token of the text, without special tokens."""
-        ...
+        raise _counts_nothing(self)
 
-    def length(self, user: str, system: str = "") -> int:
+    def length(self, user: str, system: str = "") -> int:  # noqa: ARG002
         """Tokens of the prompt as the model gets it, special tokens and chat template included."""
-        ...
+        raise _counts_nothing(self)
+
+
+def _counts_nothing(grader: Grader) -> InputError:
+    return InputError(
+        f"{type(grader).__name__} has a limit and counts no tokens",
+        mend="Write its offsets and length, too, or leave the limit out",
+    )
+
+
+def check_grader(grader: object) -> Grader:
+    """The grader, which derives from `Grader` or has all that it has.
+
+    Raises:
+        InputError: It is none, and what it lacks of one.
+    """
+    kind = type(grader)
+    if Grader in kind.__mro__:
+        return cast(Grader, grader)
+    says = [name for name in vars(Grader) if not name.startswith("_")]
+    lacks = [name for name in says if not hasattr(grader, name)]
+    if lacks:
+        raise InputError(
+            f"{kind.__name__} is no grader: it lacks {', '.join(lacks)}",
+            mend="Derive it from exampp.Grader and write settings and answer; the rest has "
+            "defaults there",
+        )
+    return cast(Grader, grader)

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
-from exampp.llm.base import MEASURED, Ask, Reply
+from exampp.llm.base import MEASURED, Ask, Grader, Reply
 
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
@@ -113,7 +113,7 @@ def load_encoder(folder: Path = MODEL_FOLDER) -> Callable[[str], Encoded]:
     return encode
 
 
-class DraftGrader:
+class DraftGrader(Grader):
     """Grades by `max_similarity`; a reply is the score, such as `0.6123`.
 
     Loads the model when it is made. `threads` passages are worked on at a time (default: one for

@@ -4,27 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Generator, Iterable, Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Generator, Iterable
 
 from exampp.llm.base import Ask, Grader, Reply
-
-
-@runtime_checkable
-class Stoppable(Protocol):
-    """A grader that waits for others, and can be told to stop waiting.
-
-    `late` holds the replies that had come when `answer` was closed and that it could not yield.
-    """
-
-    late: Sequence[tuple[Ask, Reply]]
-
-    def stop(self, grace: float) -> None:
-        """Let `answer` send nothing new from now on, and end within `grace` seconds.
-
-        Called by a signal handler or another thread. What is not answered by then is not yielded.
-        """
-        ...
 
 
 class Replies:
@@ -43,8 +25,7 @@ class Replies:
     def stop(self, grace: float) -> None:
         """Wait no longer than `grace` seconds from now, nor longer than said before."""
         self._until = min(self._until, time.monotonic() + grace)
-        if isinstance(self._grader, Stoppable):
-            self._grader.stop(grace)
+        self._grader.stop(grace)
 
     def come(self, asks: Iterable[Ask]) -> Generator[None, None, None]:
         """Wait for one reply after the other; each is in `arrived` then."""
@@ -58,6 +39,5 @@ class Replies:
         finally:
             if isinstance(replies, Generator):
                 replies.close()
-            if isinstance(self._grader, Stoppable):
-                self.arrived.extend(self._grader.late)
-                self._grader.late = ()
+            self.arrived.extend(self._grader.late)
+            self._grader.late = ()

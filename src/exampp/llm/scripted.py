@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.llm.base import Ask, Reply
+from exampp.llm.base import Ask, Grader, Reply
 from exampp.records.ids import content_hash
 
 Line = str | Reply
@@ -28,7 +28,7 @@ Script = Line | Callable[[Ask], Line] | Lines | Sequence[Line]
 """One line for all asks; a function of the ask; lines by (item, passage) or item; a queue."""
 
 
-class ScriptedGrader:
+class ScriptedGrader(Grader):
     """Answers from a script, and records what it was asked.
 
     A mapping is asked for `(item, passage)` first and then for `item`; a queue gives its lines in

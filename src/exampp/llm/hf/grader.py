@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
-from exampp.llm.base import MARKED, WRITTEN, Ask, Reply
+from exampp.llm.base import MARKED, WRITTEN, Ask, Grader, Reply
 from exampp.llm.hf.batching import Batcher, Model
 from exampp.llm.hf.texts import PlainTexts
 
@@ -17,8 +17,8 @@ class LocalModel(Model[Any, Any], Protocol):
     limit: int | None
 
 
-class LocalGrader:
-    """Grades with a model of this machine; knows its limit (`Measured`).
+class LocalGrader(Grader):
+    """Grades with a model of this machine; knows its limit.
 
     Replies do not come in the order of the asks. In float32 the choice between labels, spans or
     (greedy) tokens does not depend on what shares a batch: what rounding could tip is computed
@@ -29,6 +29,11 @@ class LocalGrader:
     `unnumbered` is what a text without a number is, of a model that is asked to rate: one of
     `prompts.reading.UNNUMBERED`, None where every reply is a label.
     """
+
+    called: str
+    note: str
+    unnumbered: str | None
+    provenance: Mapping[str, Any]
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import Any, Literal, TypeVar, get_args
 
 from exampp.errors import InputError
-from exampp.llm.base import LEAST_MASS, Ask, Reply
+from exampp.llm.base import LEAST_MASS, Ask, Grader, Reply
 from exampp.llm.openai.apart import Errand, GivenUp
 from exampp.llm.openai.budget import TEMPLATE_TOKENS, Budget, BudgetSpent, Limits
 from exampp.llm.openai.chat import Chat, Mode, Sampling, TextMode, json_schema
@@ -32,7 +32,7 @@ LOOK_AHEAD = 2
 T = TypeVar("T")
 
 
-class OpenAICompatibleGrader:
+class OpenAICompatibleGrader(Grader):
     """Asks a model on any OpenAI-compatible server.
 
     `base_url` and `api_key` default to OPENAI_BASE_URL and OPENAI_API_KEY. `labels`, `field` and
@@ -65,6 +65,8 @@ class OpenAICompatibleGrader:
         Unfinished: from the same, if the server fails over and over.
 
     """
+
+    stopped: str
 
     def __init__(
         self,

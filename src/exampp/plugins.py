@@ -1,0 +1,143 @@
+"""What others add to exampp: things of four kinds, by name, from packages that are installed.
+
+A `Registry` holds what comes with exampp, what was added in Python, and what packages declare as
+entry points of its group. Entry points are read only where a name is not known otherwise, or where
+all are asked for; a package is imported when one of its names is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint, entry_points
+from typing import Generic, NamedTuple, TypeVar
+
+from exampp.errors import ExamError, InputError
+
+T = TypeVar("T")
+
+
+class Plugin(NamedTuple):
+    """Something that a package adds: its `kind` and name, the package, and why it is of no use.
+
+    `fault` is empty where it can be used.
+    """
+
+    kind: str
+    name: str
+    package: str
+    fault: str
+
+
+@dataclass(slots=True)
+class Registry(Generic[T]):
+    """Things of one kind by name: `built_in`, added in Python, or of the entry points `group`.
+
+    `noun` says what they are, as in "grader". `take` makes of a name and what a package declares,
+    whatever that is, a thing that can be used, and raises InputError where it cannot.
+    """
+
+    group: str
+    noun: str
+    built_in: Mapping[str, T]
+    take: Callable[[str, object], T]
+    _added: dict[str, tuple[str, T]] = field(default_factory=dict)
+    _loaded: dict[str, T] = field(default_factory=dict)
+
+    def __contains__(self, name: str) -> bool:
+        """Whether there is a thing of that name; nothing is loaded."""
+        return name in self.built_in or name in self._added or bool(self._points(name))
+
+    def get(self, name: str) -> T | None:
+        """The thing of that name, None where there is none.
+
+        Raises:
+            InputError: Two packages declare it, or it cannot be loaded.
+        """
+        if name in self.built_in:
+            return self.built_in[name]
+        if name in self._added:
+            return self._added[name][1]
+        if name not in self._loaded:
+            points = self._points(name)
+            if not points:
+                return None
+            if len(points) > 1:
+                raise self._ambiguous(name, points)
+            self._loaded[name] = self._load(points[0])
+        return self._loaded[name]
+
+    def names(self) -> tuple[str, ...]:
+        """All names, whether they can be loaded or not: first those of exampp."""
+        points = sorted(point.name for point in entry_points(group=self.group))
+        return tuple(dict.fromkeys((*self.built_in, *self._added, *points)))
+
+    def add(self, name: str, thing: T, module: str) -> None:
+        """Add a thing that `module` declares; what a module adds again takes the place of it.
+
+        Raises:
+            InputError: The name is that of a thing of exampp or of a package.
+        """
+        if name in self.built_in:
+            raise self._taken(name, "exampp has one of that name")
+        others = [point for point in self._points(name) if point.module != module]
+        if others:
+            raise self._taken(name, f"the package {package_of(others[0])} has one of that name")
+        self._added[name] = module, thing
+
+    def plugins(self) -> Iterator[Plugin]:
+        """What packages add, and what is wrong with it; all of it is loaded."""
+        for point in sorted(entry_points(group=self.group), key=lambda one: one.name):
+            yield Plugin(self.noun, point.name, package_of(point), self._fault(point))
+
+    def _fault(self, point: EntryPoint) -> str:
+        if point.name in self.built_in:
+            return str(self._taken(point.name, "exampp has one of that name"))
+        try:
+            self.get(point.name)
+        except InputError as error:
+            return str(error)
+        return ""
+
+    def _points(self, name: str) -> list[EntryPoint]:
+        return list(entry_points(group=self.group, name=name))
+
+    def _load(self, point: EntryPoint) -> T:
+        what = f"the {self.noun} {point.name!r} of the package {package_of(point)}"
+        try:
+            declared = point.load()
+        except Exception as error:
+            # what others write may fail in any way, and must end nothing else
+            cause = str(error) if isinstance(error, ExamError) else told(error)
+            raise InputError(
+                f"{what} cannot be loaded: {cause}",
+                mend="Install the package again, or another version of it",
+            ) from error
+        if point.name in self._added:
+            return self._added[point.name][1]
+        try:
+            return self.take(point.name, declared)
+        except ExamError as error:
+            raise InputError(f"{what} cannot be used: {error}") from error
+
+    def _ambiguous(self, name: str, points: list[EntryPoint]) -> InputError:
+        packages = " and ".join(map(package_of, points))
+        return InputError(
+            f"the {self.noun} {name!r} is declared by several packages: {packages}",
+            mend="Uninstall all but one of them",
+        )
+
+    def _taken(self, name: str, why: str) -> InputError:
+        return InputError(
+            f"the {self.noun} {name!r} cannot be added: {why}", mend="Give it another name"
+        )
+
+
+def package_of(point: EntryPoint) -> str:
+    """The package that declares an entry point."""
+    return point.dist.name if point.dist is not None else point.module.partition(".")[0]
+
+
+def told(error: Exception) -> str:
+    """What went wrong, in a line: the class of the error and what it says."""
+    return f"{type(error).__name__}: {error}".rstrip(": ")
