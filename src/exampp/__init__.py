@@ -19,12 +19,15 @@ if TYPE_CHECKING:
         InputError,
         Unfinished,
     )
+    from exampp.evaluate.declared_measures import RankedQuery, measure
     from exampp.evaluate.leaderboard import Leaderboard
     from exampp.evaluate.qrels import Labelling
     from exampp.graded_file import GradedFile
     from exampp.grades.grades import Grades
     from exampp.grades.panel import Panel
+    from exampp.llm.backends import Backend
     from exampp.llm.base import Ask, Grader, Reply
+    from exampp.llm.options import Option
     from exampp.opening import create, open  # noqa: A004
 
 __version__ = "0.1.0"
@@ -32,6 +35,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "AmbiguousGrader": "exampp.errors",
     "Ask": "exampp.llm.base",
+    "Backend": "exampp.llm.backends",
     "Collection": "exampp.collection",
     "CollectionBusy": "exampp.errors",
     "EditConflict": "exampp.errors",
@@ -42,16 +46,20 @@ _HOMES = {
     "InputError": "exampp.errors",
     "Labelling": "exampp.evaluate.qrels",
     "Leaderboard": "exampp.evaluate.leaderboard",
+    "Option": "exampp.llm.options",
     "Panel": "exampp.grades.panel",
     "Reply": "exampp.llm.base",
+    "RankedQuery": "exampp.evaluate.declared_measures",
     "Unfinished": "exampp.errors",
     "create": "exampp.opening",
+    "measure": "exampp.evaluate.declared_measures",
     "open": "exampp.opening",
 }
 
 __all__ = [
     "AmbiguousGrader",
     "Ask",
+    "Backend",
     "Collection",
     "CollectionBusy",
     "EditConflict",
@@ -62,11 +70,14 @@ __all__ = [
     "InputError",
     "Labelling",
     "Leaderboard",
+    "Option",
     "Panel",
+    "RankedQuery",
     "Reply",
     "Unfinished",
     "__version__",
     "create",
+    "measure",
     "open",
 ]
 

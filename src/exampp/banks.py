@@ -12,12 +12,11 @@ from exampp.bank.changes import Operation, Version
 from exampp.bank.editor import NOW, BankEditor
 from exampp.bank.generating import GenerationRun, Settled, generation_tables
 from exampp.bank.verifying import Verification, verify_in_collection
-from exampp.errors import InputError
 from exampp.evaluate.measure import Measure
 from exampp.grade.graders import make_writer
 from exampp.grade.kept import verify_again
 from exampp.llm.base import Grader, check_grader
-from exampp.llm.options import Options
+from exampp.llm.options import of_options
 from exampp.prompts import generation
 from exampp.report.result import Tables
 from exampp.report.table import Table
@@ -272,16 +271,12 @@ class Bank:
         the query `query_id`, and `grounded` shows so many of the query's best passages. An item
         that asks the same as another one of its query is dropped unless `keep_near`.
         """
-        try:
-            wanted = Options(**options)
-        except TypeError as error:
-            raise InputError(f"a grader has no such option ({error})") from None
         loaded = generation.load(prompt)
         if isinstance(grader, str):
-            named, grader = grader, make_writer(grader, wanted)
-            name = grader.called or wanted.model or named
+            named, grader = grader, make_writer(grader, options)
+            name = grader.called or options.get("model") or named
         else:
-            name = wanted.model or check_grader(grader).called or type(grader).__name__
+            name = of_options(options).model or check_grader(grader).called or type(grader).__name__
         return GenerationRun(
             self.connection,
             self.name,

@@ -49,7 +49,7 @@ from exampp.inputs.importing import UNKNOWN_PASSAGES, Importer, import_files
 from exampp.inputs.pooling import pool_tables
 from exampp.inputs.segment import PASSAGE_TOKENS
 from exampp.llm.base import Grader, check_grader
-from exampp.llm.options import Options
+from exampp.llm.options import of_options
 from exampp.outside import check_lists, check_path
 from exampp.prompts import load
 from exampp.records import GraderIdentity
@@ -268,13 +268,10 @@ class Collection(GradeSource[CollectionGrades]):
             chosen = choose_grader(known, grader=answers_of)
             source = next(one for one in stored if one.identity == chosen)
         settings = {"answers_of": source.identity.key} if source else None
-        try:
-            wanted = Options(**options)
-        except TypeError as error:
-            raise InputError(f"a grader has no such option ({error})") from None
         if isinstance(grader, str):
-            grading = make_grading(grader, wanted, settings)
+            grading = make_grading(grader, options, settings)
         else:
+            wanted = of_options(options)
             prompt = load(wanted.prompt or default_prompt(check_grader(grader)))
             check_answers_of(prompt, answers_of)
             name = wanted.model or grader.called or type(grader).__name__

@@ -42,7 +42,7 @@ def test_the_limit_is_what_the_server_says_less_the_reply(
     path: str, told: Any, context: int | None
 ) -> None:
     with telling(path, told) as server:
-        grader: Any = make_grading("openai", Options(**options_at(server))).grader
+        grader: Any = make_grading("openai", Options(**options_at(server)).given()).grader
         assert grader.limit == (None if context is None else context - 500)
 
 
@@ -64,7 +64,7 @@ def test_long_passages_are_cut_and_counted_in_status_and_leaderboard(tmp_path: P
 
 def test_a_limit_that_is_given_counts_and_names_the_grader() -> None:
     with telling(*TELLS[0][:2]) as server:
-        grading = make_grading("openai", Options(**options_at(server, limit=700)))
+        grading = make_grading("openai", Options(**options_at(server, limit=700)).given())
         assert getattr(grading.grader, "limit", None) == 700
         assert grading.identity.settings["limit"] == 700
         assert not server.requests
@@ -73,7 +73,9 @@ def test_a_limit_that_is_given_counts_and_names_the_grader() -> None:
 def test_a_prompt_that_never_fits_is_refused_before_the_run() -> None:
     with telling(*TELLS[0][:2]) as server:
         with pytest.raises(InputError, match="before item and passage are put in"):
-            make_grading("openai", Options(**options_at(server, prompt="sun-few", limit=200)))
+            make_grading(
+                "openai", Options(**options_at(server, prompt="sun-few", limit=200)).given()
+            )
         assert not server.requests
 
 

@@ -157,7 +157,7 @@ def test_max_requests_loses_no_ask_that_was_pulled() -> None:
 )
 def test_the_meanings_are_those_of_the_prompt(prompt: str, first: str, last: str) -> None:
     with capable("decisions") as server:
-        options = Options("m", prompt, decode="decisions", base_url=server.url)
+        options = Options("m", prompt, decode="decisions", base_url=server.url).given()
         grading = make_grading("openai", options)
         answers(grading.grader, make_asks(1, 1))
         levels = server.requests[-1].body["questions"][0]["levels"]

@@ -74,7 +74,7 @@ def test_every_prompt_ends_in_states_and_no_grade_is_made_up(
     for name in ASKED:
         options = Options(
             "m", name, decode=decode, endpoint=endpoint, base_url=server, max_new_tokens=24
-        )
+        ).given()
         source = {"answers_of": "x"} if "answer" in load(name).grades else None
         grading = make_grading("openai", options, source)
         asks = [grading.ask(number, due).ask for number, due in enumerate(DUES)]

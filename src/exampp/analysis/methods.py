@@ -103,7 +103,7 @@ def qrels_method(
     known = [query for query in book.queries if query.query_id in labels]
     if not known:
         raise InputError("no query of the qrels is in the collection", file=name)
-    of_qrels = [one for one in as_measures(measures) if not one.kind.cover]
+    of_qrels = [one for one in as_measures(measures) if not (one.kind.cover or one.kind.formula)]
     if not of_qrels:
         raise InputError(
             f"no measure for the qrels {name}", mend="Ask for one of qrels too, such as P@20"

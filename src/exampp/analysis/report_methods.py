@@ -11,6 +11,7 @@ from exampp.analysis.agreement_tables import label_name
 from exampp.analysis.findings import Findings
 from exampp.analysis.phrases import counted, percent
 from exampp.analysis.references import bibtex
+from exampp.evaluate.measure import Measure
 from exampp.evaluate.qrels import Labelling
 from exampp.records.gradebook import MISSING
 from exampp.report.latex import latex_escape
@@ -35,7 +36,7 @@ def label_words(labelling: Labelling) -> str:
 
 def methods(found: Findings) -> str:
     """A paragraph that says how the numbers came about, with citations as `[@key; @key]`."""
-    parts = (_data, _cover, _qrels, _tests, _correlation, _agreement, _program)
+    parts = (_data, _cover, _qrels, _declared, _tests, _correlation, _agreement, _program)
     return " ".join(sentence for part in parts for sentence in part(found))
 
 
@@ -68,7 +69,7 @@ def _keys(found: Findings) -> Iterator[str]:
     yield from ("farzi2024exampp", "dietz2024workbench")
     if any(measure.kind.cover for measure in measures):
         yield from ("sander2021exam", "farzi2024exam")
-    if any(not measure.kind.cover for measure in measures):
+    if any(_as_trec_eval(measure) for measure in measures):
         yield "macavaney2022irmeasures"
     if any(measure.name == "nDCG" for measure in measures):
         yield "jarvelin2002cumulated"
@@ -134,8 +135,18 @@ def _cover(found: Findings) -> Iterator[str]:
         )
 
 
+def _as_trec_eval(measure: Measure) -> bool:
+    return not (measure.kind.cover or measure.kind.formula)
+
+
+def _declared(found: Findings) -> Iterator[str]:
+    names = [str(c.measure) for c in found.board.columns if c.measure.kind.formula]
+    if names:
+        yield f"{_joined(names)} were computed by functions that are no part of exampp."
+
+
 def _qrels(found: Findings) -> Iterator[str]:
-    names = [str(c.measure) for c in found.board.columns if not c.measure.kind.cover]
+    names = [str(c.measure) for c in found.board.columns if _as_trec_eval(c.measure)]
     if names:
         yield (
             f"{_joined(names)} were computed as trec_eval does "

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from exampp.llm.options import Declared, declarations
+from exampp.llm.options import Option, declarations
 
 OPTIONS = "options"
 """The parameter of a command in whose place the declared options stand."""
@@ -31,23 +31,51 @@ def backend_options(
     }
 
     def extend(function: Callable[..., None]) -> Callable[..., None]:
-        @wraps(function)
-        def command(**given: Any) -> None:
-            options = {name: _plain(given.pop(name)) for name in declared}
-            function(**given, options=options)
-
-        own = inspect.signature(function, eval_str=True).parameters
-        shown: dict[str, inspect.Parameter] = {}
-        for name, parameter in own.items():
-            shown |= _parameters(declared) if name == OPTIONS else {name: parameter}
-        vars(command)["__signature__"] = inspect.Signature(list(shown.values()))
-        command.__annotations__ = {name: one.annotation for name, one in shown.items()}
+        command = _extended(function, declared)
+        vars(command)["more"] = lambda grader: _with_more(function, declared, grader, writes)
         return command
 
     return extend
 
 
-def _parameters(declared: Mapping[str, Declared]) -> dict[str, inspect.Parameter]:
+def _with_more(
+    function: Callable[..., None], declared: Mapping[str, Option], grader: str, writes: bool
+) -> Callable[..., None] | None:
+    """The command with the options of a grader that a package adds; None if it adds none.
+
+    Raises InputError where the grader cannot be loaded.
+    """
+    from exampp.llm.backends import COMMON, GRADERS
+
+    backend = None if grader in GRADERS.built_in else GRADERS.get(grader)
+    if backend is None:
+        return None
+    more = {
+        name: one
+        for name, one in backend.options.items()
+        if name not in COMMON and one.shown and (one.writes or not writes)
+    }
+    return _extended(function, {**declared, **more})
+
+
+def _extended(function: Callable[..., None], declared: Mapping[str, Option]) -> Callable[..., None]:
+    """The function with the options in the place of its parameter `options`."""
+
+    @wraps(function)
+    def command(**given: Any) -> None:
+        options = {name: _plain(given.pop(name)) for name in declared}
+        function(**given, options=options)
+
+    own = inspect.signature(function, eval_str=True).parameters
+    shown: dict[str, inspect.Parameter] = {}
+    for name, parameter in own.items():
+        shown |= _parameters(declared) if name == OPTIONS else {name: parameter}
+    vars(command)["__signature__"] = inspect.Signature(list(shown.values()))
+    command.__annotations__ = {name: one.annotation for name, one in shown.items()}
+    return command
+
+
+def _parameters(declared: Mapping[str, Option]) -> dict[str, inspect.Parameter]:
     return {
         name: inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_annotation(name, one)
@@ -56,7 +84,7 @@ def _parameters(declared: Mapping[str, Declared]) -> dict[str, inspect.Parameter
     }
 
 
-def _annotation(name: str, one: Declared) -> Any:
+def _annotation(name: str, one: Option) -> Any:
     enumeration: Any = StrEnum
     kind = str if one.type is Mapping else one.type
     if one.choices:

@@ -70,7 +70,11 @@ class Command(TyperCommand):
         return found
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments. Raises InputError for what is given twice or is empty."""
+        """Read the arguments. Raises InputError for what is given twice or is empty.
+
+        A grader of a package brings the options that it declares.
+        """
+        self._extend(args)
         try:
             raw, _, order = self.make_parser(ctx).parse_args(args=list(args))
         except Exception as error:
@@ -84,6 +88,21 @@ class Command(TyperCommand):
             _check_once(param, times)
             _check_not_empty(param, raw.get(param.name))
         return rest
+
+    def _extend(self, args: list[str]) -> None:
+        more = vars(self.callback).get("more")
+        pairs = zip(args, [*args[1:], ""], strict=True)
+        named = [value for name, value in pairs if name == "--grader"]
+        named += [one.partition("=")[2] for one in args if one.startswith("--grader=")]
+        if more is None or not named or (function := more(named[-1])) is None:
+            return
+        for declared in ("counting", "moved"):
+            if declared in vars(self.callback):
+                vars(function)[declared] = vars(self.callback)[declared]
+        alone = typer.Typer(add_completion=False)
+        alone.command()(function)
+        command = typer.main.get_command(alone)
+        self.params, self.callback = command.params, command.callback
 
     def invoke(self, ctx: Any) -> Any:
         """Do what is asked.

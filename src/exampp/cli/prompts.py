@@ -29,9 +29,10 @@ app = Commands(help="What a grader is asked, and a writer of banks.", no_args_is
 
 @app.command("list")
 def list_prompts(style: TableStyle = Style.text) -> None:
-    """List the bundled prompts: those that grade, and those that ask for the items of a bank."""
+    """List the prompts: those that grade, those that ask for items, and those of packages."""
     # the catalogue pulls in the rules of reading, which `exampp --help` can do without
     from exampp.prompts import Prompt, every
+    from exampp.prompts.catalogue import plugins
 
     rows = [
         (one.name, "/".join(one.grades), f"{one.lowest}-{one.highest}", "", one.title)
@@ -39,7 +40,9 @@ def list_prompts(style: TableStyle = Style.text) -> None:
         else (one.name, "", "", one.makes, one.title)
         for one in every()
     ]
-    show(Table.of(["prompt", "grades", "scale", "makes", "title"], rows), style.value)
+    notes = [one.fault for one in plugins() if one.fault]
+    heads = ["prompt", "grades", "scale", "makes", "title"]
+    show(Table.of(heads, rows, notes=notes), style.value)
 
 
 def _has_text(given: Given) -> bool:

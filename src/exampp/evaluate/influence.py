@@ -13,15 +13,16 @@ def influences(measures: Iterable[Measure], labelling: Labelling) -> frozenset[s
 
     Among `min_rating`, `missing`, `compat`, `label`, `gains` and `at_least`. A measure of relevant
     passages, such as AP, only reads which passages are relevant, so that neither kind nor gains of
-    the labels change it; those of subtopics read the ratings of items, and no labels.
+    the labels change it; those of subtopics, and those that others declare, read the ratings of
+    items, and no labels.
     """
     found: set[str] = set()
     for measure in measures:
         if measure.kind.cover:
             found |= {"min_rating", "missing", "compat"}
         elif measure.takes_level:
-            found |= {"min_rating"} if measure.kind.subtopics else {"min_rating", "at_least"}
-        elif not measure.kind.subtopics:
+            found |= {"min_rating", "at_least"} if measure.kind.labelled else {"min_rating"}
+        elif measure.kind.labelled:
             found |= _of_labels(labelling)
     return frozenset(found)
 

@@ -234,7 +234,7 @@ def evaluate(
 
 def evaluate_gradebook(
     book: Gradebook,
-    measures: Sequence[str] = DEFAULT_MEASURES,
+    measures: Sequence[Measure | str] = DEFAULT_MEASURES,
     min_rating: int | Sequence[int] | None = None,
     *,
     facets: FacetChoice = "auto",

@@ -104,7 +104,8 @@ class Notes:
         if self.scored is not None:
             if len(self.scored.query_ids) == 1:
                 yield from self._of(self._ranking, _ONE_QUERY)
-            yield from self._unanswered(self._ranking, self.scored, leave_out=False)
+            told = [str(one) for one in self.measures if not (one.kind.cover or one.kind.formula)]
+            yield from self._unanswered(told, self.scored, leave_out=False)
 
     def _unanswered(
         self, measures: Sequence[str], result: CoverResult | ScoreResult, *, leave_out: bool

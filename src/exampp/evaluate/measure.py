@@ -19,6 +19,7 @@ from exampp.evaluate.measure_names import (
     ALIASES,
     CHOICES,
     KINDS,
+    MEASURES,
     TREC_NAMES,
     TREC_NEEDS_CUTOFF,
     MeasureKind,
@@ -51,10 +52,11 @@ class Measure:
     params: tuple[tuple[str, ParamValue], ...] = ()
 
     def __post_init__(self) -> None:
-        if self.name not in KINDS:
+        kind = MEASURES.get(self.name)
+        if kind is None:
             raise _unknown(self.name)
-        checked = sorted((key, _checked_param(self.name, key, v)) for key, v in self.params)
-        for required in KINDS[self.name].required:
+        checked = sorted((key, _checked_param(self.name, kind, key, v)) for key, v in self.params)
+        for required in kind.required:
             if required not in dict(checked):
                 raise InputError(
                     f"the measure {self.name} needs the parameter {required}",
@@ -63,7 +65,7 @@ class Measure:
         if len(dict(checked)) != len(checked):
             raise InputError(f"a parameter of the measure {self.name} is given twice")
         object.__setattr__(self, "params", tuple(checked))
-        object.__setattr__(self, "at", _checked_at(self.name, self.kind, self.at))
+        object.__setattr__(self, "at", _checked_at(self.name, kind, self.at))
 
     def __str__(self) -> str:
         params = ",".join(f"{key}={_shown(value)}" for key, value in self.params)
@@ -73,7 +75,10 @@ class Measure:
     @property
     def kind(self) -> MeasureKind:
         """Its family: parameters, and what it is computed from."""
-        return KINDS[self.name]
+        kind = MEASURES.get(self.name)
+        if kind is None:
+            raise _unknown(self.name)
+        return kind
 
     @property
     def cutoff(self) -> int | None:
@@ -86,12 +91,13 @@ class Measure:
 
     @property
     def takes_level(self) -> bool:
-        """Whether a rating threshold changes it: ours do, and those with a `rel` left open."""
-        return self.kind.cover or (self.kind.level and self.param("rel") is None)
+        """Whether a rating threshold changes it: ours, a `rel` left open, what is declared so."""
+        kind = self.kind
+        return kind.cover or kind.threshold or (kind.level and self.param("rel") is None)
 
     def at_level(self, level: int) -> Measure:
         """The same measure with `rel` set, where it has one and it was left open."""
-        if self.kind.cover or not self.takes_level:
+        if not self.kind.level or not self.takes_level:
             return self
         return replace(self, params=(*self.params, ("rel", level)))
 
@@ -128,21 +134,32 @@ def heading(measure: str, min_rating: int | None) -> str:
 
 def as_measures(measures: Iterable[Measure | str]) -> tuple[Measure, ...]:
     """Measures from measures, strings or objects that print like them; repeated ones once."""
-    read = (m if isinstance(m, Measure) else parse_measure(str(m)) for m in measures)
-    return tuple(dict.fromkeys(read))
+    return tuple(dict.fromkeys(map(_measure, measures)))
+
+
+def _measure(given: object) -> Measure:
+    if callable(given) and not str(given).strip()[:1].isalpha():
+        raise InputError(
+            f"{given!r} is a function, and no measure yet",
+            mend='Declare it: exampp.measure("Name")(function)',
+        )
+    return given if isinstance(given, Measure) else parse_measure(str(given))
 
 
 def _canonical(written: str) -> tuple[str, tuple[tuple[str, ParamValue], ...]]:
     name = written
     if name not in KINDS and name not in ALIASES and name not in TREC_NAMES:
-        name = _FOLDED.get(written.casefold(), written)
+        folded = _FOLDED.get(written.casefold())
+        name = written if folded is None or written in MEASURES else folded
     return ALIASES.get(name) or TREC_NAMES.get(name) or (name, ())
 
 
 def _unknown(name: str) -> InputError:
-    near = difflib.get_close_matches(name.casefold(), _FOLDED, 1, 0.5)
-    meant = f"Did you mean {_FOLDED[near[0]]}? " if near else ""
-    return InputError(f"there is no measure {name!r}", mend=f"{meant}Measures: {', '.join(KINDS)}")
+    names = MEASURES.names()
+    known = {**_FOLDED, **{one.casefold(): one for one in names}}
+    near = difflib.get_close_matches(name.casefold(), known, 1, 0.5)
+    meant = f"Did you mean {known[near[0]]}? " if near else ""
+    return InputError(f"there is no measure {name!r}", mend=f"{meant}Measures: {', '.join(names)}")
 
 
 def _read_params(inside: str | None, text: str) -> list[tuple[str, ParamValue]]:
@@ -218,10 +235,10 @@ def _checked_at(name: str, kind: MeasureKind, at: int | float | None) -> int | f
     return at
 
 
-def _checked_param(name: str, key: str, value: ParamValue) -> ParamValue:
-    wanted = KINDS[name].params.get(key)
+def _checked_param(name: str, kind: MeasureKind, key: str, value: ParamValue) -> ParamValue:
+    wanted = kind.params.get(key)
     if wanted is None:
-        known = ", ".join(KINDS[name].params) or "none"
+        known = ", ".join(kind.params) or "none"
         raise InputError(
             f"the measure {name} has no parameter {key!r}", mend=f"Its parameters: {known}"
         )

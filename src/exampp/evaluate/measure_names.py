@@ -6,8 +6,12 @@ is not asked of ir_measures, so that a measure can be read and checked without i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
+
+from exampp.errors import InputError
+from exampp.plugins import Registry
 
 Gains = tuple[tuple[int, int], ...]
 ParamValue = int | float | bool | str | Gains
@@ -22,6 +26,8 @@ class MeasureKind:
     `at_required` whether it must be there. `level`: a rating threshold stands in for its `rel`.
     `subtopics`: it is computed from subtopic judgments; `cover`: it is one of ours. `share`: no
     query has a value outside of 0 to 1. `added`: it is added up over queries, not averaged.
+    `formula`: it is declared by others (see `declared_measures`), and reads a rating threshold
+    where `threshold` says so.
     """
 
     params: Mapping[str, type] = field(default_factory=dict)
@@ -33,6 +39,13 @@ class MeasureKind:
     cover: bool = False
     share: bool = True
     added: bool = False
+    threshold: bool = False
+    formula: Callable[[Any], float | None] | None = None
+
+    @property
+    def labelled(self) -> bool:
+        """Whether it reads the labels of passages, and not the ratings of items."""
+        return not (self.cover or self.subtopics or self.formula)
 
 
 _REL: Mapping[str, type] = {"rel": int}
@@ -104,6 +117,18 @@ KINDS: Mapping[str, MeasureKind] = {
     "NERR10": _scaled({"p": float, **_SCALE}),
     "NERR11": _scaled(_SCALE_T),
 }
+
+
+def _undeclared(name: str, declared: object) -> MeasureKind:
+    """Refuse what a package declares in place of a measure: those add themselves when loaded."""
+    raise InputError(
+        f"{declared!r} is not what exampp.measure({name!r}) gives",
+        mend="Name in the entry point what is declared with exampp.measure under the same name",
+    )
+
+
+MEASURES = Registry("exampp.measures", "measure", KINDS, _undeclared)
+"""Every measure by name: those above, and those that are declared by others."""
 
 Alias = tuple[str, tuple[tuple[str, ParamValue], ...]]
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.evaluate.declared_measures import declared_scores
 from exampp.evaluate.exam_sheets import (
     Sheets,
     labels_of,
@@ -88,10 +89,10 @@ def score(
     tasks = [task for _, task in asked]
     labels = {
         name: labels_of(sheets, labelling, name, gradebook.grader.lowest)
-        for name in dict.fromkeys(t.labels for t in tasks if not t.measure.kind.subtopics)
+        for name in dict.fromkeys(t.labels for t in tasks if t.measure.kind.labelled)
     }
     highest = _highest(labelling, gradebook.grader)
-    values = _compute(sheets, tasks, labels, highest)
+    values = _compute(sheets, tasks, labels, highest, gradebook.grader)
     shares = {k: unlabelled_shares(sheets, k) for k in {task.measure.cutoff for task in tasks}}
     scores = tuple(
         Score(
@@ -99,7 +100,7 @@ def score(
             min_rating=min_rating,
             values=masked(
                 table,
-                np.broadcast_to(_counted(sheets, task), table.shape),
+                _counted(sheets, task, table),
                 added=task.measure.kind.added,
             ),
             unjudged=shares[task.measure.cutoff],
@@ -125,13 +126,13 @@ def _asked(
 ) -> Iterator[tuple[int | None, MeasureTask]]:
     """(threshold or None, task): each measure at each threshold that makes a difference."""
     for measure in measures:
-        subtopics = measure.kind.subtopics
-        relabelled = labelling.needs_threshold and not subtopics
+        labelled = measure.kind.labelled
+        relabelled = labelling.needs_threshold and labelled
         fixed = measure.param("rel")
         for threshold in thresholds if measure.takes_level or relabelled else (None,):
             level = fixed if isinstance(fixed, int) else None
             if measure.takes_level and threshold is not None:
-                level = threshold if subtopics else labelling.level(threshold)
+                level = labelling.level(threshold) if labelled else threshold
             yield threshold, MeasureTask(measure, threshold if relabelled else None, level)
 
 
@@ -140,14 +141,18 @@ def _compute(
     tasks: Sequence[MeasureTask],
     labels: Mapping[int | None, tuple[Labels, ...]],
     highest: int,
+    grader: GraderIdentity,
 ) -> list[NDArray[np.float64]]:
-    """Values of every task, systems x queries."""
+    """Values of every task, systems x queries; NaN where others say that one does not count."""
     qrels = {name: qrels_of(sheets, of_name) for name, of_name in labels.items()}
     values: dict[int, NDArray[np.float64]] = {}
     by_trec: list[int] = []
     for index, task in enumerate(tasks):
         formula = own_formula(task.measure)
-        if formula is not None:
+        declared = task.measure.kind.formula
+        if declared is not None:
+            values[index] = declared_scores(declared, task, sheets, grader)
+        elif formula is not None:
             values[index] = _by_formula(formula, task, sheets, labels[task.labels], highest)
         elif trec_name(task.measure) is not None:
             by_trec.append(index)
@@ -203,10 +208,17 @@ _SHARE_AT_1 = ("alpha_DCG", "ERR_IA")
 divide by the number of items there."""
 
 
-def _counted(sheets: Sheets, task: MeasureTask) -> NDArray[np.bool_]:
-    """Which queries count: for diversity measures those with an item that has a weight."""
-    if not task.measure.kind.subtopics:
-        return np.ones(len(sheets.sheets), np.bool_)
+def _counted(sheets: Sheets, task: MeasureTask, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which values count: for diversity measures those of queries with an item that has a weight.
+
+    Of a declared measure those that it gave.
+    """
+    if task.measure.kind.subtopics:
+        return np.broadcast_to(_weighted(sheets), values.shape)
+    return ~np.isnan(values)
+
+
+def _weighted(sheets: Sheets) -> NDArray[np.bool_]:
     return np.array([len(weighted_items(sheet.exam)) > 0 for sheet in sheets.sheets], np.bool_)
 
 
@@ -220,13 +232,13 @@ def _highest(labelling: Labelling, grader: GraderIdentity) -> int:
 def _hopeless(
     sheets: Sheets, task: MeasureTask, labels: Mapping[int | None, tuple[Labels, ...]]
 ) -> int:
-    if task.level is None:
+    if task.level is None or task.measure.kind.formula is not None:
         return 0
     if task.measure.kind.subtopics:
         # Without an item that has a weight a query does not count, and so is not hopeless.
         best = [
             s.exam.query.ratings[:, weighted_items(s.exam)].max(initial=MISSING)
-            for s, counts in zip(sheets.sheets, _counted(sheets, task), strict=True)
+            for s, counts in zip(sheets.sheets, _weighted(sheets), strict=True)
             if counts
         ]
     else:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from exampp.errors import InputError
+from exampp.errors import ExamError, InputError
 from exampp.grade.asking import asker, check_room
 from exampp.grade.reading import reader, rules_of
 from exampp.grade.run import Grading
+from exampp.llm.backends import COMMON, DEFAULT_PROMPT, GRADERS, Backend
 from exampp.llm.base import MARKED, Grader, check_grader
-from exampp.llm.draft import THRESHOLDS, DraftGrader
-from exampp.llm.options import Options, declarations, options_of
+from exampp.llm.draft import THRESHOLDS
+from exampp.llm.options import check_choices, check_values
+from exampp.plugins import told
 from exampp.prompts import Prompt, content_hash, load, names
-from exampp.prompts.declaration import meanings_of, suggest
+from exampp.prompts.declaration import suggest
 from exampp.prompts.reading import UNNUMBERED
 from exampp.records import GraderIdentity
 
-DEFAULT_PROMPT = "question-self-rating"
 MARKING_PROMPT = "question-answering"
 """What a model that marks answers in the passage is asked where nobody says otherwise."""
 
@@ -181,103 +182,28 @@ def join(
     )
 
 
-def _draft(_: Prompt, __: Options) -> Grader:
-    return DraftGrader()
-
-
-def _hf(prompt: Prompt, options: Options) -> Grader:
-    # each backend loads when it is asked for: evaluating must not pay for grading
-    from exampp.llm import hf
-
-    names = ("revision", "device", "dtype", "quantize", "decode", "beams", "limit", "batch_tokens")
-    given = options.given()
-    chosen = {name: given[name] for name in (*names, "max_new_tokens") if name in given}
-    template = options.chat_template_kwargs
-    return hf.load(_named(options), labels=prompt.labels, template=template, **chosen)
-
-
-def _openai(prompt: Prompt, options: Options) -> Grader:
-    from exampp.llm import openai
-
-    given = options.given()
-    policy = {"concurrency": "max_concurrency", "retries": "max_retries", "timeout": "timeout"}
-    prices = (options.price_read, options.price_written)
-    if (prices[0] is None) != (prices[1] is None):
-        raise InputError("a price needs both --price-read and --price-written")
-    price = None
-    if prices[0] is not None and prices[1] is not None:
-        price = openai.Price(prices[0], prices[1], options.price_cached)
-    names = {name: name for name in _SAMPLING} | {"max_new_tokens": "max_tokens"}
-    sampling = openai.Sampling(**{names[name]: given[name] for name in names if name in given})
-    return openai.OpenAICompatibleGrader(
-        _named(options),
-        options.base_url,
-        options.api_key,
-        prompt.labels,
-        prompt.field,
-        meanings_of(prompt),
-        decode=given.get("decode", "auto"),
-        revision=options.revision or "",
-        sampling=sampling,
-        policy=openai.Patience(**{policy[name]: given[name] for name in policy if name in given}),
-        limits=openai.Limits(options.max_requests, options.max_cost, price),
-        redirect_to=options.redirect_to,
-        endpoint=given.get("endpoint", "chat"),
-        limit=options.limit,
-    )
-
-
-_SAMPLING = (
-    *("temperature", "seed", "top_p", "reasoning_effort"),
-    *("chat_template_kwargs", "extra_body"),
-)
-
-
-def _named(options: Options) -> str:
-    if options.model is None:
-        raise InputError("which model?", mend="Name it with --model")
-    return options.model
-
-
-@dataclass(frozen=True, slots=True)
-class Backend:
-    """A kind of grader: how it is made, and its prompt by default."""
-
-    make: Callable[[Prompt, Options], Grader]
-    prompt: str
-
-
-BACKENDS: Mapping[str, Backend] = {
-    "draft": Backend(_draft, "draft"),
-    "hf": Backend(_hf, DEFAULT_PROMPT),
-    "openai": Backend(_openai, DEFAULT_PROMPT),
-}
-"""Graders by name: the offline stand-in, models on this machine, and servers."""
-
-
 WRITTEN_TOKENS = 2048
 """Tokens of a reply of a writer at most, where nobody says otherwise."""
 
 
-def make_writer(name: str, options: Options) -> Grader:
+def make_writer(name: str, options: Mapping[str, Any]) -> Grader:
     """A backend that writes what it is asked for, whatever it is: for generating banks."""
-    if name not in BACKENDS:
-        raise _no_grader(name, _WRITERS)
-    if name not in _WRITERS:
-        raise InputError(f"the grader {name!r} writes no texts", mend=f"Give {_WRITERS_LISTED}")
-    _check_options(name, options)
-    if options.unnumbered is not None:
+    writers = [one for one, known in GRADERS.built_in.items() if known.writes is not None]
+    backend = GRADERS.get(name)
+    if backend is None:
+        raise _no_grader(name, writers)
+    if backend.writes is None:
+        mend = f"Give {' or '.join(writers)}"
+        raise InputError(f"the grader {name!r} writes no texts", mend=mend)
+    given = _given(name, backend, options)
+    if "unnumbered" in given:
         raise InputError("a bank that is generated has no ratings", mend="Leave --unnumbered out")
-    decode = options.decode or _WRITERS[name]
-    if decode != _WRITERS[name]:
-        raise InputError(f"a bank is generated with decode {_WRITERS[name]!r}, not {decode!r}")
-    tokens = options.max_new_tokens or WRITTEN_TOKENS
-    blank = Prompt("items", "", "", ("question",), "", 0, 1)
-    return BACKENDS[name].make(blank, replace(options, decode=decode, max_new_tokens=tokens))
-
-
-_WRITERS = {"hf": "generate", "openai": "text"}
-_WRITERS_LISTED = " or ".join(_WRITERS)
+    for option, wanted in backend.writes.items():
+        if (value := given.setdefault(option, wanted)) != wanted:
+            raise InputError(f"a bank is generated with {option} {wanted!r}, not {value!r}")
+    if "max_new_tokens" in backend.options:
+        given["max_new_tokens"] = given.get("max_new_tokens") or WRITTEN_TOKENS
+    return backend.make(Prompt("items", "", "", ("question",), "", 0, 1), given)
 
 
 def _no_grader(name: str, known: Iterable[str]) -> InputError:
@@ -285,41 +211,57 @@ def _no_grader(name: str, known: Iterable[str]) -> InputError:
     return InputError(f"no grader is called {name!r}", mend=meant[0].upper() + meant[1:])
 
 
-def _check_options(name: str, options: Options) -> None:
-    known = options_of(name)
-    strange = [option for option in options.given() if option not in known]
+def _given(name: str, backend: Backend, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given, of the types that the backend declares."""
+    given = {option: value for option, value in options.items() if value is not None}
+    strange = [option for option in given if option not in backend.options]
     if strange:
-        shown = [o for o, one in declarations().items() if o in known and one.shown]
+        shown = sorted(option for option, one in backend.options.items() if one.shown)
         raise InputError(
             f"the grader {name} has no option {_dashed(strange[0])}",
-            mend=f"It has {', '.join(map(_dashed, sorted(shown)))}",
+            mend=f"It has {', '.join(map(_dashed, shown))}",
         )
+    return check_values(backend.options, given)
 
 
 def _dashed(option: str) -> str:
     return f"--{option.replace('_', '-')}"
 
 
-def make_grading(name: str, options: Options, settings: Mapping[str, Any] | None = None) -> Grading:
+def make_grading(
+    name: str, options: Mapping[str, Any], settings: Mapping[str, Any] | None = None
+) -> Grading:
     """The grading of a backend; InputError for a name or an option that it does not know."""
-    if name not in BACKENDS:
-        raise _no_grader(name, BACKENDS)
-    _check_options(name, options)
-    backend = BACKENDS[name]
-    prompt = load(options.prompt or backend.prompt)
-    kind_of(prompt, options.kind)
+    backend = GRADERS.get(name)
+    if backend is None:
+        raise _no_grader(name, GRADERS.names())
+    given = _given(name, backend, options)
+    prompt = load(given.get("prompt", backend.prompt))
+    kind_of(prompt, given.get("kind"))
     check_answers_of(prompt, (settings or {}).get("answers_of"))
-    made = backend.make(prompt, options)
-    if options.prompt is None:
+    made = check_grader(_made(name, backend, prompt, given))
+    if "prompt" not in given:
         prompt = load(default_prompt(made, backend.prompt))
-    thresholds = THRESHOLDS if prompt.reading == "thresholds" else ()
-    model = made.called or options.model or name
     return join(
         made,
-        model,
+        made.called or given.get("model", name),
         prompt,
-        options.kind,
-        thresholds=thresholds,
-        unnumbered=options.unnumbered,
+        given.get("kind"),
+        thresholds=THRESHOLDS if prompt.reading == "thresholds" else (),
+        unnumbered=given.get("unnumbered"),
         settings=settings,
     )
+
+
+def _made(name: str, backend: Backend, prompt: Prompt, given: Mapping[str, Any]) -> Grader:
+    if name in GRADERS.built_in:
+        return backend.make(prompt, given)
+    check_choices(backend.options, given)
+    try:
+        own = {option: value for option, value in given.items() if option not in COMMON}
+        return backend.make(prompt, own)
+    except ExamError:
+        raise
+    except Exception as error:
+        # what others write may fail in any way; it is told in a sentence
+        raise InputError(f"the grader {name!r} cannot be made: {told(error)}") from error

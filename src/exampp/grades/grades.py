@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from exampp.evaluate.cover import Missing
 from exampp.evaluate.exams import FacetChoice
 from exampp.evaluate.leaderboard import DEFAULT_MEASURES, Leaderboard, evaluate_gradebook
+from exampp.evaluate.measure import Measure
 from exampp.grades.run_files import with_run_files
 from exampp.outside import check_lists
 from exampp.records import GraderIdentity
@@ -80,7 +81,7 @@ class Grades:
 
     def evaluate(
         self,
-        measures: Sequence[str] = DEFAULT_MEASURES,
+        measures: Sequence[Measure | str] = DEFAULT_MEASURES,
         *,
         min_rating: int | Sequence[int] | None = None,
         facets: FacetChoice = "auto",
@@ -108,7 +109,7 @@ class Grades:
 
     def compare_parts(
         self,
-        measure: str = "Cover@20",
+        measure: Measure | str = "Cover@20",
         *,
         min_rating: int | None = None,
         facets: FacetChoice = "auto",
@@ -146,7 +147,7 @@ class Grades:
     def correlate(
         self,
         official: Officials,
-        measures: Sequence[str] = (),
+        measures: Sequence[Measure | str] = (),
         *,
         min_rating: Sequence[int] = (),
         statistics: Sequence[str] = ("spearman", "kendall"),
@@ -196,7 +197,7 @@ class Grades:
 
     def significance(
         self,
-        measures: Sequence[str] = ("Cover@20",),
+        measures: Sequence[Measure | str] = ("Cover@20",),
         *,
         settings: SignificanceSettings | None = None,
         min_rating: int | Sequence[int] | None = None,
@@ -216,7 +217,7 @@ class Grades:
         self,
         first: str,
         second: str,
-        measure: str = "Cover",
+        measure: Measure | str = "Cover",
         *,
         min_rating: int | None = None,
         k: int | None = None,
@@ -249,7 +250,7 @@ class Grades:
         *,
         title: str = "",
         official: Sequence[str | Path] = (),
-        measures: Sequence[str] = (),
+        measures: Sequence[Measure | str] = (),
         min_rating: int | None = None,
         min_relevant: int | None = None,
         facets: FacetChoice = "auto",
@@ -272,7 +273,7 @@ class Grades:
         check_lists(official=official, measures=measures)
         settings = ReportSettings(
             min_rating=self.grader.default_min_rating if min_rating is None else min_rating,
-            measures=tuple(measures or MEASURES),
+            measures=tuple(map(str, measures or MEASURES)),
             facets=facets,
             labelling=labelling or Labelling(),
             official={name: leaderboards.read(path) for name, path in by_name(official).items()},

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from exampp.analysis.correlation import Correlations
     from exampp.analysis.methods import Method
     from exampp.analysis.side_by_side import SideBySide
+    from exampp.evaluate.measure import Measure
     from exampp.grades.grades import Grades
     from exampp.grades.source import GradeSource
 
@@ -55,7 +56,7 @@ class Panel:
 
     def evaluate(
         self,
-        measures: Sequence[str] = ("Cover@20",),
+        measures: Sequence[Measure | str] = ("Cover@20",),
         *,
         min_rating: Sequence[int] = (),
         official: Officials = (),
@@ -75,7 +76,7 @@ class Panel:
 
     def methods(
         self,
-        measures: Sequence[str] = (),
+        measures: Sequence[Measure | str] = (),
         *,
         min_rating: Sequence[int] = (),
         qrels: Judgments | None = None,
@@ -100,7 +101,7 @@ class Panel:
     def correlate(
         self,
         official: Officials,
-        measures: Sequence[str] = (),
+        measures: Sequence[Measure | str] = (),
         *,
         min_rating: Sequence[int] = (),
         statistics: Sequence[str] = ("spearman", "kendall"),

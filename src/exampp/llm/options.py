@@ -1,7 +1,7 @@
 """What a user may say about a backend: every option is declared here, once.
 
 From here it reaches Python, `exam.toml` and the command line (`cli.backend_options`). Adding one
-touches this table and the backend that obeys it.
+touches this table and the backend that obeys it; backends of others declare theirs themselves.
 """
 
 from __future__ import annotations
@@ -20,25 +20,26 @@ DRAFT, HF, OPENAI = "draft", "hf", "openai"
 KINDS = ("question", "nugget", "query")
 
 
-class Declared(NamedTuple):
-    """An option: its type (Mapping for JSON objects), what it says, and who knows it.
+class Option(NamedTuple):
+    """An option of a backend: its type (str, int, float, or Mapping for JSON objects), its help.
 
-    `backends` are those that obey it, `choices` its values where they are few. `writes` tells that
-    a writer of banks takes it on the command line, `shown` that it is an option there at all.
+    `choices` are its values where they are few. `writes` tells that a writer of banks takes it on
+    the command line, `shown` that it is an option there at all. `backends` are those of exampp that
+    obey it.
     """
 
     type: Any
     help: str
-    backends: frozenset[str]
     choices: tuple[str, ...] = ()
     metavar: str | None = None
     writes: bool = True
     shown: bool = True
+    backends: frozenset[str] = frozenset()
 
 
 def _option(said: str, *backends: str, **more: Any) -> Any:
-    """A field that is None unless it is given; `more` as in `Declared`."""
-    declared = Declared(object, said, frozenset(backends), **more)
+    """A field that is None unless it is given; `more` as in `Option`."""
+    declared = Option(object, said, backends=frozenset(backends), **more)
     return field(default=None, metadata={"declared": declared})
 
 
@@ -145,8 +146,16 @@ class Options:
         return {name: value for name, value in named.items() if value is not None}
 
 
+def of_options(given: Mapping[str, Any]) -> Options:
+    """The options by name. Raises InputError for one that no grader of exampp has."""
+    try:
+        return Options(**given)
+    except TypeError as error:
+        raise InputError(f"a grader has no such option ({error})") from None
+
+
 @cache
-def declarations() -> Mapping[str, Declared]:
+def declarations() -> Mapping[str, Option]:
     """Every option by its name in Python, in the order in which they are shown."""
     hints = get_type_hints(Options)
     return {
@@ -155,9 +164,30 @@ def declarations() -> Mapping[str, Declared]:
     }
 
 
-def options_of(backend: str) -> frozenset[str]:
-    """The names of the options that a backend knows."""
-    return frozenset(name for name, one in declarations().items() if backend in one.backends)
+def options_of(backend: str) -> Mapping[str, Option]:
+    """The options that a backend of exampp knows."""
+    return {name: one for name, one in declarations().items() if backend in one.backends}
+
+
+TYPES = (str, int, float, Mapping)
+"""What an option can be."""
+
+
+def check_values(declared: Mapping[str, Option], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of options that are given, as their types want them.
+
+    Raises InputError for a value of another type.
+    """
+    return {name: _checked(name, value, declared[name].type) for name, value in given.items()}
+
+
+def check_choices(declared: Mapping[str, Option], given: Mapping[str, Any]) -> None:
+    """Raise InputError for a value that is none of the choices of its option."""
+    for name, value in given.items():
+        choices = declared[name].choices
+        if choices and value not in choices:
+            mend = f"Give one of {', '.join(choices)}"
+            raise InputError(f"{name.replace('_', '-')} is {value!r}", mend=mend)
 
 
 def _type(hint: UnionType) -> Any:

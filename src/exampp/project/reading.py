@@ -12,6 +12,7 @@ from exampp.errors import InputError
 from exampp.evaluate.influence import influences
 from exampp.evaluate.measure import as_measures
 from exampp.evaluate.qrels import Labelling
+from exampp.llm.backends import GRADERS
 from exampp.llm.options import declarations
 from exampp.records.toml import read_toml
 
@@ -157,11 +158,21 @@ def _check_section(section: str, value: Any, path: Path) -> None:
     for number, table in enumerate(value if section in _LISTS else [value], 1):
         where = f"[[{section}]] {number}" if section in _LISTS else f"[{section}]"
         for key, given in table.items():
+            if key not in known:
+                known = {**known, **_options_of(table)}
             _check_known(key, list(known), "key", path, where)
             _check_type(given, known[key], path, f"{where}.{key}")
         for needed in _REQUIRED.get(section, ()):
             if needed not in table:
                 raise InputError(f"needs the key {needed!r}", file=path, field=where)
+
+
+def _options_of(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys that a grader of a package declares, where a section names one."""
+    name = table.get("grader")
+    backend = GRADERS.get(name) if isinstance(name, str) else None
+    shown = backend.options.items() if backend is not None else ()
+    return {option.replace("_", "-"): object for option, one in shown if one.shown}
 
 
 def _check_counting(table: Mapping[str, Any], path: Path, where: str) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from exampp.errors import InputError
+from exampp.plugins import Plugin
 from exampp.prompts import files, generation
 from exampp.prompts.declaration import Prompt, content_hash, parse, suggest
 from exampp.prompts.generation import GenerationPrompt
@@ -43,8 +44,24 @@ def names() -> tuple[str, ...]:
 
 
 def every() -> tuple[Prompt | GenerationPrompt, ...]:
-    """All bundled prompts: those that grade, then those that ask for the items of a bank."""
-    return (*_bundled().values(), *map(generation.load, generation.names()))
+    """All bundled prompts: those that grade, then those that ask for the items of a bank.
+
+    Last come those of packages, as far as they can be loaded; `plugins` says which cannot.
+    """
+    added = (find(one.name) for one in plugins() if not one.fault)
+    return (*_bundled().values(), *map(generation.load, generation.names()), *added)
+
+
+def plugins() -> Iterator[Plugin]:
+    """The prompts of packages, and what is wrong with them."""
+    for one in files.PROMPTS.plugins():
+        fault = one.fault
+        if not fault:
+            try:
+                find(one.name)
+            except InputError as error:
+                fault = f"the prompt {one.name!r} of the package {one.package}: {error}"
+        yield one._replace(fault=fault)
 
 
 def load(name_or_path: str | Path) -> Prompt:
@@ -61,7 +78,7 @@ def load(name_or_path: str | Path) -> Prompt:
             f"the prompt '{name}' asks for the items of a bank, and grades nothing",
             mend=f"give it to exampp bank generate, or give one of {', '.join(names())}",
         )
-    if not files.is_path(name):
+    if not files.is_there(name):
         raise _unknown(name, names())
     return _checked(parse(files.read(name), name), name)
 
@@ -76,8 +93,8 @@ def find(name_or_path: str | Path) -> Prompt | GenerationPrompt:
         return load(name)
     if name in generation.names():
         return generation.load(name)
-    if not files.is_path(name):
-        raise _unknown(name, tuple(prompt.name for prompt in every()))
+    if not files.is_there(name):
+        raise _unknown(name, files.PROMPTS.names())
     asks_for_items = "makes" in parse_toml(files.read(name), name)
     return generation.load(name) if asks_for_items else load(name)
 

@@ -5,13 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import MappingProxyType
 
 from exampp.errors import InputError
 from exampp.outside import check_path
+from exampp.plugins import Registry
+from exampp.records.toml import parse_toml
 
 SUFFIX = ".toml"
+
+
+def _text_of(name: str, declared: object) -> str:
+    """The declaration of a package's prompt: a text, or a file that has `read_text`."""
+    text = declared if isinstance(declared, str) else None
+    if isinstance(declared, Path | Traversable):
+        text = declared.read_text(encoding="utf-8")
+    if text is None:
+        raise InputError(
+            f"{declared!r} declares no prompt",
+            mend="Name a text in TOML, or a file of one, in the entry point",
+        )
+    if (own := parse_toml(text, f"{name}{SUFFIX}").get("name")) != name:
+        raise InputError(
+            f"it calls itself {own!r}", field="name", mend=f"Give both the name {name!r}"
+        )
+    return text
 
 
 @cache
@@ -32,8 +52,15 @@ def is_path(name: str) -> bool:
     return path.suffix == SUFFIX or len(path.parts) > 1 or path.exists()
 
 
+def is_there(name: str) -> bool:
+    """Whether a text that is no bundled prompt's name means a file, or a prompt of a package."""
+    return is_path(name) or (name not in PROMPTS.built_in and name in PROMPTS)
+
+
 def read(path: str | Path) -> str:
-    """The text of a user's file; InputError where it cannot be read."""
+    """The text of a prompt by its name, or of a user's file; InputError if it cannot be read."""
+    if isinstance(path, str) and not is_path(path) and (known := PROMPTS.get(path)) is not None:
+        return known
     path = Path(path)
     try:
         return check_path(path).read_text(encoding="utf-8-sig")
@@ -47,3 +74,9 @@ def read(path: str | Path) -> str:
             file=path,
             mend="check the path, or give the name of a bundled prompt (exampp prompts list)",
         ) from None
+
+
+PROMPTS = Registry(
+    "exampp.prompts", "prompt", {**bundled("catalogue"), **bundled("generation")}, _text_of
+)
+"""The declaration of every prompt that has a name: those of this package, and of others."""

@@ -154,7 +154,7 @@ def load(name_or_path: str | Path) -> GenerationPrompt:
     name = os.fspath(name_or_path)
     if name in _bundled():
         return _bundled()[name]
-    if not files.is_path(name):
+    if not files.is_there(name):
         raise InputError(
             f"there is no prompt called '{name}' that asks for items",
             mend=suggest(name, names())
