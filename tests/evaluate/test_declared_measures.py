@@ -38,7 +38,7 @@ def collection(tmp_path: Path) -> Iterator[exampp.Collection]:
 def reach(query: exampp.RankedQuery) -> float:
     """The share of the returned passages that answer something."""
     answers = (query.ratings >= query.min_rating).any(axis=1)
-    return float(answers.mean()) if len(answers) else 0.0
+    return float(answers.mean()) if query.passage_ids else 0.0
 
 
 def test_a_function_is_a_measure_in_leaderboards_and_analyses(
