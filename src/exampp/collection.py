@@ -85,6 +85,9 @@ class Collection(GradeSource[CollectionGrades]):
         self.path = check_path(path)
         self._connection = connect(self.path)
 
+    def __repr__(self) -> str:
+        return f"<exam {self.path}>"
+
     @classmethod
     def create(cls, path: str | Path, *, exist_ok: bool = False) -> Self:
         """Make an empty collection and open it; `exist_ok` opens one that exists."""

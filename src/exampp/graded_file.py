@@ -43,6 +43,9 @@ class GradedFile(GradeSource[Grades]):
         if scale is not None and not any(scale_note(one, "") for one in self.graders):
             raise InputError("every grader has its own scale", file=path, mend="Leave out --scale")
 
+    def __repr__(self) -> str:
+        return f"<graded file {self.path}>"
+
     @property
     def graders(self) -> tuple[GraderIdentity, ...]:
         """Everyone who graded, in order of first appearance."""
