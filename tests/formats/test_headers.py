@@ -142,3 +142,12 @@ def test_keys_within_a_line_are_remarked_on(
     with hearing() as heard:
         list(read(path))
     assert list(heard) == [f"{path}:1: {sentence}" for sentence in said]
+
+
+def test_what_is_no_number_or_no_column_is_a_sentence(tmp_path: Path) -> None:
+    wrong = {"query": {"qid": "q"}, "candidates": [{"docid": "p", "score": "why"}]}
+    found = fault(candidates.read, file(tmp_path, json.dumps(wrong) + "\n"))
+    assert "is not a finite number" in str(found)
+    for text in ("\x0b\n\x0b\n", "\x1c\n", " \x85 \n"):
+        with pytest.raises(InputError):
+            detect(file(tmp_path, text))

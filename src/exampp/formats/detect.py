@@ -291,7 +291,9 @@ def _is_scores(sample: _Sample) -> bool:
     if _is_json(sample):
         return "examScore" in sample.keys
     separator = next((mark for mark in "\t," if mark in sample.head), None)
-    rows = sample.columns(separator)
+    rows = [row for row in sample.columns(separator) if row]
+    if not rows:
+        return False
     names = {plain(cell) for cell in rows[0]}
     if not (names.isdisjoint(score_tables.MEASURE) or names.isdisjoint(score_tables.VALUE)):
         return True

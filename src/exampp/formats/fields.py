@@ -52,7 +52,7 @@ def number(value: object, field: str) -> float:
     """The finite number that a value of JSON is; InputError if it is none."""
     try:
         found = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
-    except (TypeError, OverflowError):
+    except (TypeError, ValueError, OverflowError):
         found = math.nan
     if isinstance(value, str) or not math.isfinite(found):
         raise InputError("is not a finite number", field=field)
