@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
-import shlex
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -102,23 +98,23 @@ def blocks(page: Path, language: str) -> list[str]:
     return [code for found, code in BLOCK.findall(page.read_text()) if found == language]
 
 
+@pytest.fixture
+def local_models(folder: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a command finds: the files, a server for every model, and no network."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("OPENAI_BASE_URL", server)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_commands(page: Path, folder: Path, server: str) -> None:
-    environment = {
-        **os.environ,
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "OPENAI_BASE_URL": server,
-        "OPENAI_API_KEY": "none",
-        "HF_HUB_OFFLINE": "1",
-    }
+@pytest.mark.usefixtures("local_models")
+def test_commands(page: Path, exampp_command: Commands) -> None:
     for block in blocks(page, "console"):
         for line in block.splitlines():
             assert line.startswith("$ exampp "), f"not a command: {line}"
-            command = line.removeprefix("$ ")
-            ran = subprocess.run(
-                ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True
-            )
-            assert ran.returncode == 0, f"{command}\n{ran.stderr}"
+            ran = exampp_command.line(line.removeprefix("$ "))
+            assert ran.code == 0, f"{line}\n{ran.err}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -174,15 +170,10 @@ def test_every_departure_has_its_reason() -> None:
         assert why.strip(), what
 
 
-def test_the_commands_of_the_papers_page(
-    folder: Path, server: str, monkeypatch: pytest.MonkeyPatch, exampp_command: Commands
-) -> None:
-    """From top to bottom, in this process."""
+@pytest.mark.usefixtures("local_models")
+def test_the_commands_of_the_papers_page(folder: Path, exampp_command: Commands) -> None:
+    """From top to bottom."""
     write_for_papers(folder)
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("OPENAI_BASE_URL", server)
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     wrong = []
     for paper, section, _, here in paper_rows():
         for command in re.findall(r"`exampp ([^`]+)`", here):
@@ -190,7 +181,7 @@ def test_the_commands_of_the_papers_page(
                 continue
             # a folder stands in for the model of the hub, and is called by its own name alone
             command = re.sub(r"\S+/(flan-t5-large[\w-]*:)", r"\1", command)
-            ran = exampp_command(*shlex.split(command))
+            ran = exampp_command.line(command)
             if ran.code:
                 wrong.append(f"{paper} {section}: exampp {command}\n{ran.err}")
     assert not wrong, "\n".join(wrong)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -34,3 +36,16 @@ class Commands:
             code = int(end.code or 0)
         captured = self.capsys.readouterr()
         return Ran(code, captured.out, captured.err)
+
+    def line(self, line: str) -> Ran:
+        """A command as one types it in a shell: quotes, `*`, and `> FILE` are understood."""
+        words, _, to = line.removeprefix("exampp ").partition(" > ")
+        ran = self(*(path for word in shlex.split(words) for path in expanded(word)))
+        if to:
+            Path(to).write_text(ran.out)
+        return ran
+
+
+def expanded(word: str) -> list[str]:
+    """The files that a word with `*` stands for, as a shell has it."""
+    return sorted(map(str, Path().glob(word))) if "*" in word else [word]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import sqlite3
 import sys
+from collections.abc import Callable
 from typing import Annotated, NoReturn
 
 import typer
@@ -83,6 +85,12 @@ app.add_typer(bank.app, name="bank")
 app.add_typer(prompts.app, name="prompts")
 
 
+@functools.cache
+def command() -> Callable[[], None]:
+    """What `app` declares, as a program: reading all the declarations anew is slow."""
+    return typer.main.get_command(app)
+
+
 def main() -> None:
     """Run the command line; the exit code is 0 done, 1 unfinished, 2 bad input, 130 interrupted.
 
@@ -90,7 +98,7 @@ def main() -> None:
     """
     streams.prepare()
     try:
-        app()
+        command()()
     except SystemExit as end:
         if isinstance(end.code, int) and end.code > SIGNALLED:
             # typer has seen the KeyboardInterrupt first, or another signal has come
