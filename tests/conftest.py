@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import faulthandler
+import fcntl
 import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +21,46 @@ settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
+# as many workers as cores, each with one thread; read by the libraries when they are loaded
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+HANGS = 300
+"""Seconds after which a test has hung: all stacks are printed, and its process ends."""
+STDERR = os.dup(sys.__stderr__.fileno()) if sys.__stderr__ else 2
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Iterator[None]:
+    """A test that hangs, in a fixture too, fails instead."""
+    faulthandler.dump_traceback_later(HANGS, exit=True, file=STDERR)
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+Build = Callable[[str, Callable[[Path], object]], Path]
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """Makes the folder NAME once for all workers, and says where it is; only for looking at."""
+    own = tmp_path_factory.getbasetemp()
+    base = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "built"
+    base.mkdir(exist_ok=True)
+
+    def build(name: str, make: Callable[[Path], object]) -> Path:
+        folder, done = base / name, base / f"{name}.done"
+        with (base / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not done.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+                make(folder)
+                done.touch()
+        return folder
+
+    return build
+
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
@@ -28,14 +73,15 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def dl19_exam(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def dl19_exam(shared_data: Path, built: Build) -> Path:
     """The TREC DL 2019 exam as a collection; only for looking at."""
-    path = tmp_path_factory.mktemp("dl19") / "dl19.exam"
-    folder = shared_data / "dl19"
-    with exampp.Collection.create(path) as collection:
-        names = ("queries.json", "questions.jsonl.gz", "graded.jsonl.gz")
-        collection.import_files(*(folder / name for name in names))
-    return path
+
+    def make(folder: Path) -> None:
+        with exampp.Collection.create(folder / "dl19.exam") as collection:
+            names = ("queries.json", "questions.jsonl.gz", "graded.jsonl.gz")
+            collection.import_files(*(shared_data / "dl19" / name for name in names))
+
+    return built("dl19", make) / "dl19.exam"
 
 
 @pytest.fixture

@@ -29,9 +29,13 @@ def folder(template: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files that the documentation speaks of, made from the bundled example."""
-    folder = tmp_path_factory.mktemp("docs")
+def template(built: tiny_models.Build) -> Path:
+    """The files that the documentation speaks of."""
+    return built("docs", write_template)
+
+
+def write_template(folder: Path) -> None:
+    """Make them from the bundled example."""
     files = {path.name: path for path in demo_files()}
     (folder / "runs").mkdir()
     for name in ("bm25", "dense"):
@@ -68,7 +72,6 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with exampp.Collection.create(folder / "keyed.exam") as collection:
         collection.import_files(*write_keyed(folder / "keyed"))
     tiny_models.build_t5(folder / "google" / "flan-t5-large", taught=True)
-    return folder
 
 
 STARTING = ("queries.tsv", "passages.jsonl", "bank.csv", "bm25.run")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ from exampp.prompts import load as load_prompt
 torch: Any = pytest.importorskip("torch")
 transformers: Any = pytest.importorskip("transformers")
 
+Build = Callable[[str, Callable[[Path], object]], Path]
+"""The fixture `built`."""
 LABELS = ("0", "1", "2", "3", "4", "5")
 _TEXT = """
 river lake stone bridge tower market garden winter letter Passage tells of the and a What is
@@ -166,44 +168,36 @@ def build_bert(folder: Path) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+@pytest.fixture(scope="session")
+def t5(built: Build) -> Path:
+    return built("tiny-t5", build_t5)
 
 
 @pytest.fixture(scope="session")
-def t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_t5(tmp_path_factory.mktemp("tiny-t5"))
+def t5_taught(built: Build) -> Path:
+    return built("tiny-t5-taught", lambda folder: build_t5(folder, taught=True))
 
 
 @pytest.fixture(scope="session")
-def t5_taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_t5(tmp_path_factory.mktemp("tiny-t5-taught"), taught=True)
+def t5_split(built: Build) -> Path:
+    return built("tiny-t5-split", lambda folder: build_t5(folder, split_zero=True, taught=True))
 
 
 @pytest.fixture(scope="session")
-def t5_split(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_t5(tmp_path_factory.mktemp("tiny-t5-split"), split_zero=True, taught=True)
+def llama(built: Build) -> Path:
+    return built("tiny-llama", build_llama)
 
 
 @pytest.fixture(scope="session")
-def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_llama(tmp_path_factory.mktemp("tiny-llama"))
+def llama_plain(built: Build) -> Path:
+    return built("tiny-llama-plain", lambda folder: build_llama(folder, chat=False))
 
 
 @pytest.fixture(scope="session")
-def llama_plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_llama(tmp_path_factory.mktemp("tiny-llama-plain"), chat=False)
+def t5_reader(built: Build) -> Path:
+    return built("tiny-t5-reader", build_t5_reader)
 
 
 @pytest.fixture(scope="session")
-def t5_reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_t5_reader(tmp_path_factory.mktemp("tiny-t5-reader"))
-
-
-@pytest.fixture(scope="session")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_bert(tmp_path_factory.mktemp("tiny-bert"))
+def bert(built: Build) -> Path:
+    return built("tiny-bert", build_bert)
