@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import fcntl
+import gc
 import os
 import shutil
 import sys
@@ -15,6 +16,7 @@ from commands import Commands
 from hypothesis import settings
 
 import exampp
+from exampp.store import connection
 
 # a slow machine is no fault, and what CI says must not depend on the draw
 settings.register_profile("here", deadline=None)
@@ -25,7 +27,15 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 HANGS = 300
 """Seconds after which a test has hung: all stacks are printed, and its process ends."""
+AS_SHIPPED = connection.SYNCHRONOUS
+connection.SYNCHRONOUS = "OFF"  # no test cuts the power, and waiting for the disk is slow
 STDERR = os.dup(sys.__stderr__.fileno()) if sys.__stderr__ else 2
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: looking through it at every garbage collection is slow."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -36,6 +46,12 @@ def pytest_runtest_protocol() -> Iterator[None]:
         return (yield)
     finally:
         faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.fixture
+def waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Collections are written as they are for people."""
+    monkeypatch.setattr(connection, "SYNCHRONOUS", AS_SHIPPED)
 
 
 Build = Callable[[str, Callable[[Path], object]], Path]

@@ -19,6 +19,8 @@ needs an entry. Where an option would change nothing, declare that at the comman
 
 from __future__ import annotations
 
+import functools
+import json
 import re
 import secrets
 import shlex
@@ -31,6 +33,7 @@ from typing import Any, NamedTuple
 import options_example
 import pytest
 import typer
+import vl_convert
 from commands import Commands
 from options_example import ITEM
 
@@ -605,6 +608,19 @@ class Seen(NamedTuple):
 CHANGING = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d[^\s,\"|]*|(?<=-clip)\d+|(?<=-gradient_)\d+")
 """Times of day, and numbers in pictures that are counted in a process; nothing else
 may differ between two runs of one command line."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _drawn_once() -> Iterator[None]:
+    """The library that draws is no part of what is tried here, and half of the time of a report."""
+    drawn = functools.cache(vl_convert.vegalite_to_svg)
+
+    def draw(spec: object, **options: Any) -> str:
+        return str(drawn(json.dumps(spec), **options))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vl_convert, "vegalite_to_svg", draw)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-import subprocess
+import importlib
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("torch")
+Run = Callable[..., str]
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
-def run(script: str, *options: str) -> str:
-    command = [sys.executable, str(BENCHMARKS / script), "--model-size", "tiny", *options]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a benchmark with a tiny model, and returns what it prints."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+
+    def run_one(name: str, *options: str) -> str:
+        monkeypatch.setattr(sys, "argv", [name, "--model-size", "tiny", *options])
+        importlib.import_module(name).main()
+        return capsys.readouterr().out
+
+    return run_one
 
 
-def test_score_vs_generate() -> None:
-    out = run("hf_score_vs_generate.py", "--cells", "6", "--rounds", "1", "--max-new-tokens", "3")
+def test_score_vs_generate(run: Run) -> None:
+    out = run("hf_score_vs_generate", "--cells", "6", "--rounds", "1", "--max-new-tokens", "3")
     assert "same rating 6/6" in next(line for line in out.splitlines() if "score float32" in line)
 
 
-def test_gpu_on_a_cpu() -> None:
-    out = run("hf_gpu.py", "--cells", "12", "--device", "cpu")
+def test_gpu_on_a_cpu(run: Run) -> None:
+    out = run("hf_gpu", "--cells", "12", "--device", "cpu")
     assert "12 cells of" in out

@@ -274,20 +274,11 @@ def test_long_texts_are_cut_for_people_only(tmp_path: Path) -> None:
 # ---- real data -----------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def dl19(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("dl19") / "dl19.exam"
-    folder = shared_data / "dl19"
-    with exampp.Collection.create(path) as made:
-        made.import_files(folder / "questions.jsonl.gz", folder / "graded.jsonl.gz")
-    return path
-
-
 @pytest.mark.parametrize("source", ["collection", "workbench file"])
-def test_dl19_has_the_published_counts(dl19: Path, shared_data: Path, source: str) -> None:
+def test_dl19_has_the_published_counts(dl19_exam: Path, shared_data: Path, source: str) -> None:
     folder = shared_data / "dl19"
     expected = json.loads((folder / "expected" / "oversight.json").read_text())
-    path = dl19 if source == "collection" else folder / "graded.jsonl.gz"
+    path = dl19_exam if source == "collection" else folder / "graded.jsonl.gz"
     with exampp.open(path) as opened:
         lacking = opened.grades().review("missing", min_rating=4, min_relevant=2).rows
         assert len(lacking) == expected["missing: judged >= 2, best rating < 4"] == 609
@@ -303,8 +294,8 @@ def test_dl19_has_the_published_counts(dl19: Path, shared_data: Path, source: st
     assert counts == {query: items for query, items in wanted.items() if items}
 
 
-def test_verify_and_grid_hold_every_cell_once(dl19: Path) -> None:
-    with exampp.Collection(dl19) as opened:
+def test_verify_and_grid_hold_every_cell_once(dl19_exam: Path) -> None:
+    with exampp.Collection(dl19_exam) as opened:
         counted = 0
         for name in ("verify", "grid"):
             cells = {

@@ -21,6 +21,7 @@ from exampp.store.connection import connect, is_collection, transaction
 from exampp.store.migrations import MIGRATIONS
 
 
+@pytest.mark.usefixtures("waiting_for_the_disk")
 def test_a_new_collection_is_migrated_and_safe(tmp_path: Path) -> None:
     with connect(tmp_path / "my.exam", create=True) as opened:
         pragma = {

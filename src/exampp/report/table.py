@@ -228,6 +228,8 @@ def _spelled(value: Value) -> Value:
 
 def readable(text: str) -> str:
     """The text without control characters: untrusted text must not steer a terminal."""
+    if text.isprintable():
+        return text
     return "".join(c if unicodedata.category(c)[0] != "C" else "\ufffd" for c in text)
 
 
@@ -264,6 +266,8 @@ def _once(table: Table, cells: list[list[str]]) -> list[list[str]]:
 
 
 def _width(text: str) -> int:
+    if text.isascii():
+        return len(text)
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
     return len(text) + wide - sum(bool(unicodedata.combining(character)) for character in text)
 

@@ -14,6 +14,8 @@ from exampp.outside import check_path
 from exampp.store.guarded import GuardedConnection
 from exampp.store.migrations import APPLICATION_ID, MIGRATIONS
 
+SYNCHRONOUS = "FULL"
+"""How SQLite waits for the disk: what was committed outlives a power cut."""
 BUSY_SECONDS = 30.0
 TURN_SECONDS = 0.02
 SMALLEST_PAGE = 512
@@ -105,7 +107,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, fresh: bool) -> None:
             migrate(connection)
             return
         raise InputError("is an SQLite file, but not an exampp collection", file=path)
-    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > len(MIGRATIONS):
         raise InputError(
