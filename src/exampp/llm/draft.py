@@ -18,7 +18,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import groupby, islice
 from operator import attrgetter
 from pathlib import Path
@@ -80,8 +80,11 @@ def max_similarity(item: Vectors, passage: Vectors) -> float:
     return float(np.einsum("id,pd->ip", item, passage).max(axis=1).mean())
 
 
+@cache
 def load_encoder(folder: Path = MODEL_FOLDER) -> Callable[[str], Encoded]:
     """Load the model and return the function that encodes one text; it may be shared by threads.
+
+    A process loads it once.
 
     Raises:
         InputError: a file of the model is missing or is not the one of this release.
