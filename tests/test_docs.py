@@ -69,6 +69,7 @@ def write_template(folder: Path) -> None:
         collection.export(folder / "graded.jsonl.gz")
     with exampp.Collection.create(folder / "my.exam") as collection:
         collection.import_files(*(folder / name for name in STARTING))
+    shutil.copy(folder / "my.exam", folder / "ada.exam")
     with exampp.Collection.create(folder / "keyed.exam") as collection:
         collection.import_files(*write_keyed(folder / "keyed"))
     tiny_models.build_t5(folder / "google" / "flan-t5-large", taught=True)

@@ -8,7 +8,6 @@ with exampp.Collection.create("my.exam") as collection:
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,10 +25,10 @@ from exampp.grade.graders import (
     default_prompt,
     join,
     make_grading,
-    read_otherwise,
-    unnumbered_of,
+    said_of_replies,
 )
 from exampp.grade.kept import verify_again
+from exampp.grade.merging import Merged, merge
 from exampp.grade.reparse import Reparsed, reparse
 from exampp.grade.run import MAX_FAILURES, GradingRun, Progress
 from exampp.grade.status import (
@@ -53,7 +52,7 @@ from exampp.llm.options import of_options
 from exampp.outside import check_lists, check_path
 from exampp.prompts import load
 from exampp.records import GraderIdentity
-from exampp.records.choosing import choose_grader, label
+from exampp.records.choosing import choose_grader
 from exampp.records.dossier import Dossier
 from exampp.records.gradebook import DecisionChoice, Gradebook
 from exampp.records.grading import RatingScale, check_scale
@@ -195,6 +194,16 @@ class Collection(GradeSource[CollectionGrades]):
         keep_inputs([Path(path)], [self.path])
         return export(self._connection, Path(path), kind, bank)
 
+    def merge(self, *others: str | Path, dry_run: bool = False) -> Merged:
+        """Take what other collections hold: copies of this one, or shards of one exam.
+
+        All of it or, after an error, nothing; the others are only read. Merging again changes
+        nothing. What two collections differ in is in the result, with what is kept; `dry_run` says
+        all this and changes nothing. Raises InputError for what is no collection or is this one,
+        for a newer exampp's or a damaged one, and where a run is grading in one of them.
+        """
+        return merge(self._connection, self.path, others, dry_run=dry_run)
+
     def contents(self) -> Table:
         """How many of each thing the collection holds."""
         rows = [(name, count) for name, count in counts(self._connection).items()]
@@ -299,7 +308,7 @@ class Collection(GradeSource[CollectionGrades]):
         keyless = items_without_key(self._connection, exam)
         notes = [
             grading.grader.note,
-            self._reread(grading.identity, known),
+            said_of_replies(grading.identity, known, self.path),
             said_without_key(keyless) if keyless else "",
         ]
         return GradingRun(
@@ -310,20 +319,6 @@ class Collection(GradeSource[CollectionGrades]):
             max_failures=max_failures,
             take_over=take_over,
             notes=[note for note in notes if note],
-        )
-
-    def _reread(self, identity: GraderIdentity, known: Sequence[GraderIdentity]) -> str:
-        """That a new grader needs no replies, where they were kept for another way of reading."""
-        other = read_otherwise(identity, known)
-        if other is None:
-            return ""
-        wanted = unnumbered_of(identity.settings)
-        command = ["exampp", "reparse", str(self.path), "--grader", other.key[:8]]
-        command += ["--unnumbered", wanted]
-        return (
-            f"{label(other)} differs only in what a text without a number is "
-            f"({unnumbered_of(other.settings)}, now {wanted}). Its replies need not be asked for "
-            f"again; this reads them:\n  {shlex.join(command)}"
         )
 
     def grade(

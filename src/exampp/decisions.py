@@ -19,6 +19,7 @@ from exampp.store.bank import MAIN_BANK, now
 from exampp.store.connection import transaction
 from exampp.store.decisions import (
     JudgedCell,
+    after_others,
     append_decision,
     cells_decided_by_several,
     decided,
@@ -127,6 +128,7 @@ class Decisions:
                 bool(before and before.blind),
                 one.decision.adjudicates,
             )
+            again = after_others(self.connection, one.versions, again)
             return append_decision(self.connection, one.versions, one.verdict, again)
 
 
@@ -184,6 +186,7 @@ class CollectionGrades(Grades):
                 passage_id,
                 versions,
             )
+            made = after_others(self.connection, cell, made)
             return append_decision(self.connection, cell, is_verdict(identity), made)
 
     def cell(
@@ -263,7 +266,7 @@ class CollectionGrades(Grades):
 
 
 def _dispute(one: Decided, made: list[Decision]) -> Disputed:
-    stand = sorted(standing(made).values(), key=lambda decision: decision.number)
+    stand = sorted(standing(made).values(), key=lambda decision: (decision.at, decision.number))
     return Disputed(
         one.query_id,
         one.item_id,

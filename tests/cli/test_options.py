@@ -165,6 +165,7 @@ OPTIONS: Mapping[str, Uses] = {
         ("export banks.exam out", "export banks.exam out.run", "export banks.exam out.csv"),
         {"--format": "queries", "--bank": "small"},
     ),
+    "merge": Uses(("merge bare.exam my.exam",), {"--dry-run": "", **FORMAT}),
     "pool": Uses(("pool my.exam",), {"--depth": "1", **FORMAT}),
     "grade": Uses(
         (

@@ -23,6 +23,7 @@ from exampp.cli import (
     finetune,
     grade,
     inputs,
+    merge,
     plot,
     pool,
     prompts,
@@ -69,6 +70,7 @@ app.command("run")(run.run)
 app.command("init")(inputs.init)
 app.command("import")(inputs.import_)
 app.command("export")(inputs.export)
+app.command("merge")(merge.merge)
 app.command("pool")(pool.pool)
 app.command("grade")(grade.grade)
 app.command("reparse")(reparse.reparse)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from exampp.errors import ExamError, InputError
@@ -19,6 +21,7 @@ from exampp.prompts import Prompt, content_hash, load, names
 from exampp.prompts.declaration import suggest
 from exampp.prompts.reading import UNNUMBERED
 from exampp.records import GraderIdentity
+from exampp.records.choosing import label
 
 MARKING_PROMPT = "question-answering"
 """What a model that marks answers in the passage is asked where nobody says otherwise."""
@@ -265,3 +268,20 @@ def _made(name: str, backend: Backend, prompt: Prompt, given: Mapping[str, Any])
     except Exception as error:
         # what others write may fail in any way; it is told in a sentence
         raise InputError(f"the grader {name!r} cannot be made: {told(error)}") from error
+
+
+def said_of_replies(
+    identity: GraderIdentity, known: Sequence[GraderIdentity], collection: Path
+) -> str:
+    """That a new grader needs no replies, where they were kept for another way of reading."""
+    other = read_otherwise(identity, known)
+    if other is None:
+        return ""
+    wanted = unnumbered_of(identity.settings)
+    command = ["exampp", "reparse", str(collection), "--grader", other.key[:8]]
+    command += ["--unnumbered", wanted]
+    return (
+        f"{label(other)} differs only in what a text without a number is "
+        f"({unnumbered_of(other.settings)}, now {wanted}). Its replies need not be asked for "
+        f"again; this reads them:\n  {shlex.join(command)}"
+    )

@@ -3,7 +3,8 @@
 Decisions are appended, never changed; an author's newest one replaces his or her earlier ones, and
 one without a rating withdraws them. Several people may decide the same cell. Where they differ,
 the newest stands until someone adjudicates: an adjudication stands above all that is decided later
-by assessors, until it is withdrawn or another one is made.
+by assessors, until it is withdrawn or another one is made. The newest is the one made last, by its
+time and then by its number: decisions made elsewhere come in later.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Decided:
 def standing(decisions: Sequence[Decision]) -> dict[str, Decision]:
     """Each assessor's newest decision, if it is not withdrawn; adjudications are left out."""
     newest: dict[str, Decision] = {}
-    for decision in sorted(decisions, key=lambda one: one.number):
+    for decision in sorted(decisions, key=lambda one: (one.at, one.number)):
         if not decision.adjudicates:
             newest.pop(decision.author, None)
             newest[decision.author] = decision
@@ -65,7 +66,7 @@ def standing(decisions: Sequence[Decision]) -> dict[str, Decision]:
 def adjudication(decisions: Sequence[Decision]) -> Decision | None:
     """The newest adjudication, if it is not withdrawn."""
     made = [one for one in decisions if one.adjudicates]
-    newest = max(made, key=lambda one: one.number, default=None)
+    newest = max(made, key=lambda one: (one.at, one.number), default=None)
     return newest if newest is not None and newest.rating is not None else None
 
 
@@ -74,7 +75,7 @@ def effective(decisions: Sequence[Decision]) -> Decision | None:
     settled = adjudication(decisions)
     if settled is not None:
         return settled
-    return max(standing(decisions).values(), key=lambda one: one.number, default=None)
+    return max(standing(decisions).values(), key=lambda one: (one.at, one.number), default=None)
 
 
 def disputed(decisions: Sequence[Decision]) -> bool:

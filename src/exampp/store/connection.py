@@ -18,6 +18,7 @@ SYNCHRONOUS = "FULL"
 """How SQLite waits for the disk: what was committed outlives a power cut."""
 BUSY_SECONDS = 30.0
 TURN_SECONDS = 0.02
+COPIED_PAGES = 10_000
 SMALLEST_PAGE = 512
 """Bytes of the smallest SQLite file that holds anything."""
 
@@ -44,11 +45,14 @@ def is_collection(path: str | Path) -> bool:
     return True
 
 
-def connect(path: str | Path, *, create: bool = False) -> sqlite3.Connection:
+def connect(
+    path: str | Path, *, create: bool = False, called: Path | None = None
+) -> sqlite3.Connection:
     """Open a collection, migrating it to the newest schema.
 
-    `create` makes the file where there is none. Raises InputError where the file is missing, no
-    collection, or from a newer exampp; CollectionBusy where another process keeps it locked.
+    `create` makes the file where there is none; errors are about `called`, if that is given.
+    Raises InputError where the file is missing, no collection, or from a newer exampp;
+    CollectionBusy where another process keeps it locked.
     """
     path = check_path(path)
     fresh = not path.exists() or path.stat().st_size == 0
@@ -62,9 +66,10 @@ def connect(path: str | Path, *, create: bool = False) -> sqlite3.Connection:
     except sqlite3.OperationalError as error:
         raise InputError(f"cannot be opened ({error})", file=path) from None
     try:
-        _prepare(connection, path, fresh)
+        _prepare(connection, called or path, fresh)
     except sqlite3.DatabaseError as error:
         connection.close()
+        path = called or path
         if "locked" in str(error):
             raise _busy(path) from None
         if "not a database" in str(error):
@@ -74,6 +79,28 @@ def connect(path: str | Path, *, create: bool = False) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def snapshot(path: Path, copy: Path) -> None:
+    """Copy a collection as it is at one moment, whoever writes to it meanwhile.
+
+    Raises InputError where the file is missing or no SQLite file; nothing is written to it.
+    """
+    if not path.exists():
+        raise InputError("no such collection", file=path)
+    if not is_collection(path):
+        raise InputError("is not an exampp collection", file=path)
+    try:
+        with closing(_open(path)) as source, closing(sqlite3.connect(copy)) as target:
+            source.execute("BEGIN")
+            source.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            # in parts, so that an interrupt is heard
+            source.backup(target, pages=COPIED_PAGES)
+            source.execute("ROLLBACK")
+    except sqlite3.DatabaseError as error:
+        if "locked" in str(error):
+            raise _busy(path) from None
+        raise InputError(f"cannot be copied to be merged ({error})", file=path) from None
 
 
 def _open(path: Path) -> sqlite3.Connection:

@@ -51,6 +51,14 @@ def append_decision(
     return replace(decision, number=number)
 
 
+def after_others(connection: sqlite3.Connection, cell: VersionCell, made: Decision) -> Decision:
+    """The decision, not older than those on its cell: another machine's clock may be ahead."""
+    row = connection.execute(
+        "SELECT max(at) FROM decision WHERE item_version = ? AND passage_version = ?", cell
+    ).fetchone()
+    return replace(made, at=max(made.at, row[0] or ""))
+
+
 _COLUMNS = "d.decision, d.author, d.rating, d.reason, d.at, d.blind, d.adjudicates"
 
 
@@ -77,7 +85,7 @@ def decisions_on(
     rows = connection.execute(
         f"SELECT d.item_version, d.passage_version, {_COLUMNS} FROM decision d "
         "WHERE d.item_version IN (SELECT value FROM json_each(:items)) AND d.verdict = :verdict "
-        "AND (d.rating IS NULL OR d.rating BETWEEN :lowest AND :highest) ORDER BY d.decision",
+        "AND (d.rating IS NULL OR d.rating BETWEEN :lowest AND :highest) ORDER BY d.at, d.decision",
         {
             "items": json.dumps(list(items)),
             "verdict": int(is_verdict(grader)),
@@ -180,7 +188,8 @@ def decided(
     """
     rows = connection.execute(
         f"{_DECIDED} WHERE (:query_id IS NULL OR q.query_id = :query_id) "
-        "AND (:author IS NULL OR d.author = :author) ORDER BY d.decision DESC LIMIT :last",
+        "AND (:author IS NULL OR d.author = :author) "
+        "ORDER BY d.at DESC, d.decision DESC LIMIT :last",
         {"query_id": query_id, "author": author, "last": -1 if last is None else max(0, last)},
     )
     return list(map(_decided, rows))[::-1]
@@ -188,7 +197,7 @@ def decided(
 
 def read_decisions(connection: sqlite3.Connection) -> Iterator[Decided]:
     """All decisions with what they are about, oldest first."""
-    yield from map(_decided, connection.execute(f"{_DECIDED} ORDER BY d.decision"))
+    yield from map(_decided, connection.execute(f"{_DECIDED} ORDER BY d.at, d.decision"))
 
 
 def decision_of_number(connection: sqlite3.Connection, number: int) -> Decided:
@@ -203,7 +212,7 @@ def decisions_beside(connection: sqlite3.Connection, one: Decided) -> list[Decis
     """All decisions on the cell of a decision that were made on its sort of scale, in order."""
     rows = connection.execute(
         f"SELECT {_COLUMNS} FROM decision d WHERE d.item_version = ? AND d.passage_version = ? "
-        "AND d.verdict = ? ORDER BY d.decision",
+        "AND d.verdict = ? ORDER BY d.at, d.decision",
         (*one.versions, int(one.verdict)),
     )
     return [_decision(*row) for row in rows]
@@ -216,7 +225,7 @@ def cells_decided_by_several(connection: sqlite3.Connection) -> Iterator[list[De
         "SELECT item_version, passage_version, verdict FROM decision "
         "GROUP BY 1, 2, 3 HAVING count(DISTINCT author) > 1) "
         "ORDER BY i.query, i.item, p.passage, d.item_version, d.passage_version, d.verdict, "
-        "d.decision"
+        "d.at, d.decision"
     )
     group: list[Decided] = []
     for one in map(_decided, rows):
@@ -331,7 +340,7 @@ LEFT JOIN grade g ON g.grader = :grader AND g.item_version = d.item_version
 AND g.passage_version = d.passage_version AND {IN_FORCE}
 WHERE b.name = :bank AND i.kind = :kind AND d.verdict = :verdict
 AND (d.rating IS NULL OR d.rating BETWEEN :lowest AND :highest)
-AND (:query_id IS NULL OR q.query_id = :query_id) ORDER BY d.decision
+AND (:query_id IS NULL OR q.query_id = :query_id) ORDER BY d.at, d.decision
 """
 
 
