@@ -10,6 +10,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from commands import Commands
@@ -17,6 +18,9 @@ from hypothesis import settings
 
 import exampp
 from exampp.store import connection
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # a slow machine is no fault, and what CI says must not depend on the draw
 settings.register_profile("here", deadline=None)
@@ -98,6 +102,23 @@ def dl19_exam(shared_data: Path, built: Build) -> Path:
             collection.import_files(*(shared_data / "dl19" / name for name in names))
 
     return built("dl19", make) / "dl19.exam"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Headless Chromium; the test is skipped where there is none.
+
+    Its event loop would be in the way of other modules.
+    """
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    executable = next(filter(None, map(shutil.which, names)), None)
+    if executable is None:
+        pytest.skip("there is no chromium on this machine")
+    with api.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        yield opened
+        opened.close()
 
 
 @pytest.fixture

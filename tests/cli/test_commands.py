@@ -222,7 +222,7 @@ def test_ctrl_c_says_how_to_continue(tmp_path: Path) -> None:
                 break
             time.sleep(0.05)
         child.send_signal(signal.SIGINT)
-        _, err = child.communicate(timeout=60)
+        _, err = child.communicate(timeout=200)
         kept = count_grades(watched)
         assert child.returncode == 1, err
         assert "cells due; this continues:\n  exampp grade" in err

@@ -127,7 +127,7 @@ def test_a_named_pipe_is_written_through(tmp_path: Path) -> None:
     reader = threading.Thread(target=lambda: found.append(path.read_bytes()))
     reader.start()
     write(path)
-    reader.join(10)
+    reader.join(60)
     assert found == [b"whole"]
     assert path.is_fifo()
 

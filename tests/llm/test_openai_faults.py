@@ -18,7 +18,7 @@ from exampp.prompts import load
 from exampp.records import State
 from exampp.store.cells import Due
 
-QUICK = Patience(max_concurrency=16, max_retries=3, timeout=0.3, backoff=0.01)
+QUICK = Patience(max_concurrency=16, max_retries=3, timeout=1, backoff=0.01)
 
 
 def grader_at(server: FaultServer, policy: Patience = QUICK) -> OpenAICompatibleGrader:

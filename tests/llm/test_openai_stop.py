@@ -16,7 +16,7 @@ PATIENT = Patience(max_concurrency=4, max_retries=6, timeout=60)
 
 
 def in_time(condition: Callable[[], bool]) -> bool:
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while not condition() and time.monotonic() < until:
         time.sleep(0.005)
     return condition()
@@ -63,7 +63,7 @@ def test_what_is_answered_is_yielded_and_the_rest_given_up(trouble: Answer) -> N
         stopper.join()
         sent = len(server.requests)
         assert reached == [True]
-        assert time.monotonic() - began < 8
+        assert time.monotonic() - began < 30
         assert set(got) == good
         time.sleep(0.1)
         assert len(server.requests) == sent < 39
@@ -85,14 +85,17 @@ def test_a_server_that_hangs_before_it_says_what_it_can_do() -> None:
     with FaultServer(plan=lambda _: Answer(hang=True)) as server:
         grader = grader_at(server, "labels")
 
+        reached: list[bool] = []
+
         def stop() -> None:
-            assert in_time(lambda: len(server.requests) == 1)
+            reached.append(in_time(lambda: len(server.requests) == 1))
             grader.stop(0.1)
 
         stopper = threading.Thread(target=stop)
         stopper.start()
         assert list(grader.answer(make_asks(3))) == []
         stopper.join()
+        assert reached == [True]
 
 
 def test_replies_that_had_come_when_it_was_closed_are_at_hand() -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import sys
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -160,18 +158,6 @@ def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(InputError, match=r"pip install 'exampp\[plots\]'"):
         to_html(example())
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    playwright = pytest.importorskip("playwright.sync_api")
-    executable = shutil.which("chromium") or shutil.which("google-chrome")
-    if executable is None:
-        pytest.skip("no chromium on this machine")
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=executable, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

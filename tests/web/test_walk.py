@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import rooms
-from browsers import chromium, page_of
+from browsers import page_of
 from rooms import Client
 
 import exampp
@@ -46,12 +46,6 @@ def exam(folder: Path) -> Path:
         collection.import_files(*(files / name for name in contents))
         collection.grade(ScriptedGrader(rooms.rate, record=False))
     return path
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture
