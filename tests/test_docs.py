@@ -15,7 +15,7 @@ import tiny_models
 from commands import Commands
 
 import exampp
-from exampp.demo import demo_files
+from exampp.demo import demo_files, write_tour
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -67,6 +67,8 @@ def write_template(folder: Path) -> None:
         collection.import_files(*demo_files())
         collection.grade("draft")
         collection.export(folder / "graded.jsonl.gz")
+    write_tour(folder / "tour")
+    shutil.copy(folder / "graded.jsonl.gz", folder / "tour")
     with exampp.Collection.create(folder / "my.exam") as collection:
         collection.import_files(*(folder / name for name in STARTING))
     shutil.copy(folder / "my.exam", folder / "ada.exam")
@@ -113,7 +115,10 @@ def local_models(folder: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 @pytest.mark.usefixtures("local_models")
-def test_commands(page: Path, exampp_command: Commands) -> None:
+def test_commands(page: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
+    if page.name in ("README.md", "tour.md"):
+        # these run as they are printed on what `exampp demo --files` writes
+        monkeypatch.chdir("tour")
     for block in blocks(page, "console"):
         for line in block.splitlines():
             assert line.startswith("$ exampp "), f"not a command: {line}"

@@ -12,6 +12,8 @@ from typing import Any
 import exampp
 from exampp.llm.base import Ask, Grader, Reply
 from exampp.llm.scripted import ScriptedGrader
+from exampp.project.reading import read_config
+from exampp.project.steps import perform
 from exampp.records import item_id
 
 QUERIES = {f"q{number}": f"what of subject {number}" for number in range(1, 16)}
@@ -140,6 +142,11 @@ def make(folder: Path) -> None:
         decide(opened)
         opened.export(folder / "graded.jsonl.gz")
         opened.export(folder / "bank.jsonl.gz", "bank")
+    for name, outputs in (("done", ("done.tsv",)), ("new", ("new.tsv", "newer.tsv"))):
+        sections = [f'[[evaluate]]\nmeasures = ["P@3"]\noutput = "{one}"\n' for one in outputs]
+        text = '[collection]\npath = "my.exam"\n' + "".join(sections)
+        (folder / f"{name}.toml").write_text(text)
+    list(perform(read_config(folder / "done.toml"), print))
     lines = lines_of(folder / "graded.jsonl.gz")
     (folder / "bad.graded.jsonl").write_text("".join([*lines, '["q9", {"broken": 1}]\n']))
     (folder / "labels.graded.jsonl").write_text("".join(map(by_unknown, lines)))

@@ -114,7 +114,14 @@ HF, OPENAI = "--grader hf --model m", "--grader openai --model m"
 
 OPTIONS: Mapping[str, Uses] = {
     "demo": Uses((), {}),
-    "run": Uses((), {}),
+    "run": Uses(
+        ("run done.toml", "run new.toml"),
+        {
+            "--until": {"run new.toml": "'evaluate 1'"},
+            "--again": {"run done.toml": "evaluate"},
+            "--dry-run": {"run new.toml": ""},
+        },
+    ),
     "init": Uses(("init new.exam",), {"--config": "new.toml", "--rescue": "my.exam"}),
     "import": Uses(
         (
@@ -715,9 +722,9 @@ def test_every_option_has_its_line() -> None:
         assert set(OPTIONS[name].options) <= known, name
 
 
-ELSEWHERE = {"--grace", "--take-over", "--max-failures"}
+ELSEWHERE = {"--grace", "--take-over", "--max-failures", "--files"}
 """Options that need an interrupt or another run (tests/cli/test_interrupting.py), or failures
-(tests/grade)."""
+(tests/grade), or that a command has which tells the time (tests/cli/test_help.py)."""
 
 
 @pytest.mark.parametrize("name", OPTIONS)

@@ -116,6 +116,46 @@ def test_run_does_what_is_missing(config: Path, exampp_command: Commands) -> Non
     assert skipped() == ["inputs", "bank 1", "grade 1"]
 
 
+def test_run_stops_after_a_step_and_does_one_again(config: Path, exampp_command: Commands) -> None:
+    def told(*options: str) -> dict[str, bool]:
+        ran = exampp_command("run", config, *options)
+        assert ran.code == 0, ran.err
+        return steps(ran.out)
+
+    assert told("--until", "grade") == {"inputs": False, "bank 1": False, "grade 1": False}
+    assert not (config.parent / "board.json").exists()
+    assert told("--until", "bank 1", "--again", "bank") == {"inputs": True, "bank 1": False}
+    done = told("--again", "inputs")
+    assert done == {"inputs": False, "bank 1": True, "grade 1": True, "evaluate 1": False}
+    assert told("--again", "evaluate 1")["evaluate 1"] is False
+    assert all(told().values())
+    wrong = exampp_command("run", config, "--until", "plot")
+    assert wrong.code == 2
+    assert "there is no step 'plot'" in wrong.err
+    assert "inputs, bank 1 (main), grade 1 (draft), evaluate 1" in wrong.err
+
+
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(
+    config: Path, exampp_command: Commands
+) -> None:
+    folder = config.parent
+
+    def planned(*options: str) -> list[str]:
+        before = sorted(folder.rglob("*"))
+        ran = exampp_command("run", config, "--dry-run", *options)
+        assert (ran.code, sorted(folder.rglob("*"))) == (0, before)
+        return [line.partition(": ")[2] for line in ran.out.splitlines()]
+
+    assert planned() == ["would be done"] * 4
+    exampp_command("run", config)
+    assert all(line.startswith("skipped, ") for line in planned())
+    assert planned("--again", "grade", "--until", "grade")[-1] == "would be done"
+    (folder / "files" / "more.run").write_text("q1 Q0 p2 1 1 gamma\n")
+    lines = planned()
+    assert lines[0] == "would be done"
+    assert lines[2] == "skipped, nothing is due, unless a step before changes that"
+
+
 def test_run_tells_a_touched_file_from_a_changed_one(
     config: Path, exampp_command: Commands
 ) -> None:

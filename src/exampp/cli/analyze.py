@@ -10,7 +10,7 @@ from exampp.cli import (
 )
 from exampp.cli.command import Commands
 
-app = Commands(help="How far the leaderboard can be trusted.", no_args_is_help=True)
+app = Commands(help="Ask how far the leaderboard can be trusted.")
 app.command("leaderboards")(analyze_leaderboards.leaderboards)
 app.command("correlation")(analyze_correlation.correlation)
 app.command("agreement")(analyze_agreement.agreement)

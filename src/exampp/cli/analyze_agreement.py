@@ -119,6 +119,8 @@ def agreement(
 
     Confusion tables as the papers print them, Cohen's kappa, weighted kappa, Krippendorff's alpha
     and Gwet's AC1, with 95 % intervals over queries.
+
+    Example: exampp analyze agreement graded.jsonl.gz
     """
     from exampp.stats.estimate import undefined
 

@@ -91,6 +91,8 @@ def correlation(
 
     The values as in the papers' tables, then the same with 95 % intervals over queries, which hold
     what exams of as many queries show on average. tsv, csv and json hold a row a value.
+
+    Example: exampp analyze correlation my.exam --official leaderboard.json
     """
     from exampp.analysis.correlation import compare_methods
     from exampp.formats import leaderboards

@@ -73,6 +73,8 @@ def leaderboards(
 
     A row a system, a column a grader, measure and threshold; rank correlations with the official
     leaderboards below. tsv, csv and json hold a row a value.
+
+    Example: exampp analyze leaderboards my.exam -m Cover@20 -m P@10
     """
     from exampp.analysis.side_by_side import side_by_side
     from exampp.formats import leaderboards as files

@@ -111,6 +111,8 @@ def significance(
 
     Shows the leaderboard with letters: systems that share one do not differ. tsv, csv and --pairs
     have a row for every pair; json has both.
+
+    Example: exampp analyze significance my.exam -m Cover@20
     """
     from exampp.analysis.significance import SignificanceSettings
     from exampp.evaluate.leaderboard import DEFAULT_MEASURES

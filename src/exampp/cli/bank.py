@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from exampp.banks import Bank
     from exampp.report.table import Table
 
-app = Commands(help="Own a bank: generate, look, edit, check, seal.", no_args_is_help=True)
+app = Commands(help="Own a bank: generate, look, edit, check, seal.")
 
 app.command("generate")(generate_bank)
 
@@ -88,7 +88,10 @@ PartName = Annotated[Part | None, typer.Option("--part", help="One part of a ban
 
 @app.command("list")
 def list_banks(collection: CollectionFile, style: TableStyle = Style.text) -> None:
-    """List the banks of a collection."""
+    """List the banks of a collection.
+
+    Example: exampp bank list my.exam
+    """
     with exampp.Collection(collection) as opened:
         show(opened.banks(), style.value)
 
@@ -101,7 +104,10 @@ def show_bank(
     part: PartName = None,
     style: TableStyle = Style.text,
 ) -> None:
-    """Show the items of a bank with their ids, keys and weights."""
+    """Show the items of a bank with their ids, keys and weights.
+
+    Example: exampp bank show my.exam --query volcanoes
+    """
     with exampp.Collection(collection) as opened:
         table = opened.bank(bank).show(query, part=part.value if part else None)
     show(table, style.value)
@@ -150,6 +156,8 @@ def edit_bank(
 
     Each edit is appended to the log with its author and reason. A reworded item is due again, and
     an earlier wording finds its grades again.
+
+    Example: exampp bank edit my.exam add volcanoes 'What is tephra?'
     """
     given = values or []
     with exampp.Collection(collection) as opened:
@@ -185,7 +193,10 @@ def export_bank(
     bank: NamedBank = "main",
     part: PartName = None,
 ) -> None:
-    """Write a bank to edit it and apply it (.yaml, .csv, .tsv), or one part of it (.jsonl)."""
+    """Write a bank to edit it and apply it (.yaml, .csv, .tsv), or one part of it (.jsonl).
+
+    Example: exampp bank export my.exam bank.yaml
+    """
     with exampp.Collection(collection) as opened:
         count = opened.bank(bank).export(to, part=part.value if part else None)
     told(to, f"{to}: {count} items")
@@ -208,7 +219,10 @@ def apply_bank(
     reason: Reason = "",
     style: TableStyle = Style.text,
 ) -> None:
-    """Make what was changed in an exported file edits of the bank."""
+    """Make what was changed in an exported file edits of the bank.
+
+    Example: exampp bank apply my.exam bank.yaml --dry-run
+    """
     with exampp.Collection(collection) as opened:
 
         def edit(edited: Bank) -> Table:
@@ -236,7 +250,10 @@ def log_bank(
     bank: NamedBank = "main",
     style: TableStyle = Style.text,
 ) -> None:
-    """Every edit of a bank, newest last."""
+    """List every edit of a bank, newest last.
+
+    Example: exampp bank log my.exam --last 10
+    """
     with exampp.Collection(collection) as opened:
         table = opened.bank(bank).log(
             query, item=item, kind=kind.value if kind else None, last=last
@@ -254,7 +271,10 @@ def diff_bank(
     bank: NamedBank = "main",
     style: TableStyle = Style.text,
 ) -> None:
-    """What changed between two states of a bank, or between two banks."""
+    """Show what changed between two states of a bank, or between two banks.
+
+    Example: exampp bank diff my.exam 1
+    """
     with exampp.Collection(collection) as opened:
         show(opened.bank(bank).diff(one, other), style.value)
 
@@ -270,7 +290,10 @@ def revert_bank(
     reason: Reason = "",
     style: TableStyle = Style.text,
 ) -> None:
-    """Restore an earlier state of a bank, by further edits; nothing is deleted."""
+    """Restore an earlier state of a bank, by further edits; nothing is deleted.
+
+    Example: exampp bank revert my.exam --to 1 --dry-run
+    """
     with exampp.Collection(collection) as opened:
 
         def edit(edited: Bank) -> Table:
@@ -292,7 +315,10 @@ def undo_edit(
     reason: Reason = "",
     style: TableStyle = Style.text,
 ) -> None:
-    """Take back the newest edit of an item, by a further edit; nothing is deleted."""
+    """Take back the newest edit of an item, by a further edit; nothing is deleted.
+
+    Example: exampp bank undo my.exam 1 --dry-run
+    """
     with exampp.Collection(collection) as opened:
 
         def edit(edited: Bank) -> Table:
@@ -305,7 +331,10 @@ def undo_edit(
 def lint_bank(
     collection: CollectionFile, bank: NamedBank = "main", style: TableStyle = Style.text
 ) -> None:
-    """What is likely wrong with a bank: each finding with its item and why it matters."""
+    """Say what is likely wrong with a bank: each finding with its item and why it matters.
+
+    Example: exampp bank lint my.exam
+    """
     with exampp.Collection(collection) as opened:
         show(opened.bank(bank).lint(), style.value)
 
@@ -317,7 +346,10 @@ def near_items(
     bank: NamedBank = "main",
     style: TableStyle = Style.text,
 ) -> None:
-    """The items that a model made and that were dropped or marked, each with the one it is like."""
+    """List the items of a model that were dropped or marked, each with the one it is like.
+
+    Example: exampp bank near my.exam
+    """
     with exampp.Collection(collection) as opened:
         show(opened.bank(bank).near(query), style.value)
 
@@ -340,6 +372,8 @@ def split_bank(
     """Seal a part of a bank, and commit to it.
 
     Publish the commitment with the public part; keep the sealed part and the collection secret.
+
+    Example: exampp bank split my.exam --secret 0.5 --sealed sealed.jsonl
     """
     with exampp.Collection(collection) as opened:
         table = opened.bank(bank).split(
@@ -372,7 +406,10 @@ def verify_bank(
     bank: NamedBank = "main",
     style: TableStyle = Style.text,
 ) -> None:
-    """Prove that sealed items are what was committed to; exit code 1 if they are not."""
+    """Prove that sealed items are what was committed to; exit code 1 if they are not.
+
+    Example: exampp bank verify sealed.jsonl
+    """
     from exampp.bank.verifying import verify_file
     from exampp.store.connection import is_collection
 
@@ -409,8 +446,9 @@ def compare_parts(
 ) -> None:
     """Compare the public and the sealed part of a bank: every system by either.
 
-    A system that is much better on the public items was tuned to them. For example:
-    exampp bank compare my.exam -m Cover@20 --min-rating 4
+    A system that is much better on the public items was tuned to them.
+
+    Example: exampp bank compare my.exam -m Cover@20
     """
     with exampp.Collection(collection) as opened:
         table = opened.grades(

@@ -13,13 +13,15 @@ earlier versions that became commands, so that who gives one is told.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, TypeVar
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
+from exampp.cli.panels import by_panel
 from exampp.errors import InputError
 from exampp.outside import check_texts
 
@@ -61,7 +63,34 @@ def moved(to: str, *options: str) -> Callable[[Function], Function]:
 
 
 class Command(TyperCommand):
-    """A command of which every option is given once, is not empty, and changes something."""
+    """A command of which every option is given once, is not empty, and changes something.
+
+    The docstring of its function is its help, and the last paragraph there, `Example: exampp ...`,
+    the end of it.
+    """
+
+    def __init__(self, *arguments: Any, help: str | None = None, **options: Any) -> None:  # noqa: A002
+        told, _, example = (help or "").partition(_EXAMPLE)
+        super().__init__(*arguments, help=told, **options)
+        self.example = " ".join(example.split())
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, and the options by purpose."""
+        for name, params in (
+            ("Arguments", [one for one in self.params if one.param_type_name == "argument"]),
+            *by_panel([one for one in self.get_params(ctx) if one.param_type_name == "option"]),
+        ):
+            records = [one.get_help_record(ctx) for one in params]
+            if shown := [record for record in records if record is not None]:
+                with formatter.section(name):
+                    formatter.write_dl(shown)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the example, in one line: it is there to be copied."""
+        super().format_epilog(ctx, formatter)
+        if self.example:
+            with formatter.section("Example"):
+                formatter.write(f"{'':{formatter.current_indent}}{self.example}\n")
 
     @property
     def rules(self) -> tuple[Counts, ...]:
@@ -121,14 +150,68 @@ class Command(TyperCommand):
         return super().invoke(ctx)
 
 
+class Group(TyperGroup):
+    """Commands with whole summaries."""
+
+    def sections(self) -> Iterable[tuple[str, Iterable[tuple[str, str]]]]:
+        """(heading, [(command, what it does)]), in order."""
+        found: dict[str, list[tuple[str, str]]] = {}
+        for name, command in self.commands.items():
+            heading = getattr(command, "rich_help_panel", None) or "Commands"
+            summary = " ".join((command.help or "").partition("\n\n")[0].split())
+            found.setdefault(heading, []).append((name, summary))
+        return found.items()
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        """Write them by purpose, no summary cut."""
+        for heading, rows in self.sections():
+            with formatter.section(heading):
+                formatter.write_dl(list(rows))
+
+
+class Unloaded(Mapping[str, Any]):
+    """Commands by name, each imported when it is taken: from `module:name` in `exampp.cli`."""
+
+    def __init__(self, homes: Mapping[str, str]) -> None:
+        self.homes = homes
+        self.loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.loaded:
+            module, _, attribute = self.homes[name].partition(":")
+            found = getattr(import_module(f"exampp.cli.{module}"), attribute)
+            if not isinstance(found, Commands):
+                function, found = found, Commands()
+                found.command(name)(function)
+            self.loaded[name] = typer.main.get_command(found)
+            self.loaded[name].name = name
+        return self.loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.homes)
+
+    def __len__(self) -> int:
+        return len(self.homes)
+
+
 class Commands(typer.Typer):
     """A group of such commands."""
+
+    def __init__(self, **options: Any) -> None:
+        plain = {"add_completion": False, "pretty_exceptions_enable": False}
+        super().__init__(
+            **{"cls": Group, "no_args_is_help": True, "rich_markup_mode": None, **plain, **options}
+        )
 
     def command(
         self, name: str | None = None, *, cls: type[TyperCommand] | None = Command, **options: Any
     ) -> Callable[[Function], Function]:
         """Add a command."""
         return super().command(name, cls=cls, **options)
+
+
+_EXAMPLE = "\n\nExample: "
+"""Before the last paragraph of a docstring that has an example."""
 
 
 def _is_given(ctx: Any, name: str) -> bool:

@@ -87,6 +87,8 @@ def compare(
     """Explain the difference of system B to system A: in total, by query, by item.
 
     An item is gained where B covers it and A does not.
+
+    Example: exampp compare my.exam bm25 dense
     """
     machine = style in (Style.tsv, Style.csv, Style.json)
     with exampp.open(collection, on_error.value, rating_scale(scale)) as opened:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,22 +13,36 @@ import typer
 import exampp
 from exampp.cli.grade import summary, work
 from exampp.cli.output import show
+from exampp.cli.program import command
 
 
 def demo(
     collection: Annotated[
         Path | None,
         typer.Argument(
-            metavar="COLLECTION", help="Where to make the example. [default: a temporary file]"
+            metavar="COLLECTION",
+            help="Where to make the example. [default: a temporary file, or demo.exam in --files]",
+        ),
+    ] = None,
+    files: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Write the files of README and docs/tour.md here, to try their commands on.",
         ),
     ] = None,
 ) -> None:
-    """Import, grade and evaluate a small example, offline, in under a minute."""
-    from exampp.demo import demo_files
+    """Import, grade and evaluate a small example, offline, in under a minute.
+
+    Example: exampp demo --files tour
+    """
+    from exampp.demo import demo_files, write_tour
     from exampp.evaluate import tables
 
     started = time.monotonic()
-    path = collection or Path(tempfile.mkdtemp(prefix="exampp-")) / "demo.exam"
+    if files:
+        write_tour(files)
+    path = collection or (files or Path(tempfile.mkdtemp(prefix="exampp-"))) / "demo.exam"
     with exampp.Collection.create(path) as opened:
         typer.echo("1. Import: queries, passages, two banks, judgments and the runs of 5 systems")
         report = opened.import_files(*demo_files())
@@ -36,12 +51,22 @@ def demo(
         typer.echo("   " + summary(work(opened.grading("draft"))))
         typer.echo("3. Evaluate\n")
         show(tables.wide(opened.grades().evaluate(min_rating=4)), "text")
+        if files:
+            opened.export(files / "graded.jsonl.gz")
     typer.echo(f"\nDone in {time.monotonic() - started:.0f} s. The collection is {path}\n\nNext:")
-    for command, what in (
-        (f"exampp status {path}", "what it holds, what is graded"),
-        (f"exampp evaluate {path} --per-query", "every system on every topic"),
-        (f"exampp evaluate {path} -m AP -m P@10 --qrels exam.qrels", "measures, and qrels to keep"),
-        (f"exampp grade {path} --grader draft --kind nugget", "grade the nuggets too"),
-        ("exampp import my.exam queries.tsv passages.jsonl bank.csv *.run", "your own data"),
-    ):
-        typer.echo(f"  {command}\n      {what}")
+    for arguments, what in _next(path, files):
+        typer.echo(f"  {command(*arguments)}\n      {what}")
+
+
+def _next(path: Path, files: Path | None) -> Iterator[tuple[Sequence[object], str]]:
+    """The arguments of commands that go on from here, and what each does."""
+    yield ("status", path), "what it holds, what is graded"
+    yield ("evaluate", path, "--per-query"), "every system on every topic"
+    measures = ("-m", "AP", "-m", "P@10", "--qrels", "exam.qrels")
+    yield ("evaluate", path, *measures), "measures, and qrels to keep"
+    yield ("grade", path, "--grader", "draft", "--kind", "nugget"), "grade the nuggets too"
+    if files is None:
+        yield ("demo", "--files", "tour"), "the files of README and docs/tour.md"
+    else:
+        texts = [files / name for name in ("queries.tsv", "passages.jsonl", "bank.csv", "runs")]
+        yield ("import", files / "my.exam", *texts), "the first step of docs/tour.md, in the folder"

@@ -97,6 +97,8 @@ def evaluate(
 
     COLLECTION may be a file of graded passages; --bank then names a bank file. With --official the
     ranks there stand beside the scores, and their rank correlation below.
+
+    Example: exampp evaluate my.exam --min-rating 4 -m Cover@20 --official leaderboard.json
     """
     from exampp.analysis.correlation import compare_methods
     from exampp.analysis.correlation_tables import of_board

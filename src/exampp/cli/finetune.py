@@ -42,6 +42,8 @@ def finetune(
 
     The folder then serves as `exampp grade --grader hf --model FOLDER --prompt question-answering`.
     Training that was cut off goes on from its last checkpoint when called again.
+
+    Example: exampp finetune google/flan-t5-large train-v2.0.json my-reader --task seq2seq
     """
     # torch and transformers load here, and only here
     from exampp.llm import hf

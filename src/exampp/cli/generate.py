@@ -12,7 +12,7 @@ import typer
 import exampp
 from exampp.cli.backend_options import backend_options
 from exampp.cli.command import Counts, Given, counting
-from exampp.cli.interrupting import interruptible, this_command
+from exampp.cli.interrupting import interruptible
 from exampp.cli.options import (
     LIMITS,
     CollectionFile,
@@ -21,6 +21,7 @@ from exampp.cli.options import (
     TableStyle,
 )
 from exampp.cli.output import remark, show_several
+from exampp.cli.program import this_command
 from exampp.errors import Unfinished
 from exampp.stopping import GRACE_SECONDS
 
@@ -101,6 +102,9 @@ def generate_bank(
     only where the last reply failed. Items that ask the same as others of the query are dropped,
     those that differ in a name, a number, a negation, an order or a word are kept and marked:
     exampp bank near lists both.
+
+    Example: exampp bank generate my.exam --grader openai --model gpt-5-mini --prompt dl-questions
+    --dry-run
     """
     with exampp.Collection(collection) as opened:
         run = opened.bank(bank).generation(

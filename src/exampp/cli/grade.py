@@ -14,7 +14,7 @@ import exampp
 from exampp.analysis.phrases import counted
 from exampp.cli.backend_options import backend_options
 from exampp.cli.command import Counts, Given, counting, moved
-from exampp.cli.interrupting import interruptible, this_command
+from exampp.cli.interrupting import interruptible
 from exampp.cli.options import (
     LIMITS,
     BankName,
@@ -24,6 +24,7 @@ from exampp.cli.options import (
     TableStyle,
 )
 from exampp.cli.output import remark, show_several
+from exampp.cli.program import this_command
 from exampp.errors import Unfinished
 from exampp.stopping import GRACE_SECONDS
 
@@ -91,6 +92,8 @@ def grade(
 
     Stops cleanly at Ctrl-C or SIGTERM, within --grace, and continues where it stopped when called
     again. Several processes may grade one collection and share the work.
+
+    Example: exampp grade my.exam --grader draft
     """
     with exampp.Collection(collection) as opened:
         run = opened.grading(
@@ -250,7 +253,10 @@ def _plain_progress() -> Update:
 
 
 def status(collection: CollectionFile, style: TableStyle = Style.text) -> None:
-    """What the collection holds, and per grader what is done, due and failed, and why."""
+    """Show what the collection holds, and per grader what is done, due and failed, and why.
+
+    Example: exampp status my.exam
+    """
     with exampp.Collection(collection) as opened:
         tables = {"contents": opened.contents(), **opened.status_tables()}
     show_several(tables, style.value)

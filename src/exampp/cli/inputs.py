@@ -18,6 +18,8 @@ from exampp.cli.board_options import Scale, rating_scale
 from exampp.cli.command import Counts, Given, counting
 from exampp.cli.options import BankName, CollectionFile, ExportFormat, OnBadLine, UnknownPassages
 from exampp.cli.output import remark, show, show_several, told
+from exampp.cli.panels import GOES_IN
+from exampp.cli.program import command
 from exampp.cli.run import write_template
 from exampp.errors import InputError
 from exampp.formats.output import tidy, unfinished
@@ -49,7 +51,10 @@ def init(
         typer.Option(help="Fill it with what can be read of this collection, which is damaged."),
     ] = None,
 ) -> None:
-    """Make an empty collection, or with --config a file that describes a whole exam."""
+    """Make an empty collection, or with --config a file that describes a whole exam.
+
+    Example: exampp init my.exam
+    """
     if rescue is not None and collection is not None and config is None:
         from exampp.store.rescue import rescue as save
 
@@ -60,10 +65,11 @@ def init(
         raise InputError("--rescue fills a new collection", mend="Name it, and no --config")
     elif config is not None:
         write_template(config, collection)
-        typer.echo(f"{config}: a configuration. Fill it in, then: exampp run {config}")
+        typer.echo(f"{config}: a configuration. Fill it in, then: {command('run', config)}")
     elif collection is not None:
         exampp.Collection.create(collection).close()
-        typer.echo(f"{collection}: an empty collection. Next: exampp import {collection} FILE ...")
+        following = command("import", collection)
+        typer.echo(f"{collection}: an empty collection. Next: {following} FILE ...")
     else:
         raise InputError("what is to be made?", mend="Name a collection, or a file with --config")
 
@@ -139,13 +145,20 @@ def import_(
         typer.Option("--as", help="What the files are, where it cannot be told from them."),
     ] = None,
     queries: Annotated[
-        Files, typer.Option(help="A file of queries, or a folder of such; may be repeated.")
+        Files,
+        typer.Option(
+            help="A file of queries, or a folder of such; may be repeated.",
+            rich_help_panel=GOES_IN,
+        ),
     ] = None,
     passages: Annotated[
         Files, typer.Option(help="A file of passages, or a folder of such; may be repeated.")
     ] = None,
     bank: Annotated[
-        Files, typer.Option(help="A file of questions or nuggets; may be repeated.")
+        Files,
+        typer.Option(
+            help="A file of questions or nuggets; may be repeated.", rich_help_panel=GOES_IN
+        ),
     ] = None,
     runs: Annotated[
         Files,
@@ -155,7 +168,11 @@ def import_(
         ),
     ] = None,
     qrels: Annotated[
-        Files, typer.Option(help="A file of judgments, or a folder of such; may be repeated.")
+        Files,
+        typer.Option(
+            help="A file of judgments, or a folder of such; may be repeated.",
+            rich_help_panel=GOES_IN,
+        ),
     ] = None,
     responses: Annotated[
         Files, typer.Option(help="A file or folder of responses; may be repeated.")
@@ -215,6 +232,8 @@ def import_(
     All files or none: after an error the collection is as it was. What was added, changed and
     removed is said, with examples. Importing a file again changes nothing. Texts, rankings and
     grades of what is graded, and items that people edited, are changed only with --update.
+
+    Example: exampp import my.exam queries.tsv passages.jsonl bank.csv runs/*.run
     """
     for file in bank or ():
         if not file.exists():
@@ -310,7 +329,10 @@ def export(
     ] = None,
     bank: BankName = None,
 ) -> None:
-    """Write a collection, or a part of it, in a format of the field."""
+    """Write a collection, or a part of it, in a format of the field.
+
+    Example: exampp export my.exam graded-again.jsonl.gz
+    """
     with exampp.Collection(collection) as opened:
         chosen = kind.value if kind else kind_by_name(to)
         count = opened.export(to, chosen, bank=bank)

@@ -1,9 +1,7 @@
-"""What Ctrl-C does to long work, and the command that continues it."""
+"""What Ctrl-C does to long work."""
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
@@ -32,8 +30,3 @@ def interruptible(work: Work, grace: float) -> Iterator[None]:
 
     with stopping(work.stop, grace, say):
         yield
-
-
-def this_command() -> str:
-    """The command that runs, as it may be typed again."""
-    return shlex.join(["exampp", *sys.argv[1:]])

@@ -8,45 +8,40 @@ import os
 import signal
 import sqlite3
 import sys
-from collections.abc import Callable
-from typing import Annotated, NoReturn
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 import exampp
-from exampp.cli import (
-    analyze,
-    bank,
-    compare,
-    demo,
-    evaluate,
-    finetune,
-    grade,
-    inputs,
-    merge,
-    plot,
-    pool,
-    prompts,
-    reparse,
-    report,
-    review,
-    run,
-    serve,
-    streams,
-)
-from exampp.cli.command import Commands
-from exampp.cli.interrupting import this_command
+from exampp.cli import streams
+from exampp.cli.command import Commands, Group, Unloaded
+from exampp.cli.program import this_command
 from exampp.cli.streams import SIGNALLED
+from exampp.cli.verbs import PURPOSES
 from exampp.errors import ExamError
 
+
+class Verbs(Group):
+    """The verbs by purpose, of which only the one that runs is imported."""
+
+    def __init__(self, **options: Any) -> None:
+        homes = {name: verb.home for verbs in PURPOSES.values() for name, verb in verbs.items()}
+        super().__init__(**{**options, "commands": Unloaded(homes)})
+
+    def sections(self) -> Iterable[tuple[str, Iterable[tuple[str, str]]]]:
+        """The verbs with their summaries, by purpose."""
+        for purpose, verbs in PURPOSES.items():
+            yield purpose, [(name, verb.summary) for name, verb in verbs.items()]
+
+
 app = Commands(
+    cls=Verbs,
     name="exampp",
     help="Evaluate retrieval, generation and RAG systems by an exam.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    epilog="exampp COMMAND --help says more, with an example.",
     context_settings={"help_option_names": ["-h", "--help"]},
+    add_completion=True,
 )
 
 
@@ -63,28 +58,6 @@ def _main(
     ] = False,
 ) -> None:
     """Evaluate retrieval, generation and RAG systems by an exam."""
-
-
-app.command("demo")(demo.demo)
-app.command("run")(run.run)
-app.command("init")(inputs.init)
-app.command("import")(inputs.import_)
-app.command("export")(inputs.export)
-app.command("merge")(merge.merge)
-app.command("pool")(pool.pool)
-app.command("grade")(grade.grade)
-app.command("reparse")(reparse.reparse)
-app.command("status")(grade.status)
-app.command("finetune")(finetune.finetune)
-app.command("review")(review.review)
-app.command("serve")(serve.serve)
-app.command("evaluate")(evaluate.evaluate)
-app.command("compare")(compare.compare)
-app.command("report")(report.report)
-app.command("plot")(plot.plot)
-app.add_typer(analyze.app, name="analyze")
-app.add_typer(bank.app, name="bank")
-app.add_typer(prompts.app, name="prompts")
 
 
 @functools.cache

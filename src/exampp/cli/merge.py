@@ -28,6 +28,8 @@ def merge(
     Grades, decisions, banks with their history, texts, rankings, judgments, runs. All of it or,
     after an error, nothing; merging again changes nothing. What two collections differ in is
     listed with what is kept: a grade before none, of an item's edits the newest, else INTO's.
+
+    Example: exampp merge my.exam copy.exam
     """
     with exampp.Collection(into) as opened:
         found = opened.merge(*others, dry_run=dry_run)

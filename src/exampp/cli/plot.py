@@ -161,6 +161,8 @@ def plot(
 
     For methods --min-rating, --grader and --bank may be repeated, for up to six series in all.
     COLLECTION may be a file of graded passages; --bank then names a bank file.
+
+    Example: exampp plot leaderboard my.exam -o leaderboard.svg
     """
     from exampp.evaluate.lacking import lacking
     from exampp.formats.output import keep_inputs, writing

@@ -18,7 +18,10 @@ def pool(
     ] = 20,
     style: TableStyle = Style.text,
 ) -> None:
-    """The judgment pool: its size, what each system brings, and the cells that grading has."""
+    """Show the judgment pool: its size, what each system brings, and the cells to grade.
+
+    Example: exampp pool my.exam --depth 10
+    """
     with exampp.Collection(collection) as opened:
         found = opened.pool(depth)
     show_several(found.tables(), style.value)

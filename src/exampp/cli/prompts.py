@@ -24,12 +24,15 @@ EXAMPLE = {
     "answer": "because it is runny",
 }
 
-app = Commands(help="What a grader is asked, and a writer of banks.", no_args_is_help=True)
+app = Commands(help="Show what a grader is asked, and a writer of banks.")
 
 
 @app.command("list")
 def list_prompts(style: TableStyle = Style.text) -> None:
-    """List the prompts: those that grade, those that ask for items, and those of packages."""
+    """List the prompts: those that grade, those that ask for items, and those of packages.
+
+    Example: exampp prompts list
+    """
     # the catalogue pulls in the rules of reading, which `exampp --help` can do without
     from exampp.prompts import Prompt, every
     from exampp.prompts.catalogue import plugins
@@ -65,6 +68,8 @@ def show_prompt(
     """Print a prompt's text, its slots in braces or filled with an example.
 
     The slots are described in docs/graders.md and, of prompts that ask for items, docs/bank.md.
+
+    Example: exampp prompts show question-self-rating --filled
     """
     from exampp.prompts import find, toml_of
 

@@ -44,6 +44,8 @@ def reparse(
 
     After a change of rules or answer keys. Readings by other rules than before become the grades
     of a grader of their own.
+
+    Example: exampp reparse my.exam --grader gpt-5-mini --dry-run
     """
     with exampp.Collection(collection) as opened:
         found = opened.reparse(

@@ -89,6 +89,8 @@ def report(
     """Write one self-contained page: tables, plots, warnings, methods and references.
 
     COLLECTION may be a file of graded passages; --bank then names a bank file.
+
+    Example: exampp report my.exam -o report.html --official leaderboard.json
     """
     from exampp.formats.output import keep_inputs, writing
     from exampp.report.page import renderer, to_json

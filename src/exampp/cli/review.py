@@ -166,6 +166,8 @@ def review(
     """Look at grades and decisions: four lists that show what is wrong with grader or bank.
 
     COLLECTION may be a file of graded passages; --bank then names a bank file with its texts.
+
+    Example: exampp review my.exam verify --limit 5
     """
     from exampp.records.choosing import choose_grader
     from exampp.review import decision_tables as made

@@ -9,32 +9,66 @@ from typing import Annotated
 
 import typer
 
+from exampp.cli.command import Counts, Given, counting
 from exampp.cli.generate import make
 from exampp.cli.grade import work
-from exampp.cli.interrupting import this_command
 from exampp.cli.options import Grace
 from exampp.cli.output import remark
+from exampp.cli.program import this_command
 from exampp.errors import InputError, Unfinished
 from exampp.formats.lines import encode_text
 from exampp.formats.output import writing
 from exampp.stopping import GRACE_SECONDS
 
 
+def _does(given: Given) -> bool:
+    return not given["dry_run"]
+
+
+@counting(Counts(("--grace",), "where something is done, not with --dry-run", _does))
 def run(
     config: Annotated[
         Path, typer.Argument(metavar="CONFIG", help="The configuration, such as exam.toml.")
     ],
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STEP",
+            help="Nothing after this step: inputs, bank, generate, grade, evaluate or report, or "
+            "one of several, such as 'grade 1'.",
+        ),
+    ] = None,
+    again: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STEP",
+            help="This step also where nothing of it has changed; may be repeated. Grades that "
+            "there are stay.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done; change nothing.")
+    ] = False,
     grace: Grace = GRACE_SECONDS,
 ) -> None:
     """Import, grade and evaluate what a configuration file says, and only what is missing.
 
     A step is skipped where its files, its options and what it builds on are as they were. Make a
     commented file with `exampp init --config exam.toml`.
+
+    Example: exampp run exam.toml --dry-run
     """
     from exampp.project.reading import read_config
-    from exampp.project.steps import perform
+    from exampp.project.steps import perform, planned
 
-    steps = perform(read_config(config), partial(work, grace=grace), partial(make, grace=grace))
+    found, named = read_config(config), again or ()
+    steps = (
+        planned(found, until=until, again=named)
+        if dry_run
+        else perform(
+            found, partial(work, grace=grace), partial(make, grace=grace), until=until, again=named
+        )
+    )
     for step in steps:
         typer.echo(f"{step.name}: {'skipped, ' if step.skipped else ''}{step.what}")
         for remarked in step.remarks:

@@ -31,8 +31,9 @@ def serve(
 ) -> None:
     """Open a collection in the browser: judge, edit the bank, see what it changes.
 
-    Prints the address of each assessor, and serves until Ctrl-C. For example:
-    exampp serve my.exam --assessor ann --assessor bob
+    Prints the address of each assessor, and serves until Ctrl-C.
+
+    Example: exampp serve my.exam --assessor ann --assessor bob
     """
     from exampp import web
 

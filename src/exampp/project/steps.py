@@ -61,44 +61,119 @@ class StepResult:
     remarks: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A step of a configuration.
+
+    It is done where its `outputs` exist and what it depends on, as `mark` sums it up, is as it was
+    when it was done; without a mark it is never done. `as_it_was` is said then, else `do` does it.
+    """
+
+    name: str
+    as_it_was: str
+    do: Callable[[Collection], StepResult]
+    mark: Callable[[Collection], str] | None = None
+    outputs: tuple[Path, ...] = ()
+
+    def is_done(self, collection: Collection) -> bool:
+        if self.mark is None or not all(path.exists() for path in self.outputs):
+            return False
+        return collection.is_done(self.name, self.mark(collection))
+
+    def is_called(self, name: str) -> bool:
+        """Whether this is its name, or the beginning: `grade 1`, or `grade` for all of them."""
+        return self.name == name or self.name.startswith(f"{name} ")
+
+
 def _all(run: GenerationRun) -> list[Settled]:
     return list(run.steps())
+
+
+def _idle(_: object) -> None:
+    """In place of work that is only planned."""
 
 
 def perform(
     config: Config,
     work: Callable[[GradingRun], Any],
     make: Callable[[GenerationRun], Sequence[Settled]] = _all,
+    *,
+    until: str | None = None,
+    again: Sequence[str] = (),
 ) -> Iterator[StepResult]:
     """Do what is missing, step by step.
 
-    `work` runs a grading to its end, or stops it, and `make` a generation. Yields every step when
-    it is done or found done. Ends after one that was stopped.
+    `work` runs a grading to its end, or stops it, and `make` a generation. Steps are called by
+    their names or the beginnings of these, such as `grade`: nothing is done after those of `until`,
+    and those of `again` are done though they are done already; grades and items that there are
+    stay. Yields every step when it is done or found done. Ends after one that was stopped.
 
     Raises:
-        InputError: A step cannot be done, or an output would replace a file that is read.
+        InputError: A step cannot be done, there is none of a name, or an output would replace a
+            file that is read.
     """
-    keep_inputs(*_written_and_read(config))
+    steps = _steps(config, work, make, until, again)
     with Collection.create(config.place(config.collection), exist_ok=True) as collection:
-        if config.inputs:
-            yield _import(config, collection, "inputs", config.inputs)
-        for number, bank in enumerate(config.banks, 1):
-            name = bank.get("name", "main")
-            yield _import(config, collection, f"bank {number} ({name})", {**bank, "bank": name})
-        for number, wanted in enumerate(config.generations, 1):
-            step = _generate(collection, number, wanted, make)
-            yield step
-            if step.stopped:
+        for step in steps:
+            if step.is_done(collection) and not any(map(step.is_called, again)):
+                yield StepResult(step.name, step.as_it_was, skipped=True)
+                continue
+            result = step.do(collection)
+            yield result
+            if result.stopped:
                 return
-        for number, wanted in enumerate(config.grades, 1):
-            step = _grade(collection, number, wanted, work)
-            yield step
-            if step.stopped:
-                return
-        for number, wanted in enumerate(config.evaluations, 1):
-            yield _evaluate(config, collection, number, wanted)
-        for number, wanted in enumerate(config.reports, 1):
-            yield _report(config, collection, number, wanted)
+
+
+def planned(
+    config: Config, *, until: str | None = None, again: Sequence[str] = ()
+) -> Iterator[StepResult]:
+    """What `perform` would do, as things are now: nothing is done, and no model is loaded.
+
+    Raises:
+        InputError: There is no step of a name, or an output would replace a file that is read.
+    """
+    steps = _steps(config, _idle, _idle, until, again)
+    path = config.place(config.collection)
+    if not path.exists():
+        yield from (StepResult(step.name, "would be done") for step in steps)
+        return
+    changing = False
+    with Collection(path) as collection:
+        for step in steps:
+            done = step.is_done(collection) and not any(map(step.is_called, again))
+            changing = changing or not done
+            unless = ", unless a step before changes that" if done and changing else ""
+            yield StepResult(
+                step.name, f"{step.as_it_was}{unless}" if done else "would be done", done
+            )
+
+
+def _steps(
+    config: Config,
+    work: Callable[[GradingRun], Any],
+    make: Callable[[GenerationRun], Any],
+    until: str | None,
+    again: Sequence[str],
+) -> list[_Step]:
+    """The steps of a configuration in order. Raises InputError, as `perform` says."""
+    keep_inputs(*_written_and_read(config))
+    inputs = [("inputs", config.inputs)] if config.inputs else []
+    for number, bank in enumerate(config.banks, 1):
+        name = bank.get("name", "main")
+        inputs.append((f"bank {number} ({name})", {**bank, "bank": name}))
+    steps = [
+        *(_import(config, name, wanted) for name, wanted in inputs),
+        *(_generate(number, one, make) for number, one in enumerate(config.generations, 1)),
+        *(_grade(number, one, work) for number, one in enumerate(config.grades, 1)),
+        *(_evaluate(config, number, one) for number, one in enumerate(config.evaluations, 1)),
+        *(_report(config, number, one) for number, one in enumerate(config.reports, 1)),
+    ]
+    for name in (*([until] if until else ()), *again):
+        if not any(step.is_called(name) for step in steps):
+            listed = ", ".join(step.name for step in steps)
+            raise InputError(f"there is no step {name!r}", file=config.path, mend=f"Name: {listed}")
+    last = [number for number, step in enumerate(steps, 1) if until and step.is_called(until)]
+    return steps[: last[-1]] if last else steps
 
 
 def _written_and_read(config: Config) -> tuple[list[Path], list[str]]:
@@ -118,9 +193,7 @@ def _written_and_read(config: Config) -> tuple[list[Path], list[str]]:
     return written, read
 
 
-def _import(
-    config: Config, collection: Collection, name: str, wanted: Mapping[str, Any]
-) -> StepResult:
+def _import(config: Config, name: str, wanted: Mapping[str, Any]) -> _Step:
     of_files = ("files", *ROLES)
     options = {_python(key): v for key, v in wanted.items() if key not in (*of_files, "name")}
     given = {
@@ -133,19 +206,25 @@ def _import(
     if "corpus" in options:
         options["corpus"] = _named(config, options["corpus"])
         used.append(options["corpus"])
-    mark = _fingerprint([wanted, [_stamp(file) for file in used]])
-    if collection.is_done(name, mark):
-        return StepResult(name, f"{_files_are(files)} as they were", skipped=True)
-    # what stands under [[bank]] is a bank, and has no need to be told from other files
-    if "bank" in options:
-        given["banks"] = given.pop("files")
-    plain = given.pop("files", [])
-    report = collection.import_files(*plain, **{**options, **given})
-    collection.mark_done(name, mark)
-    odd = [f"{row[0]}: {row[2]} {row[1]} ({row[3]})" for row in report.findings.rows]
-    bad = [f"skipped: {error}" for error in report.skipped_first]
-    what = f"{_files_are(files)} taken over, {report.changes} changes"
-    return StepResult(name, what, remarks=(*report.remarks, *odd, *bad))
+
+    def mark(_: Collection) -> str:
+        return _fingerprint([wanted, [_stamp(file) for file in used]])
+
+    def do(collection: Collection) -> StepResult:
+        now = mark(collection)
+        # what stands under [[bank]] is a bank, and has no need to be told from other files
+        roles = {
+            "banks" if key == "files" and "bank" in options else key: v for key, v in given.items()
+        }
+        plain = roles.pop("files", [])
+        report = collection.import_files(*plain, **{**options, **roles})
+        collection.mark_done(name, now)
+        odd = [f"{row[0]}: {row[2]} {row[1]} ({row[3]})" for row in report.findings.rows]
+        bad = [f"skipped: {error}" for error in report.skipped_first]
+        what = f"{_files_are(files)} taken over, {report.changes} changes"
+        return StepResult(name, what, remarks=(*report.remarks, *odd, *bad))
+
+    return _Step(name, f"{_files_are(files)} as they were", do, mark)
 
 
 def as_list(value: str | Sequence[str]) -> list[str]:
@@ -189,108 +268,119 @@ def _python(key: str) -> str:
     return key.replace("-", "_")
 
 
+def _of_exam(wanted: Mapping[str, Any], **state: Any) -> Callable[[Collection], str]:
+    """The mark of a step that depends on what is in the collection."""
+    return lambda collection: _fingerprint([wanted, collection.fingerprint(**state)])
+
+
 def _generate(
-    collection: Collection,
-    number: int,
-    wanted: Mapping[str, Any],
-    make: Callable[[GenerationRun], Sequence[Settled]],
-) -> StepResult:
+    number: int, wanted: Mapping[str, Any], make: Callable[[GenerationRun], Any]
+) -> _Step:
     name = f"generate {number} ({wanted['prompt']})"
-    if collection.is_done(name, _fingerprint([wanted, collection.fingerprint()])):
-        # a model must not be loaded to find that there is nothing to do
-        return StepResult(name, "every query has its items", skipped=True)
-    options = {_python(key): value for key, value in wanted.items() if key != "grader"}
-    run = collection.bank(options.pop("bank", MAIN_BANK)).generation(wanted["grader"], **options)
-    replies, near = generation_tables(run, make(run))
-    left = [row for row in replies.rows if row[2] == FAILED]
-    if not left and not run.left:
-        # what was made changed the exam: as it is now there is nothing to do
-        collection.mark_done(name, _fingerprint([wanted, collection.fingerprint()]))
-    remarks = near.notes
-    stopped = run.stopped and bool(run.left)
-    return StepResult(name, "; ".join(replies.notes), stopped=stopped, remarks=tuple(remarks))
+    mark = _of_exam(wanted)
+
+    def do(collection: Collection) -> StepResult:
+        options = {_python(key): value for key, value in wanted.items() if key != "grader"}
+        bank = collection.bank(options.pop("bank", MAIN_BANK))
+        run = bank.generation(wanted["grader"], **options)
+        replies, near = generation_tables(run, make(run))
+        left = [row for row in replies.rows if row[2] == FAILED]
+        if not left and not run.left:
+            # what was made changed the exam: as it is now there is nothing to do
+            collection.mark_done(name, mark(collection))
+        stopped = run.stopped and bool(run.left)
+        return StepResult(
+            name, "; ".join(replies.notes), stopped=stopped, remarks=tuple(near.notes)
+        )
+
+    # a model must not be loaded to find that there is nothing to do
+    return _Step(name, "every query has its items", do, mark)
 
 
-def _grade(
-    collection: Collection,
-    number: int,
-    wanted: Mapping[str, Any],
-    work: Callable[[GradingRun], Any],
-) -> StepResult:
+def _grade(number: int, wanted: Mapping[str, Any], work: Callable[[GradingRun], Any]) -> _Step:
     name = f"grade {number} ({wanted['grader']})"
-    options = {_python(key): value for key, value in wanted.items() if key != "grader"}
-    before = _fingerprint([wanted, collection.fingerprint()])
-    if collection.is_done(name, before):
-        # a model must not be loaded to find that there is nothing to do
-        return StepResult(name, "nothing is due", skipped=True)
-    run = collection.grading(wanted["grader"], **options)
-    if not run.count_due().cells:
-        collection.mark_done(name, before)
-        return StepResult(name, "nothing is due", skipped=True)
-    work(run)
-    left = run.count_due().cells
-    if not left:
-        collection.mark_done(name, before)
-        return StepResult(name, "all cells graded")
-    return StepResult(name, f"{left} cells are still due", stopped=run.stopped)
+    mark = _of_exam(wanted)
+    nothing = "nothing is due"
+
+    def do(collection: Collection) -> StepResult:
+        options = {_python(key): value for key, value in wanted.items() if key != "grader"}
+        before = mark(collection)
+        run = collection.grading(wanted["grader"], **options)
+        if not run.count_due().cells:
+            collection.mark_done(name, before)
+            return StepResult(name, nothing, skipped=True)
+        work(run)
+        left = run.count_due().cells
+        if not left:
+            collection.mark_done(name, before)
+            return StepResult(name, "all cells graded")
+        return StepResult(name, f"{left} cells are still due", stopped=run.stopped)
+
+    # a model must not be loaded to find that there is nothing to do
+    return _Step(name, nothing, do, mark)
 
 
-def _evaluate(
-    config: Config, collection: Collection, number: int, wanted: Mapping[str, Any]
-) -> StepResult:
+def _evaluate(config: Config, number: int, wanted: Mapping[str, Any]) -> _Step:
     name = f"evaluate {number}"
     outputs = {key: config.place(wanted[key]) for key in OUTPUTS if key in wanted}
     styles = {key: _style(path, config) for key, path in outputs.items() if key != "qrels"}
-    state = _fingerprint([wanted, collection.fingerprint(grades=True)])
+    mark = _of_exam(wanted, grades=True)
     listed = ", ".join(wanted[key] for key in outputs)
-    there = outputs and all(path.exists() for path in outputs.values())
-    if there and collection.is_done(name, state):
-        return StepResult(name, f"{listed}: as it was", skipped=True)
-    book = _grades(collection, wanted).gradebook
-    board = _board(book, wanted)
-    if not outputs:
-        return StepResult(name, "\n" + render(tables.wide(board), "text").rstrip())
-    texts = {}
-    if "output" in outputs:
-        machine = styles["output"] in ("tsv", "csv", "json")
-        table = tables.tidy(board) if machine else tables.wide(board)
-        texts["output"] = render(table, styles["output"])
-    if "per-query" in outputs:
-        texts["per-query"] = render(tables.per_query(board), styles["per-query"])
-    # nothing is written before everything is computed
-    for key, text in texts.items():
-        _write(outputs[key], text)
-    if "qrels" in outputs:
-        threshold = wanted.get("min-rating")
-        lowest = threshold[0] if isinstance(threshold, list) else threshold
-        write_qrels(book, outputs["qrels"], None, lowest, by_subtopic=board.facets == "subtopic")
-    collection.mark_done(name, state)
-    return StepResult(name, listed)
+
+    def do(collection: Collection) -> StepResult:
+        state = mark(collection)
+        book = _grades(collection, wanted).gradebook
+        board = _board(book, wanted)
+        if not outputs:
+            return StepResult(name, "\n" + render(tables.wide(board), "text").rstrip())
+        texts = {}
+        if "output" in outputs:
+            machine = styles["output"] in ("tsv", "csv", "json")
+            table = tables.tidy(board) if machine else tables.wide(board)
+            texts["output"] = render(table, styles["output"])
+        if "per-query" in outputs:
+            texts["per-query"] = render(tables.per_query(board), styles["per-query"])
+        # nothing is written before everything is computed
+        for key, text in texts.items():
+            _write(outputs[key], text)
+        if "qrels" in outputs:
+            threshold = wanted.get("min-rating")
+            lowest = threshold[0] if isinstance(threshold, list) else threshold
+            by_subtopic = board.facets == "subtopic"
+            write_qrels(book, outputs["qrels"], None, lowest, by_subtopic=by_subtopic)
+        collection.mark_done(name, state)
+        return StepResult(name, listed)
+
+    kept = mark if outputs else None
+    return _Step(name, f"{listed}: as it was", do, kept, tuple(outputs.values()))
 
 
-def _report(
-    config: Config, collection: Collection, number: int, wanted: Mapping[str, Any]
-) -> StepResult:
-    from exampp.report.page import renderer, to_json
-
+def _report(config: Config, number: int, wanted: Mapping[str, Any]) -> _Step:
     name = f"report {number}"
-    writers = {"output": renderer(Path(wanted["output"])), "json": to_json}
-    outputs = {key: config.place(wanted[key]) for key in writers if key in wanted}
+    outputs = {key: config.place(wanted[key]) for key in ("output", "json") if key in wanted}
     listed = ", ".join(wanted[key] for key in outputs)
     official = [str(config.place(path)) for path in wanted.get("official", ())]
-    stamps = [_stamp(str(split_measure(path)[0])) for path in official]
-    state = _fingerprint([wanted, stamps, collection.fingerprint(grades=True)])
-    if all(path.exists() for path in outputs.values()) and collection.is_done(name, state):
-        return StepResult(name, f"{listed}: as it was", skipped=True)
-    asked = {_python(key): value for key, value in wanted.items() if key not in writers}
-    asked = {key: value for key, value in asked.items() if key not in BOOK_OPTIONS}
-    if "round" in asked:
-        asked["decimals"] = asked.pop("round")
-    document = _grades(collection, wanted).report(**{**asked, "official": official})
-    for key, path in outputs.items():
-        _write(path, writers[key](document))
-    collection.mark_done(name, state)
-    return StepResult(name, listed)
+
+    def mark(collection: Collection) -> str:
+        stamps = [_stamp(str(split_measure(path)[0])) for path in official]
+        return _fingerprint([wanted, stamps, collection.fingerprint(grades=True)])
+
+    def do(collection: Collection) -> StepResult:
+        from exampp.report.page import renderer, to_json
+
+        writers = {"output": renderer(Path(wanted["output"])), "json": to_json}
+        state = mark(collection)
+        said = (*outputs, *BOOK_OPTIONS)
+        asked = {_python(key): value for key, value in wanted.items() if key not in said}
+        if "round" in asked:
+            asked["decimals"] = asked.pop("round")
+        document = _grades(collection, wanted).report(**{**asked, "official": official})
+        for key, path in outputs.items():
+            _write(path, writers[key](document))
+        collection.mark_done(name, state)
+        return StepResult(name, listed)
+
+    return _Step(name, f"{listed}: as it was", do, mark, tuple(outputs.values()))
 
 
 def _grades(collection: Collection, wanted: Mapping[str, Any]) -> Grades:

@@ -1,0 +1,140 @@
+"""Every verb is found by `exampp -h`; every help is whole, and ends with an example that runs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import options_example
+import pytest
+import typer
+from commands import Commands
+
+import exampp
+from exampp.cli.main import app
+from exampp.cli.panels import FEW, OTHER, PANELS, by_panel
+from exampp.cli.verbs import PURPOSES
+from exampp.llm.scripted import ScriptedGrader
+
+GROUP: Any = typer.main.get_command(app)
+
+
+def walk(group: Any, path: str = "exampp") -> Iterator[tuple[str, Any]]:
+    """Every command below a group, by what is typed."""
+    for name, one in group.commands.items():
+        if hasattr(one, "commands"):
+            yield from walk(one, f"{path} {name}")
+        else:
+            yield f"{path} {name}", one
+
+
+ALL = dict(walk(GROUP))
+SUMMARIES = {name: verb.summary for verbs in PURPOSES.values() for name, verb in verbs.items()}
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_all_verbs_stand_under_their_purposes_uncut(exampp_command: Commands, flag: str) -> None:
+    said = exampp_command(flag).out
+    for purpose in PURPOSES:
+        assert f"\n{purpose}:\n" in said
+    for name, summary in SUMMARIES.items():
+        assert f"{name} {summary}" in words(said)
+    assert "..." not in said.partition("[ARGS]...")[2]
+
+
+@pytest.mark.parametrize("group", ["bank", "analyze", "prompts"])
+def test_groups_are_not_cut_either(exampp_command: Commands, group: str) -> None:
+    said = words(exampp_command(group, "-h").out)
+    for name, one in GROUP.commands[group].commands.items():
+        assert f"{name} {words(one.help.partition(chr(10) * 2)[0])}" in said
+
+
+def test_the_summaries_are_the_first_sentences_of_the_helps() -> None:
+    for name, summary in SUMMARIES.items():
+        assert words(GROUP.commands[name].help.partition("\n\n")[0]) == summary
+    for summary in SUMMARIES.values():
+        assert re.fullmatch(r"[A-Z].*\.", summary)
+
+
+def test_the_help_of_exampp_imports_no_verb() -> None:
+    code = "import sys; from exampp.cli.main import main; sys.argv = ['exampp', '-h']; main()"
+    say = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))"
+    ran = subprocess.run([sys.executable, "-c", f"{say}; {code}"], capture_output=True, text=True)
+    verbs = {
+        f"exampp.cli.{verb.home.partition(':')[0]}"
+        for v in PURPOSES.values()
+        for verb in v.values()
+    }
+    assert not verbs & set(ran.stderr.split())
+    assert "exampp.collection" not in ran.stderr
+
+
+@pytest.mark.parametrize("path", ALL)
+def test_a_long_help_has_its_options_by_purpose(path: str) -> None:
+    options = [one for one in ALL[path].params if one.param_type_name == "option"]
+    panels = dict(by_panel(options))
+    assert sum(map(len, panels.values())) == len(options)
+    if len(options) > FEW:
+        assert OTHER not in panels, [one.opts for one in panels[OTHER]]
+        assert len(panels) > 2
+
+
+def test_every_option_of_a_panel_exists() -> None:
+    known = {opt.lstrip("-") for one in ALL.values() for param in one.params for opt in param.opts}
+    assert {name for names in PANELS.values() for name in names.split()} <= known
+
+
+def test_every_help_ends_with_its_example_in_one_line(exampp_command: Commands) -> None:
+    for path, command in ALL.items():
+        assert command.example.startswith(f"{path} ") or command.example == path, path
+        said = exampp_command(*path.split()[1:], "--help").out
+        assert said.endswith(f"\nExample:\n  {command.example}\n"), path
+        assert "Example:" not in said.partition("\nExample:")[0]
+
+
+def test_the_examples_run_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exampp_command: Commands
+) -> None:
+    """In a folder that `demo --files` fills, as a new user would try them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("exampp.llm.hf.finetune", options_example.finetuned)
+    served: list[object] = []
+    monkeypatch.setattr("exampp.web.serve", lambda path, **_: served.append(path))
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    first = ["exampp demo", "exampp init", "exampp import", "exampp grade"]
+    last = "exampp reparse"
+    for path in [*first, *(path for path in ALL if path not in (*first, last)), last]:
+        if path == "exampp run":
+            assert exampp_command("init", "--config", "exam.toml").code == 0
+        elif path == "exampp merge":
+            shutil.copy("my.exam", "copy.exam")
+        elif path == "exampp finetune":
+            Path("train-v2.0.json").touch()
+        elif path == last:
+            with exampp.Collection("my.exam") as opened:
+                answers = ScriptedGrader("4", name="gpt-5-mini")
+                opened.grade(answers, model="gpt-5-mini", max_queries=1)
+        ran = exampp_command(*expanded(ALL[path].example))
+        assert ran.code == 0, f"{ALL[path].example}\n{ran.err}"
+        if path == "exampp demo":
+            monkeypatch.chdir("tour")
+    assert list(map(str, served)) == ["my.exam"]
+
+
+def expanded(command: str) -> list[str]:
+    """The arguments of a command, as a shell passes them on."""
+    return [
+        str(one)
+        for word in shlex.split(command)[1:]
+        for one in (sorted(Path().glob(word)) if "*" in word else [word])
+    ]
