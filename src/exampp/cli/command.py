@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import typer
@@ -120,8 +121,7 @@ class Command(TyperCommand):
 
     def _extend(self, args: list[str]) -> None:
         more = vars(self.callback).get("more")
-        pairs = zip(args, [*args[1:], ""], strict=True)
-        named = [value for name, value in pairs if name == "--grader"]
+        named = [value for name, value in pairwise(args) if name == "--grader"]
         named += [one.partition("=")[2] for one in args if one.startswith("--grader=")]
         if more is None or not named or (function := more(named[-1])) is None:
             return
