@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from exampp.evaluate.declared_measures import RankedQuery, measure
     from exampp.evaluate.leaderboard import Leaderboard
     from exampp.evaluate.qrels import Labelling
+    from exampp.formats.declared import Format
     from exampp.graded_file import GradedFile
     from exampp.grades.grades import Grades
     from exampp.grades.panel import Panel
@@ -40,6 +41,7 @@ _HOMES = {
     "CollectionBusy": "exampp.errors",
     "EditConflict": "exampp.errors",
     "ExamError": "exampp.errors",
+    "Format": "exampp.formats.declared",
     "GradedFile": "exampp.graded_file",
     "Grader": "exampp.llm.base",
     "Grades": "exampp.grades.grades",
@@ -64,6 +66,7 @@ __all__ = [
     "CollectionBusy",
     "EditConflict",
     "ExamError",
+    "Format",
     "GradedFile",
     "Grader",
     "Grades",

@@ -41,7 +41,7 @@ from exampp.grade.status import (
 from exampp.grades.source import GradeSource
 from exampp.inputs.beir import corpus_of
 from exampp.inputs.datasets import has_documents, is_dataset
-from exampp.inputs.exporting import EXPORTS, export
+from exampp.inputs.exporting import export
 from exampp.inputs.files import GivenFile
 from exampp.inputs.import_report import ImportReport
 from exampp.inputs.importing import UNKNOWN_PASSAGES, Importer, import_files
@@ -188,9 +188,11 @@ class Collection(GradeSource[CollectionGrades]):
         return report if skipped is None else report.with_skipped(skipped.count, skipped.first)
 
     def export(self, path: str | Path, kind: str = "workbench", *, bank: str | None = None) -> int:
-        """Write the collection as a file of `kind`; returns the number of records written."""
-        if kind not in EXPORTS:
-            raise InputError(f"cannot export {kind!r}", mend=f"Known: {', '.join(EXPORTS)}")
+        """Write the collection as a file of `kind`; returns the number of records written.
+
+        Raises InputError for a kind that is neither one of `inputs.exporting.EXPORTS` nor a format
+        of a package.
+        """
         keep_inputs([Path(path)], [self.path])
         return export(self._connection, Path(path), kind, bank)
 

@@ -577,6 +577,7 @@ OPTIONS: Mapping[str, Uses] = {
             "bank compare banks-split.exam": ("--bank small",),
         },
     ),
+    "plugins": Uses(("plugins",), FORMAT),
     "prompts list": Uses(("prompts list",), FORMAT),
     "prompts show": Uses(
         ("prompts show thomas", "prompts show draft", "prompts show car-questions"),

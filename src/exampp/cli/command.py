@@ -100,11 +100,7 @@ class Command(TyperCommand):
         return found
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments. Raises InputError for what is given twice or is empty.
-
-        A grader of a package brings the options that it declares.
-        """
-        self._extend(args)
+        """Read the arguments. Raises InputError for what is given twice or is empty."""
         try:
             raw, _, order = self.make_parser(ctx).parse_args(args=list(args))
         except Exception as error:
@@ -119,19 +115,27 @@ class Command(TyperCommand):
             _check_not_empty(param, raw.get(param.name))
         return rest
 
-    def _extend(self, args: list[str]) -> None:
+    def make_context(self, info_name: Any, args: list[str], *more: Any, **extra: Any) -> Any:
+        """The context of a call; a grader of a package brings the options that it declares."""
+        command = self._of_grader(args)
+        make = super().make_context if command is None else command.make_context
+        return make(info_name, args, *more, **extra)
+
+    def _of_grader(self, args: list[str]) -> Any:
+        """The command with the options of the grader that is named; None where it has these."""
         more = vars(self.callback).get("more")
         named = [value for name, value in pairwise(args) if name == "--grader"]
         named += [one.partition("=")[2] for one in args if one.startswith("--grader=")]
         if more is None or not named or (function := more(named[-1])) is None:
-            return
+            return None
         for declared in ("counting", "moved"):
             if declared in vars(self.callback):
                 vars(function)[declared] = vars(self.callback)[declared]
-        alone = typer.Typer(add_completion=False)
-        alone.command()(function)
+        alone = Commands()
+        alone.command(self.name)(function)
         command = typer.main.get_command(alone)
-        self.params, self.callback = command.params, command.callback
+        command.context_settings = self.context_settings
+        return command
 
     def invoke(self, ctx: Any) -> Any:
         """Do what is asked.

@@ -56,7 +56,7 @@ def grade(
         str,
         typer.Option(
             help="Who grades: hf (a model on this machine), openai (any OpenAI-compatible server), "
-            "draft (offline similarity, for trying things out)."
+            "draft (offline similarity, for trying things out), or one that a package adds."
         ),
     ],
     *,

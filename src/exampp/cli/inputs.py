@@ -101,6 +101,7 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Coun
     """An option that counts for files of some kinds; `cited`: for what responses cite, too."""
 
     def holds(given: Given) -> bool:
+        from exampp.formats.declared import like
         from exampp.inputs.files import GivenFile as File
         from exampp.inputs.importing import file_kinds
 
@@ -108,7 +109,7 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Coun
         files += [File(Path(p), role=role) for role in _ROLES for p in given[role] or ()]
         found = file_kinds(files, system=given["system"] is not None)
         citing = ("responses",) if cited and given["cited"] else ()
-        return any(file.kind in (*kinds, *citing) for file in found)
+        return any(like(file.kind) in (*kinds, *citing) for file in found)
 
     return Counts((option,), f"for {words}", holds)
 
@@ -316,7 +317,9 @@ _DECIDED = ("decided cells", "deciders", "disputed cells", "decided cells of ear
 
 
 def _exports_bank(given: Given) -> bool:
-    return (given["kind"] or kind_by_name(Path(given["to"]))) in (*_BANKS, "assignments")
+    from exampp.formats.declared import like
+
+    return like(given["kind"] or kind_by_name(Path(given["to"]))) in (*_BANKS, "assignments")
 
 
 @counting(Counts(("--bank",), "for banks", _exports_bank))
@@ -324,8 +327,13 @@ def export(
     collection: CollectionFile,
     to: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write (.gz packs it).")],
     kind: Annotated[
-        ExportFormat | None,
-        typer.Option("--format", help="What is written. [default: by the file's name]"),
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="KIND",
+            help=f"What is written: {', '.join(ExportFormat)}, or a format of a package. "
+            "[default: by the file's name]",
+        ),
     ] = None,
     bank: BankName = None,
 ) -> None:
@@ -334,7 +342,7 @@ def export(
     Example: exampp export my.exam graded-again.jsonl.gz
     """
     with exampp.Collection(collection) as opened:
-        chosen = kind.value if kind else kind_by_name(to)
+        chosen = kind or kind_by_name(to)
         count = opened.export(to, chosen, bank=bank)
         people = opened.decisions.counts()
     told(to, f"{to}: {chosen}, {counted(count, 'record')}")

@@ -94,5 +94,9 @@ PURPOSES: Mapping[str, Mapping[str, Verb]] = {
             "Train a model to extract answers, or say that there is none (the papers' SQuAD2 "
             "variation).",
         ),
+        "plugins": Verb(
+            "plugins:plugins",
+            "List what other packages add: graders, prompts, formats and measures.",
+        ),
     },
 }

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from exampp.errors import InputError
 from exampp.formats import (
@@ -28,6 +29,8 @@ from exampp.formats import (
 from exampp.formats import bank as workbench_bank
 from exampp.formats.assignments import GRADER, Assigned
 from exampp.formats.candidates import Retrieved
+from exampp.formats.declared import FORMATS, declared_format, write_declared
+from exampp.formats.output import unfinished
 from exampp.records import BankEntry
 from exampp.store.bank import MAIN_BANK, read_bank
 from exampp.store.decisions import read_decisions
@@ -51,8 +54,25 @@ class _Counted(Iterator[T]):
 
 
 def export(connection: sqlite3.Connection, path: Path, kind: str, bank: str | None) -> int:
-    """Write one kind of thing to a file; returns how many records it holds."""
-    return EXPORTS[kind](connection, path, bank)
+    """Write one kind of thing to a file; returns how many records it holds.
+
+    Raises InputError for a kind that is neither in `EXPORTS` nor a format of a package.
+    """
+    if kind in EXPORTS:
+        return EXPORTS[kind](connection, path, bank)
+    found = declared_format(kind)
+    if found is None or found.write is None:
+        others = [name for name in FORMATS.names() if name not in FORMATS.built_in]
+        mend = f"Known: {', '.join((*EXPORTS, *others))}"
+        raise InputError(f"cannot export {kind!r}", mend=mend)
+    return _DECLARED[found.holds](partial(_write_declared, kind))(connection, path, bank)
+
+
+def _write_declared(kind: str, path: Path, records: Iterable[Any]) -> None:
+    """Write in a format of a package, to a file that takes its place when it is complete."""
+    with unfinished(path) as made:
+        write_declared(kind, made, records)
+        made.replace(path)
 
 
 def _writer(
@@ -150,3 +170,12 @@ EXPORTS: Mapping[str, Callable[[sqlite3.Connection, Path, str | None], int]] = {
     "decisions": _writer(read_decisions, decisions.write),
 }
 """What can be exported, and how."""
+
+_DECLARED: Mapping[str, Callable[..., Callable[[sqlite3.Connection, Path, str | None], int]]] = {
+    "queries": partial(_writer, read_queries),
+    "passages": partial(_writer, read_passages),
+    "bank": _bank_as,
+    "runs": partial(_writer, read_runs),
+    "qrels": partial(_writer, read_judgments),
+}
+"""How what a format of a package holds is exported."""

@@ -24,6 +24,7 @@ from exampp.formats import (
     workbench,
 )
 from exampp.formats.candidates import Retrieved
+from exampp.formats.declared import FORMATS, declared_format, like, read_declared
 from exampp.formats.lines import OnError, Skipped
 from exampp.formats.remarks import hearing
 from exampp.formats.responses import Response
@@ -245,6 +246,32 @@ class Importer:
 
         return check
 
+    def declared(self, path: Path, kind: str) -> int:
+        """A file in a format of a package."""
+        found = read_declared(kind, path)
+        match like(kind):
+            case "queries":
+                known = list(found)
+                put_queries(self.connection, known)
+                return len(known)
+            case "passages":
+                return len(put_passages(self.connection, found))
+            case "bank":
+                entries = self.of_known_queries(path, found)
+                return put_bank(self.connection, self.bank, entries, self.edit)
+            case "qrels":
+                return self._judge(found)
+        check = self._text_check()
+        places = QueryPlaces(self.connection)
+
+        def ranked() -> Iterator[tuple[RankedPassage, None]]:
+            for one in top(found, self.depth):
+                check(one.passage_id)
+                self.log.see(path, one.query_id, one.system)
+                yield one, None
+
+        return stage(self.connection, places, ranked(), self.log.rank)
+
     def decisions(self, path: Path) -> int:
         """What people decided in another collection."""
         return put_decisions(self.connection, decisions.read(path, self.on_error))
@@ -341,7 +368,7 @@ def _import_files(
     importer: Importer, given: Sequence[GivenFile], corpus: str | None
 ) -> ImportReport:
     kinds = file_kinds(given, system=importer.system is not None)
-    with_kinds = sorted(kinds, key=lambda file: list(KINDS).index(file.kind))
+    with_kinds = sorted(kinds, key=lambda file: list(KINDS).index(like(file.kind)))
     if importer.scale is not None and all(file.kind != "workbench" for file in with_kinds):
         raise InputError("only graded passages have a scale to be given", mend="Leave out --scale")
     importer.log.collects = corpus is not None
@@ -373,7 +400,9 @@ def _take_all(
     changes = connection.total_changes
     for path, found, by_name, system in with_kinds:
         try:
-            records = KINDS[found](importer if system is None else importer.of(system), path)
+            taking = importer if system is None else importer.of(system)
+            take = KINDS.get(found)
+            records = taking.declared(path, found) if take is None else take(taking, path)
         except InputError as error:
             raise error.at(path) from None
         put_source(connection, fit_name(path.name), found, _digest(path), importer.edit.at)
@@ -438,12 +467,18 @@ def file_kinds(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:
     Raises InputError for a file of no known kind.
     """
     for file in tell_all(files, system=system):
-        if file.kind not in KINDS:
+        declared = declared_format(file.kind)
+        if file.kind not in KINDS and (declared is None or declared.read is None):
             raise InputError(
                 f"{file.kind} files are not imported",
                 file=file.path,
                 mend="An official leaderboard goes to exampp evaluate --official"
                 if file.kind == "leaderboard"
-                else f"Known kinds: {', '.join(KINDS)}",
+                else f"Known kinds: {', '.join((*KINDS, *_read_by_others()))}",
             )
         yield file
+
+
+def _read_by_others() -> list[str]:
+    """The formats of packages; whether each can be read is told when it is used."""
+    return [name for name in FORMATS.names() if name not in FORMATS.built_in]

@@ -1,0 +1,1 @@
+"""A package that adds one grader, prompt, format and measure to exampp."""

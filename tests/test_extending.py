@@ -1,0 +1,275 @@
+"""The sample package that adds one thing of each kind, installed and used; packages with faults."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import exams
+import pytest
+from commands import Commands
+
+import exampp
+from exampp.evaluate.measure import parse_measure
+from exampp.evaluate.measure_names import MEASURES
+from exampp.formats.declared import FORMATS
+from exampp.llm.backends import GRADERS
+from exampp.llm.base import Ask
+from exampp.plugins import Registry
+from exampp.prompts import find, load
+from exampp.prompts.files import PROMPTS
+
+ROOT = Path(__file__).parents[1]
+SAMPLE = ROOT / "examples" / "exampp-sample"
+REGISTRIES: tuple[Registry[Any], ...] = (GRADERS, PROMPTS, FORMATS, MEASURES)
+CSV = """\
+query,passage,rank,score,system
+q1,p1,1,2.0,alpha
+q1,p4,2,1.0,alpha
+q2,p4,1,1.0,alpha
+q1,p2,1,1.0,beta
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample package in a folder of its own."""
+    folder = tmp_path_factory.mktemp("installed")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
+    command += ["--no-build-isolation", "--target", str(folder), str(SAMPLE)]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> Iterator[None]:
+    """No test leaves a plug-in to another."""
+
+    def forget() -> None:
+        for registry in REGISTRIES:
+            registry._loaded.clear()
+            registry._added.clear()
+        for name in [name for name in sys.modules if name.startswith(("exampp_sample", "other_"))]:
+            del sys.modules[name]
+
+    forget()
+    yield
+    forget()
+
+
+@pytest.fixture
+def sample(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(installed))
+
+
+@pytest.fixture
+def exam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a small exam without rankings of its own, where commands run."""
+    monkeypatch.chdir(tmp_path)
+    files = exams.write_files(tmp_path / "files")
+    with exampp.create("my.exam") as collection:
+        collection.import_files(*(file for file in files if file.suffix != ".run"))
+    (tmp_path / "two.csv").write_text(CSV)
+    return tmp_path
+
+
+def package(
+    folder: Path, name: str, code: str, monkeypatch: pytest.MonkeyPatch, **points: str
+) -> None:
+    """Another package as it is when installed; `points` are group=name:what, group in short."""
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+    module = f"other_{name}"
+    (folder / f"{module}.py").write_text(code)
+    info = folder / f"{name}-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+    lines = []
+    for group, said in points.items():
+        lines += [f"[exampp.{group}]", said.replace("=", f" = {module}:"), ""]
+    (info / "entry_points.txt").write_text("\n".join(lines))
+
+
+@pytest.mark.usefixtures("sample")
+def test_from_the_command_line(exam: Path, exampp_command: Commands) -> None:
+    def run(line: str) -> str:
+        ran = exampp_command.line(f"exampp {line}")
+        assert ran.code == 0, f"{line}\n{ran.err}"
+        return ran.out
+
+    assert [line.split()[:3] for line in run("plugins --format tsv").splitlines()[1:]] == [
+        ["grader", "shared-words", "exampp-sample"],
+        ["prompt", "sample-yes-no", "exampp-sample"],
+        ["format", "csv-run", "exampp-sample"],
+        ["measure", "AnswerRate", "exampp-sample"],
+    ]
+    assert "csv-run, 4 records" in run("import my.exam two.csv --as csv-run")
+    assert "--enough" in run("grade --grader shared-words --help")
+    assert "--enough" not in run("grade --help")
+    run("grade my.exam --grader shared-words --enough 1")
+    board = run("evaluate my.exam -m AnswerRate@1 -m Cover@1 --min-rating 5 --format tsv")
+    rates = [line.split("\t")[:4] for line in board.splitlines() if "AnswerRate" in line]
+    assert rates == [["alpha", "AnswerRate@1", "5", "0.5"], ["beta", "AnswerRate@1", "5", "0.5"]]
+    run("plot heatmap my.exam -m AnswerRate@1 --output rate.svg")
+    assert "AnswerRate@1" in (exam / "rate.svg").read_text()
+    run("export my.exam again.csv --format csv-run")
+    assert sorted((exam / "again.csv").read_text().splitlines()) == sorted(CSV.splitlines())
+    assert "sample-yes-no" in run("prompts list")
+    assert "Say yes or no" in run("prompts show sample-yes-no --toml")
+    assert "Say yes or no" in run(
+        "grade my.exam --grader shared-words --prompt sample-yes-no --dry-run"
+    )
+
+
+@pytest.mark.usefixtures("sample")
+def test_from_python(exam: Path) -> None:
+    with exampp.create("my.exam", exist_ok=True) as collection:
+        collection.import_files("two.csv", kind="csv-run")
+        collection.grade("shared-words", enough=1)
+        grades = collection.grades("shared-words")
+        # p1 and p2 share "air" with a question of q1, p4 nothing with any; beta leaves q2 out
+        assert grades.evaluate(["AnswerRate"], min_rating=5).scores("AnswerRate") == {
+            "alpha": 0.25,
+            "beta": 0.5,
+        }
+        with pytest.raises(exampp.InputError, match="enough is 'x'"):
+            collection.grade("shared-words", enough="x")
+        with pytest.raises(exampp.InputError, match=r"no option --beams\. It has --enough, --kind"):
+            collection.grade("shared-words", beams=2)
+        with pytest.raises(exampp.InputError, match="AnswerRate has no parameter"):
+            grades.evaluate(["AnswerRate(p=1)"])
+    assert load("sample-yes-no").reading == "yes-no"
+    grader = GRADERS.get("shared-words")
+    assert grader is not None
+    made = grader.make(load("question-self-rating"), {"enough": 2})
+    ((_, reply),) = made.answer([Ask(1, "a blue sky", "The sky is blue.")])
+    assert reply.text == "5"
+
+
+@pytest.mark.usefixtures("sample")
+def test_from_a_configuration(exam: Path, exampp_command: Commands) -> None:
+    section = '[collection]\npath = "my.exam"\n[[grade]]\ngrader = "shared-words"\nenough = {}\n'
+    (exam / "exam.toml").write_text(section.format(3))
+    assert exampp_command.line("exampp run exam.toml").code == 0
+    (exam / "exam.toml").write_text(section.format('"x"'))
+    assert "enough is 'x'" in exampp_command.line("exampp run exam.toml").err
+    (exam / "exam.toml").write_text(section.replace("enough", "enuogh").format(3))
+    assert "unknown key 'enuogh'" in exampp_command.line("exampp run exam.toml").err
+
+
+def test_without_the_package_nothing_is_known(exam: Path, exampp_command: Commands) -> None:
+    for line, said in (
+        ("import my.exam two.csv --as csv-run", "csv-run files are not imported"),
+        ("export my.exam x.csv --format csv-run", "cannot export 'csv-run'. Known: workbench"),
+        ("grade my.exam --grader shared-words", "no grader is called 'shared-words'"),
+        ("prompts show sample-yes-no", "no prompt called 'sample-yes-no'"),
+    ):
+        ran = exampp_command.line(f"exampp {line}")
+        assert (ran.code, said in ran.err) == (2, True), ran.err
+    assert not (exam / "x.csv").exists()
+    with pytest.raises(exampp.InputError, match="there is no measure 'AnswerRate'"):
+        parse_measure("AnswerRate@1")
+
+
+def test_a_package_that_cannot_be_loaded_ends_nothing_else(
+    exam: Path, monkeypatch: pytest.MonkeyPatch, exampp_command: Commands
+) -> None:
+    points = {
+        "graders": "bad=B",
+        "prompts": "bad-prompt=B",
+        "formats": "bad=B",
+        "measures": "Bad=B",
+    }
+    package(exam / "site", "broken", "import nothing_such\n", monkeypatch, **points)
+    for line in ("grade my.exam --grader bad", "prompts show bad-prompt"):
+        ran = exampp_command.line(f"exampp {line}")
+        assert ran.code == 2
+        assert "of the package broken cannot be loaded: ModuleNotFoundError" in ran.err
+    with pytest.raises(exampp.InputError, match="'Bad' of the package broken cannot be loaded"):
+        parse_measure("Bad@3")
+    for line in ("prompts list", "plugins", "grade my.exam --grader draft"):
+        ran = exampp_command.line(f"exampp {line}")
+        assert ran.code == 0, ran.err
+    assert exampp_command.line("exampp plugins").out.count("cannot be loaded") == 4
+
+
+def test_what_is_not_what_it_should_be_is_told(exam: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = """
+import exampp
+B = 1
+R = exampp.Backend(print, options={"bank": exampp.Option(str, "")})
+F = exampp.Format("cells")
+"""
+    package(exam / "site", "odd", code, monkeypatch, graders="odd=B\nodd2=R", formats="odd=F")
+    for registry, name, said in (
+        (GRADERS, "odd", "of the package odd cannot be used: 1 is no exampp.Backend"),
+        (GRADERS, "odd2", "an option cannot be called 'bank'"),
+        (FORMATS, "odd", "it holds 'cells'. Say one of queries"),
+    ):
+        with pytest.raises(exampp.InputError, match=said):
+            registry.get(name)
+
+
+def test_names_that_clash_are_told(exam: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = "import exampp\nB = exampp.Backend(print)\n"
+    package(exam / "one", "one", backend, monkeypatch, graders="same=B\ndraft=B")
+    package(exam / "two", "two", backend, monkeypatch, graders="same=B", measures="Own=B")
+    with pytest.raises(exampp.InputError, match=r"'same' is declared by several packages: .* and"):
+        GRADERS.get("same")
+    assert GRADERS.get("draft") is GRADERS.built_in["draft"]
+    faults = {one.name: one.fault for one in GRADERS.plugins()}
+    assert "cannot be added: exampp has one of that name" in faults["draft"]
+    with pytest.raises(exampp.InputError, match="'Own' cannot be added: the package two has one"):
+        exampp.measure("Own")(lambda _: 1)
+
+
+def test_a_format_that_fails_changes_nothing(exam: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = """
+import exampp
+from exampp.records import Query
+def read(path):
+    yield Query("q9", "new")
+    raise KeyError("x")
+def odd(path):
+    yield "q9"
+def write(path, records):
+    path.write_text("half"); raise ValueError("no room")
+BAD = exampp.Format("queries", read, write)
+ODD = exampp.Format("queries", odd)
+"""
+    package(exam / "site", "bad", code, monkeypatch, formats="bad=BAD\nodd=ODD")
+    with exampp.create("my.exam", exist_ok=True) as collection:
+        before = collection.fingerprint()
+        with pytest.raises(exampp.InputError, match="cannot read on after record 1: KeyError: 'x'"):
+            collection.import_files("two.csv", kind="bad")
+        with pytest.raises(
+            exampp.InputError, match=r"record 1 .* is no Query of exampp\.records, but str"
+        ):
+            collection.import_files("two.csv", kind="odd")
+        assert collection.fingerprint() == before
+        Path("kept.x").write_text("kept")
+        with pytest.raises(exampp.InputError, match="cannot be written: ValueError: no room"):
+            collection.export("kept.x", "bad")
+        with pytest.raises(exampp.InputError, match="cannot export 'odd'"):
+            collection.export("kept.x", "odd")
+    assert Path("kept.x").read_text() == "kept"
+
+
+def test_the_page_shows_the_sample_as_it_is() -> None:
+    page = (ROOT / "docs" / "extending.md").read_text()
+    for file in (SAMPLE / "pyproject.toml", *(SAMPLE / "exampp_sample").glob("[!_]*.py")):
+        assert file.read_text().rstrip() in page, file
+
+
+def test_nothing_is_looked_for_where_names_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    def look(**_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("exampp.plugins.entry_points", look)
+    for registry, name in zip(REGISTRIES, ("draft", "thomas", "bank", "nDCG"), strict=True):
+        assert registry.get(name) is not None
+    assert find("car-questions").name == "car-questions"
