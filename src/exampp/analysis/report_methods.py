@@ -142,7 +142,7 @@ def _as_trec_eval(measure: Measure) -> bool:
 def _declared(found: Findings) -> Iterator[str]:
     names = [str(c.measure) for c in found.board.columns if c.measure.kind.formula]
     if names:
-        yield f"{_joined(names)} were computed by functions that are no part of exampp."
+        yield f"What computes {_joined(names)} is no part of exampp."
 
 
 def _qrels(found: Findings) -> Iterator[str]:
