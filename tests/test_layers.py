@@ -13,7 +13,7 @@ import exampp
 ROOT = Path(exampp.__file__).parent
 ROWS = (
     ("errors",),
-    ("outside", "plugins", "stopping"),
+    ("installed", "outside", "plugins", "stopping"),
     ("records",),
     ("prompts", "store", "stats", "report"),
     ("formats", "llm"),

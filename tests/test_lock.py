@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 
 ROOT = Path(__file__).parent.parent
-EXTRAS = ("car", "datasets", "diversity", "openai", "pandas", "plots", "web")
+EXTRAS = ("car", "datasets", "diversity", "openai", "pandas", "plots", "polars", "web")
 
 
 def entries() -> dict[NormalizedName, str]:

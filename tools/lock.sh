@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-extras=(car datasets diversity openai pandas plots web)
+extras=(car datasets diversity openai pandas plots polars web)
 echo 'hatchling>=1.27' | uv pip compile pyproject.toml - "${extras[@]/#/--extra=}" \
     --constraints constraints.txt --universal --python-version 3.11 \
     --generate-hashes --no-annotate --no-header --quiet --output-file requirements.lock

@@ -3,7 +3,7 @@
 with exampp.Collection.create("my.exam") as collection:
     collection.import_files("queries.jsonl", "passages.jsonl", "bank.tsv", "bm25.run")
     collection.grade("draft")
-    print(collection.evaluate(min_rating=4).to_polars())
+    print(collection.grades().evaluate(min_rating=4))
 """
 
 from __future__ import annotations

@@ -14,6 +14,8 @@ import exams
 import pytest
 from commands import Commands
 
+from exampp.installed import install_command
+
 
 def line(**fields: Any) -> bytes:
     return json.dumps(fields).encode() + b"\n"
@@ -228,4 +230,4 @@ def test_what_is_not_installed_is_said(
     for given, extra in ((outlines, "car"), ("irds:antique", "datasets")):
         ran = exampp_command("import", tmp_path / "my.exam", given)
         assert ran.code == 2
-        assert f"pip install 'exampp[{extra}]'" in ran.err
+        assert install_command(extra) in ran.err

@@ -17,6 +17,7 @@ from exampp.evaluate.leaderboard import evaluate
 from exampp.evaluate.measure import Measure, parse_measure
 from exampp.evaluate.qrels import subtopic_qrels
 from exampp.evaluate.scores import score
+from exampp.installed import install_command
 from exampp.records.gradebook import Gradebook
 
 MEASURES = (
@@ -216,7 +217,7 @@ def test_without_pyndeval_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(InputError) as caught:
         values(hard(), "NRBP")
     assert str(caught.value) == (
-        "the diversity measure NRBP needs pyndeval. Install it: pip install 'exampp[diversity]'"
+        "the diversity measure NRBP needs pyndeval. Install it: " + install_command("diversity")
     )
 
 

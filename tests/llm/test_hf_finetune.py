@@ -10,6 +10,7 @@ import pytest
 from tiny_models import WORDS
 
 from exampp.errors import InputError
+from exampp.installed import install_command
 from exampp.llm.base import Ask
 from exampp.llm.hf import finetune, load
 from exampp.llm.hf.features import UNANSWERABLE, extractive_features, seq2seq_features
@@ -161,7 +162,7 @@ def test_missing_accelerate(
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(InputError, match="needs the package accelerate") as error:
         finetune(str(t5), data, tmp_path / "out", prompt=ask)
-    assert "exampp[hf]" in error.value.mend
+    assert install_command("hf") in error.value.mend
 
 
 @pytest.mark.parametrize("kind", ["t5", "bert", "t5_reader", "t5 as a reader"])

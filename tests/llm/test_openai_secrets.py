@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import pickle
+import re
 import subprocess
 import sys
 import traceback
@@ -14,6 +15,7 @@ from contract import make_asks
 from servers import Answer, FaultServer, Seen, error
 
 from exampp.errors import ExamError, InputError
+from exampp.installed import install_command
 from exampp.llm.openai import OpenAICompatibleGrader, Patience
 
 KEY = "sk-do-not-show-7f3a"
@@ -137,5 +139,5 @@ def test_sdk_is_imported_when_a_grader_is_made() -> None:
 
 def test_missing_sdk_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openai", None)
-    with pytest.raises(InputError, match=r"pip install 'exampp\[openai\]'"):
+    with pytest.raises(InputError, match=re.escape(install_command("openai"))):
         OpenAICompatibleGrader("tiny", "http://localhost/v1")

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from exampp.errors import InputError
+from exampp.installed import install_command
 from exampp.report.page import (
     FOLDED_ROWS,
     Code,
@@ -156,7 +157,7 @@ def test_json_holds_the_same_and_all_data() -> None:
 
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(InputError, match=r"pip install 'exampp\[plots\]'"):
+    with pytest.raises(InputError, match=re.escape(install_command("plots"))):
         to_html(example())
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from exampp.errors import InputError
+from exampp.installed import install_command
 from exampp.report.plots import curves, distributions, heatmap, methods, scatter
 from exampp.report.plots.figure import FORMATS, GREY, SERIES, Figure, Theme, writer
 from exampp.report.plots.leaderboard import Spread, groups, leaderboard
@@ -350,5 +351,5 @@ def test_where_there_is_nothing_the_figure_says_so(figure: Figure) -> None:
 
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    with pytest.raises(InputError, match=r"pip install 'exampp\[plots\]'"):
+    with pytest.raises(InputError, match=re.escape(install_command("plots"))):
         leaderboards(["one"]).svg()

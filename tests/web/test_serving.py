@@ -15,6 +15,7 @@ import rooms
 from rooms import Client
 
 from exampp.errors import InputError
+from exampp.installed import install_command
 from exampp.web import serve
 from exampp.web.live_collection import LiveCollection
 from exampp.web.serving import listen, prepare
@@ -89,7 +90,7 @@ def test_a_threshold_off_the_scale_is_said(path: Path, min_rating: int) -> None:
 
 def test_a_missing_extra_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    with pytest.raises(InputError, match=r"uvicorn.*pip install 'exampp\[web\]'"):
+    with pytest.raises(InputError, match=rf"uvicorn.*{re.escape(install_command('web'))}"):
         serve(path, port=0)
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from exampp.errors import InputError
 from exampp.evaluate.exam_sheets import Run
 from exampp.evaluate.measure import Measure
+from exampp.installed import install_command
 
 
 def ir_measure(measure: Measure) -> Any:
@@ -49,7 +50,7 @@ def provider_scores(
     if measure.kind.subtopics and find_spec("pyndeval") is None:
         raise InputError(
             f"the diversity measure {measure} needs pyndeval",
-            mend="Install it: pip install 'exampp[diversity]'",
+            mend=f"Install it: {install_command('diversity')}",
         )
     column = {query_id: index for index, query_id in enumerate(query_ids)}
     values = np.zeros((len(runs), len(query_ids)))

@@ -17,6 +17,7 @@ from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, repeated, shown
 from exampp.formats.lines import OnError, plain_name, reading, refuse
 from exampp.formats.packed import compression
+from exampp.installed import install_command
 from exampp.records import Facet, Passage, Query
 
 T = TypeVar("T")
@@ -198,6 +199,6 @@ def _library() -> ModuleType:
         import cbor2
     except ImportError:
         raise InputError(
-            "reading TREC CAR files needs cbor2", mend="Install it: pip install 'exampp[car]'"
+            "reading TREC CAR files needs cbor2", mend=f"Install it: {install_command('car')}"
         ) from None
     return cbor2

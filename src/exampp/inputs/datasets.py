@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
+from exampp.installed import install_command
 from exampp.records import Judgment, Passage, Query
 from exampp.store.interning import batches
 
@@ -73,7 +74,7 @@ def _load(name: str | Path) -> Any:
         raise InputError(
             "datasets by their id need ir_datasets",
             file=name,
-            mend="Install it: pip install 'exampp[datasets]'",
+            mend=f"Install it: {install_command('datasets')}",
         ) from None
     try:
         return ir_datasets.load(str(name).removeprefix(PREFIX))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from exampp.errors import InputError
+from exampp.installed import install_command
 from exampp.report.html import table_html
 from exampp.report.plots.figure import Figure
 from exampp.report.table import Table, render
@@ -126,7 +127,7 @@ def to_html(document: Document) -> str:
     except ImportError:
         raise InputError(
             "making a page needs packages that are not installed",
-            mend="Install them: pip install 'exampp[plots]'",
+            mend=f"Install them: {install_command('plots')}",
         ) from None
     from markupsafe import Markup
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from exampp.errors import InputError
+from exampp.installed import install_command
 
 if TYPE_CHECKING:
     import pandas
@@ -138,5 +139,5 @@ class Tables(Result):
 def _not_installed(package: str) -> InputError:
     return InputError(
         f"a frame needs {package}, which is not installed",
-        mend=f"Install it: pip install {package}",
+        mend=f"Install it: {install_command(package)}",
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exampp.errors import InputError
+from exampp.installed import install_command
 from exampp.web.access import Access, is_address, is_loopback, names_of
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _check_installed() -> None:
         except ModuleNotFoundError:
             raise InputError(
                 f"the page needs {name}, which is not installed",
-                mend="Install it: pip install 'exampp[web]'",
+                mend=f"Install it: {install_command('web')}",
             ) from None
 
 

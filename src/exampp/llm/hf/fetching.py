@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from exampp.errors import InputError
+from exampp.installed import install_command, pip_command
 
 TASKS = {
     "seq2seq": "AutoModelForSeq2SeqLM",
@@ -24,7 +25,6 @@ DTYPES = ("float32", "bfloat16", "float16")
 QUANTISED = ("8bit", "4bit")
 """How weights may be loaded in fewer bits, by bitsandbytes: LLM.int8(), or NF4 of QLoRA."""
 T5_LIKE = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
-INSTALL = "Install what local models need: pip install 'exampp[hf]'"
 
 T = TypeVar("T")
 
@@ -42,17 +42,24 @@ class Fetched:
     quantize: str | None = None
 
 
+def how_to_install() -> str:
+    """What to do where something that local models need is missing."""
+    return f"Install what local models need: {install_command('hf')}"
+
+
 def require() -> tuple[ModuleType, ModuleType]:
     """Torch and transformers; InputError if one is missing or transformers is not version 5."""
     try:
         import torch
         import transformers
     except ImportError as error:
-        raise InputError(f"local models need the package {error.name}", mend=INSTALL) from None
+        raise InputError(
+            f"local models need the package {error.name}", mend=how_to_install()
+        ) from None
     if not transformers.__version__.startswith("5."):
         raise InputError(
             f"transformers {transformers.__version__} is installed, version 5 is needed",
-            mend=INSTALL,
+            mend=how_to_install(),
         )
     return torch, transformers
 
@@ -146,8 +153,8 @@ def _quantisation(torch: Any, transformers: Any, dtype: str, quantize: str) -> A
         raise InputError(
             f"weights of {quantize} need the package bitsandbytes",
             field="quantize",
-            mend="Install it (pip install bitsandbytes), or leave --quantize out: --dtype bfloat16 "
-            "takes half the memory of float32",
+            mend=f"Install it ({pip_command('bitsandbytes')}), or leave --quantize out: --dtype "
+            "bfloat16 takes half the memory of float32",
         )
     if quantize == "8bit":
         return transformers.BitsAndBytesConfig(load_in_8bit=True)

@@ -18,7 +18,7 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.llm.hf.features import Feature, Prompt, extractive_features, seq2seq_features
-from exampp.llm.hf.fetching import INSTALL, Fetched, fetch
+from exampp.llm.hf.fetching import Fetched, fetch, how_to_install
 from exampp.llm.hf.squad import read_squad
 from exampp.llm.hf.texts import PlainTexts, known_limit
 
@@ -104,7 +104,7 @@ def _fetch(
     base_model: str, task: str | None, revision: str | None, device: str | None, prompt: Any
 ) -> Fetched:
     if importlib.util.find_spec("accelerate") is None:
-        raise InputError("training needs the package accelerate", mend=INSTALL)
+        raise InputError("training needs the package accelerate", mend=how_to_install())
     if device is not None and "," in device:
         raise InputError("training takes one device", field="device", mend="Name one of them")
     # a question answering head may be new: it is what is trained

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 
 from exampp.errors import InputError
+from exampp.installed import install_command
 from exampp.llm.openai.dialect import LIMIT, NEWER_LIMIT
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ def _opener(url: str, key: str, check: Follow) -> Open:
     except ImportError:
         raise InputError(
             "graders on OpenAI-compatible servers need the package openai",
-            mend="Install it: pip install 'exampp[openai]'",
+            mend=f"Install it: {install_command('openai')}",
         ) from None
 
     from exampp.llm.openai.body import bounded

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from exampp.errors import InputError
+from exampp.installed import install_command
 from exampp.report.table import Column, Table, readable, render
 
 Theme = Literal["light", "dark", "page"]
@@ -193,7 +194,7 @@ def _converter() -> Any:
     except ImportError:
         raise InputError(
             "drawing needs packages that are not installed",
-            mend="Install them: pip install 'exampp[plots]'",
+            mend=f"Install them: {install_command('plots')}",
         ) from None
     return vl_convert
 
