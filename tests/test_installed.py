@@ -51,14 +51,15 @@ def test_the_command_names_where_it_was_installed_from(
     (tmp_path / "x.whl").touch()
     here = json.loads(json.dumps(direct_url).replace("HERE", str(tmp_path)))
     monkeypatch.setattr(installed, "distribution", lambda _: Recorded(here))
-    monkeypatch.setattr(
-        installed.shutil, "which", lambda name: f"{Path(sys.executable).parent}/{name}"
-    )
+    monkeypatch.setattr("shutil.which", lambda name: f"{Path(sys.executable).parent}/{name}")
     monkeypatch.chdir(tmp_path)
     assert install_command("plots") == f"pip install {arguments}".replace("HERE", str(tmp_path))
 
 
-def test_another_pip_than_that_of_this_python_is_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_pip_than_that_of_this_python_is_not_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("shutil.which", lambda _: "/elsewhere/bin/pip")
     assert install_command("plots").startswith(f"{sys.executable} -m pip install ")
 

@@ -122,7 +122,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--dry-run": {"run new.toml": ""},
         },
     ),
-    "init": Uses(("init new.exam",), {"--config": "new.toml", "--rescue": "my.exam"}),
+    "init": Uses(("init new.exam",), {"--config": "made.toml", "--rescue": "my.exam"}),
     "import": Uses(
         (
             "import my.exam late.run",
