@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import json
 import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import servers
@@ -52,6 +54,12 @@ def write_template(folder: Path) -> None:
         writer = csv.writer(stream)
         writer.writerow(["query_id", "question"])
         writer.writerows([row["query_id"], row["question"]] for row in questions)
+    renamed = (folder / "bank.csv").read_text().replace("query_id,question", "topic,Gold question")
+    (folder / "gold.csv").write_text(renamed)
+    with (folder / "topics.csv").open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["topic", "narrative"])
+        writer.writerows([query["query_id"], query["text"]] for query in queries)
     (folder / "leaderboard.json").write_text(json.dumps({"dense": 1, "bm25": 2}))
     texts = [json.loads(row)["text"] for row in files["passages.jsonl"].read_text().splitlines()]
     (folder / "answers" / "notes").mkdir(parents=True)
@@ -135,6 +143,23 @@ def test_python(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     for left_open in names.values():
         if isinstance(left_open, exampp.Collection):
             left_open.close()
+
+
+def test_the_notebook_of_the_tour_ends_in_a_table(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a cell of a notebook runs: its last line is shown."""
+    monkeypatch.chdir(folder)
+    cell = ast.parse(blocks(ROOT / "docs" / "tour.md", "python")[-1])
+    last = cell.body.pop()
+    assert isinstance(last, ast.Expr)
+    names: dict[str, Any] = {"exampp": exampp}
+    exec(compile(cell, "cell", "exec"), names)
+    shown = eval(compile(ast.Expression(last.value), "cell", "eval"), names)._repr_html_()
+    names["exam"].close()
+    assert '<th scope="row">bm25</th>' in shown
+    assert "graded by overlap-v1, bank main" in shown
+    assert "draft" not in shown
 
 
 SECTIONS = {

@@ -8,7 +8,7 @@ with exampp.Collection.create("my.exam") as collection:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -17,17 +17,10 @@ from exampp.bank.editor import list_banks
 from exampp.banks import Bank
 from exampp.decisions import CollectionGrades, Decisions
 from exampp.errors import InputError
-from exampp.formats.lines import Skipped, refuse
+from exampp.formats.lines import refuse
 from exampp.formats.output import keep_inputs
 from exampp.formats.workbench_graders import scale_note
-from exampp.grade.graders import (
-    check_answers_of,
-    default_prompt,
-    join,
-    make_grading,
-    said_of_replies,
-)
-from exampp.grade.kept import verify_again
+from exampp.grade.given import OfFunction, bank_of_kind, plan
 from exampp.grade.merging import Merged, merge
 from exampp.grade.reparse import Reparsed, reparse
 from exampp.grade.run import MAX_FAILURES, GradingRun, Progress
@@ -42,33 +35,29 @@ from exampp.grades.source import GradeSource
 from exampp.inputs.beir import corpus_of
 from exampp.inputs.datasets import has_documents, is_dataset
 from exampp.inputs.exporting import export
-from exampp.inputs.files import GivenFile
+from exampp.inputs.files import GivenFile, given_data
 from exampp.inputs.import_report import ImportReport
-from exampp.inputs.importing import UNKNOWN_PASSAGES, Importer, import_files
+from exampp.inputs.importing import Importer
 from exampp.inputs.pooling import pool_tables
 from exampp.inputs.segment import PASSAGE_TOKENS
-from exampp.llm.base import Grader, check_grader
-from exampp.llm.options import of_options
+from exampp.llm.base import Grader
 from exampp.outside import check_lists, check_path
-from exampp.prompts import load
 from exampp.records import GraderIdentity
 from exampp.records.choosing import choose_grader
 from exampp.records.dossier import Dossier
 from exampp.records.gradebook import DecisionChoice, Gradebook
 from exampp.records.grading import RatingScale, check_scale
 from exampp.records.origin import own_bank
-from exampp.records.readings import said_without_key
-from exampp.records.wording import quoted
 from exampp.report.result import Tables
 from exampp.report.table import Table
-from exampp.review.trial import effect_tables, watch
-from exampp.store.bank import MAIN_BANK, QUERY_BANK, Settle, bank_names, edit_by, makers, now
+from exampp.review.trial import import_or_try
+from exampp.store.bank import MAIN_BANK, bank_names, edit_by, makers, now
 from exampp.store.bank_history import known_queries
-from exampp.store.cells import DEPTH, GradingScope, items_without_key
+from exampp.store.cells import DEPTH
 from exampp.store.connection import connect, data_version, transaction
 from exampp.store.dossier import read_dossiers
 from exampp.store.gradebook import read_gradebook
-from exampp.store.grades import StoredGrader, graders, known_grader
+from exampp.store.grades import StoredGrader, graders
 from exampp.store.inputs import counts, highest_judgment
 from exampp.store.steps import put_step, read_step, state
 
@@ -121,6 +110,7 @@ class Collection(GradeSource[CollectionGrades]):
         passage_tokens: int = PASSAGE_TOKENS,
         cited: bool = False,
         scale: RatingScale | None = None,
+        columns: Mapping[str, str] | None = None,
         author: str | None = None,
         update: bool = False,
         dry_run: bool = False,
@@ -142,28 +132,12 @@ class Collection(GradeSource[CollectionGrades]):
         cites is ranked by a system `NAME:cited`. `scale`, as (0, 3), is that of the
         graders of graded passages whose prompt is not known; by default it goes from 0 to the
         highest label found. A rating that cannot be read is kept as unparsed, and counted.
+        `columns` says which columns of tables go by names of their own, as {"query_id": "topic"}.
         Raises InputError for anything malformed; the collection then is as it was.
         """
-        if unknown_passages not in UNKNOWN_PASSAGES:
-            raise InputError(f"unknown_passages is one of {', '.join(UNKNOWN_PASSAGES)}")
         if corpus is None:
             corpus = next(filter(has_documents, filter(is_dataset, files)), None)
             corpus = corpus or next(filter(None, (corpus_of(Path(file)) for file in files)), None)
-        skipped = Skipped() if on_error == "skip" else None
-        importer = Importer(
-            self._connection,
-            edit_by(author, "import"),
-            bank,
-            skipped or refuse,
-            "keep" if corpus else unknown_passages,
-            depth or (DEPTH if corpus else None),
-            system,
-            passage_tokens,
-            update,
-            dry_run,
-            None if scale is None else check_scale(scale),
-            cited=cited,
-        )
         roles = {
             "queries": queries,
             "passages": passages,
@@ -175,17 +149,81 @@ class Collection(GradeSource[CollectionGrades]):
         check_lists(**roles)
         given = [GivenFile(Path(file), kind) for file in files]
         given += [GivenFile(Path(file), role=role) for role, some in roles.items() for file in some]
+        importer = Importer(
+            self._connection,
+            edit_by(author, "import"),
+            bank,
+            refuse,
+            unknown_passages,
+            depth,
+            system,
+            passage_tokens,
+            update,
+            dry_run,
+            None if scale is None else check_scale(scale),
+            cited=cited,
+            columns=columns or {},
+        )
+        return import_or_try(importer, given, on_error, corpus)
 
-        def take(settle: Settle) -> ImportReport:
-            taking = replace(importer, settle=settle)
-            return import_files(taking, given, str(corpus) if corpus else None)
+    def add(
+        self,
+        *,
+        queries: object = None,
+        passages: object = None,
+        bank: object = None,
+        runs: object = None,
+        qrels: object = None,
+        responses: object = None,
+        columns: Mapping[str, str] | None = None,
+        bank_name: str = MAIN_BANK,
+        on_error: str = "refuse",
+        unknown_passages: str = "error",
+        corpus: str | Path | None = None,
+        depth: int | None = None,
+        passage_tokens: int = PASSAGE_TOKENS,
+        cited: bool = False,
+        author: str | None = None,
+        update: bool = False,
+        dry_run: bool = False,
+    ) -> ImportReport:
+        """Bring data in out of memory, all of it or nothing, as `import_files` does with files.
 
-        if dry_run:
-            seen, look = watch(self._connection, bank, verify_again)
-            report = replace(take(look), impact=effect_tables(seen.effects()))
-        else:
-            report = take(verify_again)
-        return report if skipped is None else report.with_skipped(skipped.count, skipped.first)
+        Each is a frame (polars, pandas, pyarrow, or any with Arrow's C stream), an iterable of
+        dicts, or a dict: `queries` and `passages` of id -> text, `bank` of query id -> items,
+        `qrels` of query id -> {passage id: relevance}. `runs` maps each system to a run, which may
+        be a dict of query id -> {passage id: score} or -> passage ids in order; `responses` maps
+        each to query id -> text. Columns go by the names that files may have; `columns` says, as
+        {"query_id": "topic"}, which ones go by others.
+
+        Ids are kept as text: integers as they are written, numbers with a fraction are refused.
+        None, NaN and NaT are missing. Errors name the argument and the row, as in `queries:3`.
+        """
+        roles = {
+            "queries": queries,
+            "passages": passages,
+            "bank": bank,
+            "runs": runs,
+            "qrels": qrels,
+            "responses": responses,
+        }
+        given = [one for role, data in roles.items() for one in given_data(role, data)]
+        if not given:
+            raise InputError("nothing to add", mend=f"Give one of {', '.join(roles)}")
+        importer = Importer(
+            self._connection,
+            edit_by(author, "import"),
+            bank_name,
+            refuse,
+            unknown_passages,
+            depth,
+            passage_tokens=passage_tokens,
+            update=update,
+            dry_run=dry_run,
+            cited=cited,
+            columns=columns or {},
+        )
+        return import_or_try(importer, given, on_error, corpus)
 
     def export(self, path: str | Path, kind: str = "workbench", *, bank: str | None = None) -> int:
         """Write the collection as a file of `kind`; returns the number of records written.
@@ -256,8 +294,11 @@ class Collection(GradeSource[CollectionGrades]):
 
     def grading(
         self,
-        grader: str | Grader,
+        grader: str | Grader | Callable[..., Any],
         *,
+        name: str | None = None,
+        scale: RatingScale | None = None,
+        batch: int | None = None,
         bank: str | None = None,
         depth: int = DEPTH,
         select: str = "due",
@@ -269,63 +310,33 @@ class Collection(GradeSource[CollectionGrades]):
     ) -> GradingRun:
         """A grading run that is planned but not started: iterate over its `steps`.
 
-        `grader` is `draft`, `hf`, `openai`, or a grader of your own; `options` are those of
-        `llm.options.Options`, such as model, prompt and kind. `answers_of` names the grader
-        whose extracted answers are to be verified. `select="failed"` takes only what was tried in
+        `grader` is `draft`, `hf`, `openai`, a grader of your own, or a function: (item, passage) ->
+        rating, `Reply`, or None where it cannot tell, perhaps async. A function has a `name`, by
+        which it is known, a `scale`, 0 to 5 by default, and perhaps a `batch`: it then gets lists
+        of so many items and passages. `options` are those of `llm.options.Options`, such as model,
+        prompt and kind. `answers_of` names the grader whose extracted answers are to be verified.
+        `select="failed"` takes only what was tried in
         vain, `take_over=True` also what another run holds that is known to be gone. `max_queries`
         is for a trial of the first so many queries, of those that have items and passages.
         """
-        stored = graders(self._connection)
-        known = [one.identity for one in stored]
-        source = None
-        if answers_of is not None:
-            chosen = choose_grader(known, grader=answers_of)
-            source = next(one for one in stored if one.identity == chosen)
-        settings = {"answers_of": source.identity.key} if source else None
-        if isinstance(grader, str):
-            grading = make_grading(grader, options, settings)
-        else:
-            wanted = of_options(options)
-            prompt = load(wanted.prompt or default_prompt(check_grader(grader)))
-            check_answers_of(prompt, answers_of)
-            name = wanted.model or grader.called or type(grader).__name__
-            grading = join(
-                grader, name, prompt, wanted.kind, unnumbered=wanted.unnumbered, settings=settings
-            )
-        if same := known_grader(self._connection, grading.identity):
-            low, high = grading.identity.lowest, grading.identity.highest
-            grading = replace(grading, identity=replace(same.identity, lowest=low, highest=high))
-        kind = grading.identity.kind
-        by_query = kind != "query" and "query" in grading.prompt.slots
-        key = source.key if source else None
-        exam = GradingScope(
-            kind,
-            self._bank(bank, kind),
-            depth,
-            by_query,
-            answers_of=key,
-            verifies=grading.prompt.verifies,
-            max_queries=max_queries,
-        )
-        keyless = items_without_key(self._connection, exam)
-        notes = [
-            grading.grader.note,
-            said_of_replies(grading.identity, known, self.path),
-            said_without_key(keyless) if keyless else "",
-        ]
-        return GradingRun(
+        return plan(
             self._connection,
-            grading,
-            exam,
+            self.path,
+            grader,
+            options,
+            OfFunction(name, scale, batch),
+            bank=bank,
+            depth=depth,
+            max_queries=max_queries,
+            answers_of=answers_of,
             select=select,
             max_failures=max_failures,
             take_over=take_over,
-            notes=[note for note in notes if note],
         )
 
     def grade(
         self,
-        grader: str | Grader,
+        grader: str | Grader | Callable[..., Any],
         *,
         on_progress: Callable[[Progress], None] | None = None,
         **options: Any,
@@ -468,22 +479,4 @@ class Collection(GradeSource[CollectionGrades]):
 
     def _bank(self, name: str | None, kind: str) -> str:
         """The bank meant: the one named, or the only one that has items of this kind."""
-        if kind == "query":
-            return QUERY_BANK
-        known = bank_names(self._connection, kind)
-        if name is not None and name in known:
-            return name
-        if name is None and len(known) == 1:
-            return known[0]
-        if not known:
-            raise InputError(
-                f"the collection has no {kind}s to grade against",
-                file=self.path,
-                mend="Import a bank: exampp import",
-            )
-        asked = "which bank?" if name is None else f"there is no bank {quoted(name)} with {kind}s."
-        raise InputError(
-            f"{asked} This collection has {', '.join(known)} with {kind}s",
-            file=self.path,
-            mend="Name one with --bank",
-        )
+        return bank_of_kind(self._connection, name, kind, self.path)

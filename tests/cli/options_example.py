@@ -80,6 +80,7 @@ def write(folder: Path) -> None:
     ]
     (folder / "bank.tsv").write_text(columns + "".join(rows))
     (folder / "smaller.tsv").write_text(columns + "".join(rows[:6]))
+    (folder / "foreign.tsv").write_text("topic\tgold\n" + "q1\tWhat of it?\n")
     nuggets = [row.replace("What", "Fact").replace("?", "") for row in rows]
     heads = "query_id\tsubtopic_id\tnugget\n"
     nuggets = [row.rsplit("\t", 1)[0] + "\n" for row in nuggets]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from xml.etree import ElementTree
 
 from hypothesis import given
@@ -78,3 +79,19 @@ def test_whatever_the_text_the_page_stays_whole(
     assert len(figure.findall(".//tbody/tr")) == len(rows)
     known = ["figure", "div", "table", "caption", "thead", "tbody", "tr", "th", "td", "ul", "li"]
     assert {element.tag for element in figure.iter()}.issubset(known)
+
+
+def test_a_notebook_shows_tables_in_a_style_that_is_theirs_alone() -> None:
+    table = Table.of(["system", "score"], [("a<b", 0.5)], "Scores", notes=["one note"])
+    shown = table._repr_html_()
+    assert shown.startswith('<div class="exampp">')
+    style = shown.partition("<style>")[2].partition("</style>")[0]
+    rules = re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL)
+    selectors = [one for rule in rules.split("}")[:-1] for one in rule.partition("{")[0].split(",")]
+    assert selectors
+    assert all(one.strip().startswith(".exampp ") for one in selectors)
+    assert ".exampp .number { text-align: right; }" in style
+    assert '<td class="number">0.500</td>' in shown
+    assert '<th scope="row">a&lt;b</th>' in shown
+    assert "<li>one note</li>" in shown
+    assert "<style>" not in table.render("html")

@@ -102,14 +102,18 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Coun
 
     def holds(given: Given) -> bool:
         from exampp.formats.declared import like
+        from exampp.formats.held import holding
+        from exampp.formats.lines import refuse
         from exampp.inputs.files import GivenFile as File
+        from exampp.inputs.files import rows_of
         from exampp.inputs.importing import file_kinds
 
         files = [File(Path(path), given["kind"]) for path in given["files"] or ()]
         files += [File(Path(p), role=role) for role in _ROLES for p in given[role] or ()]
-        found = file_kinds(files, system=given["system"] is not None)
         citing = ("responses",) if cited and given["cited"] else ()
-        return any(like(file.kind) in (*kinds, *citing) for file in found)
+        with holding(rows_of(files, columns_of(given["columns"]), refuse)):
+            found = file_kinds(files, system=given["system"] is not None)
+            return any(like(file.kind) in (*kinds, *citing) for file in found)
 
     return Counts((option,), f"for {words}", holds)
 
@@ -227,6 +231,14 @@ def import_(
         ImportStyle, typer.Option("--format", help="How it is said.")
     ] = ImportStyle.text,
     scale: Scale = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=COLUMN",
+            help="A column of a table that goes by a name of its own, as in query_id=topic; may be "
+            "repeated.",
+        ),
+    ] = None,
 ) -> None:
     """Bring files into a collection, which is made if there is none.
 
@@ -264,11 +276,26 @@ def import_(
         update=update,
         dry_run=dry_run,
         scale=rating_scale(scale),
+        columns=columns_of(columns),
     )
     if style is ImportStyle.json:
         typer.echo(json.dumps(report.to_json(), ensure_ascii=False, indent=1))
     else:
         _say(report)
+
+
+def columns_of(given: Sequence[str] | None) -> dict[str, str]:
+    """The columns of `--columns NAME=COLUMN`; InputError for one that is no such pair."""
+    found: dict[str, str] = {}
+    for one in given or ():
+        name, sign, column = one.partition("=")
+        if not (name.strip() and sign and column.strip()):
+            mend = 'Give NAME=COLUMN, as in --columns question="Gold question"'
+            raise InputError(f"--columns is {one!r}", mend=mend)
+        if name.strip() in found:
+            raise InputError(f"--columns says twice what {name.strip()} is", mend="Leave one out")
+        found[name.strip()] = column.strip()
+    return found
 
 
 def _say(report: ImportReport) -> None:

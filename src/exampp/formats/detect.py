@@ -26,9 +26,11 @@ from exampp.formats import (
     questions,
     responses,
     score_tables,
+    trec_objects,
 )
 from exampp.formats.fields import shown
 from exampp.formats.headers import is_qrels_header, names_of, nearly, plain
+from exampp.formats.held import held
 from exampp.formats.json_objects import OBJECT
 from exampp.formats.lines import plain_name, read_lines, valid_json
 from exampp.formats.plain_rows import MEANINGS
@@ -135,11 +137,13 @@ def _has_words(sample: _Sample, width: int) -> bool:
 
 
 def _is_run(sample: _Sample) -> bool:
-    return _has_words(sample, 6) and _has_numbers(sample.columns(None), 3, 4)
+    if _has_words(sample, 6):
+        return _has_numbers(sample.columns(None), 3, 4)
+    return trec_objects.is_run(sample.keys)
 
 
 def _is_qrels(sample: _Sample) -> bool:
-    if is_qrels_header(sample.header):
+    if is_qrels_header(sample.header) or trec_objects.is_qrels(sample.keys):
         return True
     if _is_scores(sample):
         return False
@@ -435,7 +439,8 @@ def tell(path: str | Path, role: str | None = None, *, system: bool = False) -> 
     what was found and the kinds that come nearest.
     """
     among = ROLES[role] if role else (*KINDS, "car-topics", "car-paragraphs")
-    if (found_car := car.kind_of(path)) and found_car in among:
+    found_car = None if held(path) else car.kind_of(path)
+    if found_car and found_car in among:
         return Told(found_car)
     sample = _sample(path)
     fitting = [kind for kind, how in KINDS.items() if kind in among and how.fits(sample)]

@@ -17,6 +17,15 @@ _STRING = msgspec.json.Decoder(str)
 _NULL = b"null"
 
 
+def is_object(line: bytes) -> bool:
+    """Whether a line is an object, and not one of columns that an id with a brace starts."""
+    try:
+        OBJECT.decode(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def key_of(fields: Fields, keys: Sequence[str]) -> str | None:
     """The first of `keys` that the object has a value for."""
     return next((key for key in keys if key in fields and bytes(fields[key]) != _NULL), None)

@@ -18,6 +18,7 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats.binary import HEAD, SQLITE, refuse_binary
+from exampp.formats.held import held
 from exampp.formats.packed import is_read_fault, unpacked
 from exampp.outside import check_path, fit_name, noticed
 from exampp.store.connection import is_collection
@@ -60,6 +61,8 @@ LONGEST_TEXT = 1 << 30
 
 def existing_file(path: str | Path) -> Path:
     """The path, if it is a file that can be read and holds something; InputError otherwise."""
+    if held(path):
+        return Path(path)
     path = check_path(path)
     if path.is_dir():
         mend = (
@@ -104,6 +107,9 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
     InputError for a file that is missing, blank, damaged or cut off, with the line
     reached, and for a line that no file of the field has.
     """
+    if (rows := held(path)) is not None:
+        yield from rows
+        return
     path = existing_file(path)
     number = 0
     blank = True

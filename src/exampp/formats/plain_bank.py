@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.formats import plain_table, plain_yaml
+from exampp.formats import plain_objects, plain_table, plain_yaml
 from exampp.formats.fields import repeated, shown
+from exampp.formats.held import held
 from exampp.formats.lines import OnError, encode_text, plain_name, read_lines, refuse
 from exampp.formats.output import writing
 from exampp.formats.plain_rows import PlainRow, item_of
@@ -36,7 +37,7 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
     item without text or query, unknown columns or keys, a weight that is negative or no number, an
     id that occurs twice, and texts of one query that differ.
     """
-    read_rows = plain_yaml.read_rows if _is_yaml(path) else plain_table.read_rows
+    read_rows = _reader(path)
     first: dict[tuple[str, str], int] = {}
     groups: dict[tuple[str, str | None], _Group] = {}
     for row in read_rows(path, on_error):
@@ -57,6 +58,12 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
         if group.items:
             items = tuple(group.items)
             yield BankEntry(query_id, items, group.query_text, facet_id, group.facet_text)
+
+
+def _reader(path: str | Path) -> Callable[[str | Path, OnError], Iterator[PlainRow]]:
+    if held(path):
+        return plain_objects.read_rows
+    return plain_yaml.read_rows if _is_yaml(path) else plain_table.read_rows
 
 
 def _is_yaml(path: str | Path) -> bool:

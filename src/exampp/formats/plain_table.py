@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from exampp.errors import InputError
@@ -51,19 +51,19 @@ def read_rows(path: str | Path, on_error: OnError) -> Iterator[PlainRow]:
             line=1,
             mend=f"{slips}: correct it" if slips else "",
         )
-    rows = _cells(text, separator, path)
+    rows = table_rows(text, separator, path)
     number, names = next(rows)
-    header = _header(names, path, number)
+    header = meanings_of(names, path, number)
     for number, cells in rows:
         if len(cells) != len(header):
-            on_error(_ragged(len(cells), len(header), path, number))
+            on_error(ragged(len(cells), len(header), path, number))
             continue
         values = dict(zip(header, cells, strict=True))
         ids = {name: values[name].strip() for name in values if name.endswith("_id")}
-        yield PlainRow(number, values | ids, _split_answers(values.get("answers", "")))
+        yield PlainRow(number, values | ids, split_answers(values.get("answers", "")))
 
 
-def _cells(text: str, separator: str, path: str | Path) -> Iterator[tuple[int, list[str]]]:
+def table_rows(text: str, separator: str, path: str | Path) -> Iterator[tuple[int, list[str]]]:
     """The rows that are not blank, with the line on which they start."""
     table = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     number = 1
@@ -81,7 +81,8 @@ def _cells(text: str, separator: str, path: str | Path) -> Iterator[tuple[int, l
         ) from None
 
 
-def _ragged(found: int, wanted: int, path: str | Path, number: int) -> InputError:
+def ragged(found: int, wanted: int, path: str | Path, number: int) -> InputError:
+    """The error for a row of another length than the header."""
     return InputError(
         f"{found} cell{'s' * (found != 1)}, but the header has {wanted}",
         file=path,
@@ -90,7 +91,8 @@ def _ragged(found: int, wanted: int, path: str | Path, number: int) -> InputErro
     )
 
 
-def _header(names: list[str], path: str | Path, number: int) -> list[str]:
+def meanings_of(names: Sequence[str], path: str | Path, number: int) -> list[str]:
+    """What columns of these names hold; InputError for one that is unknown, or there twice."""
     header: list[str] = []
     for name in names:
         meaning = MEANINGS.get(plain(name))
@@ -111,7 +113,7 @@ def _header(names: list[str], path: str | Path, number: int) -> list[str]:
     return header
 
 
-def _split_answers(cell: str) -> tuple[str, ...]:
+def split_answers(cell: str) -> tuple[str, ...]:
     """The answers between the bars; a bar after a backslash is part of an answer."""
     parts = (part.replace("\\|", "|").strip() for part in re.split(r"(?<!\\)\|", cell))
     return tuple(part for part in parts if part)
@@ -132,7 +134,7 @@ def text_of(entries: Iterable[BankEntry], separator: str, ids: bool = False) -> 
         for item in entry.items:
             cells = cells_of(entry, item, ids) | {"answers": _joined_answers(item.answers)}
             read_back = {key: cell.strip() if "_id" in key else cell for key, cell in cells.items()}
-            check(item, PlainRow(0, read_back, _split_answers(cells["answers"])))
+            check(item, PlainRow(0, read_back, split_answers(cells["answers"])))
             rows.append(cells)
     used = [key for key in NAMES if any(row.get(key) for row in rows)]
     lines = [[NAMES[key][0] for key in used]]

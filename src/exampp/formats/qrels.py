@@ -8,9 +8,11 @@ from pathlib import Path
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, integer, repeated, shown
 from exampp.formats.headers import is_qrels_header, names_of
-from exampp.formats.lines import OnError, accept, encode_text, read_lines, refuse
+from exampp.formats.json_objects import OBJECT, is_object
+from exampp.formats.lines import OnError, accept, decode_json, encode_text, read_lines, refuse
 from exampp.formats.output import writing
 from exampp.formats.trec import Words, columns, word
+from exampp.formats.trec_objects import judgment_of
 from exampp.records import Judgment
 
 _COLUMNS = ("query", "iteration", "passage", "relevance")
@@ -32,7 +34,8 @@ def read(
     Lines of three columns, query, passage and relevance, are read where the first line names them
     or separates them by tabs, as in BEIR; a first line that names the columns is skipped.
     The second column means nothing, unless `subtopics` says that it names the subtopic (TREC
-    diversity qrels): nothing in the file tells the two apart. A query id `q/subtopic` is left as
+    diversity qrels): nothing in the file tells the two apart. Lines of JSON are rows as in
+    `trec_objects`. A query id `q/subtopic` is left as
     written. `check` may refuse a line by raising InputError. InputError for a wrong number of
     columns, a relevance that is no integer (negative
     ones are fine) and a passage judged twice, also where both lines agree.
@@ -44,19 +47,17 @@ def read(
     names: tuple[str, ...] = _SUBTOPIC_COLUMNS if subtopics else _COLUMNS
     start, head = next(read_lines(path))
     is_headed = is_qrels_header(names_of(head.decode(errors="replace").split()))
+    is_json = is_object(head)
     if len(head.split()) == len(_BEIR_COLUMNS) and (is_headed or head.count(b"\t") == 2):
         names = _BEIR_COLUMNS
     for number, line in read_lines(path):
         if is_headed and number == start:
             continue
         try:
-            query, *group, passage, relevance = columns(line, names, "qrels")
-            judgment = Judgment(
-                words.common(query, "query"),
-                words.rare(passage, "passage"),
-                integer(relevance, "relevance", _HIGHEST),
-                words.common(group[0], "subtopic") if subtopics and group else None,
-            )
+            if is_json:
+                judgment = judgment_of(decode_json(line, OBJECT, path, number), _HIGHEST)
+            else:
+                judgment = _judgment(line, words, names)
             check(judgment)
         except InputError as error:
             on_error(error.at(path, number))
@@ -67,6 +68,16 @@ def read(
             on_error(_judged_twice(judgment, earlier, path, number))
         else:
             yield judgment
+
+
+def _judgment(line: bytes, words: Words, names: tuple[str, ...]) -> Judgment:
+    query, *group, passage, relevance = columns(line, names, "qrels")
+    return Judgment(
+        words.common(query, "query"),
+        words.rare(passage, "passage"),
+        integer(relevance, "relevance", _HIGHEST),
+        words.common(group[0], "subtopic") if names is _SUBTOPIC_COLUMNS else None,
+    )
 
 
 def _judged_twice(judgment: Judgment, first: int, path: str | Path, number: int) -> InputError:

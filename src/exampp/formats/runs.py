@@ -5,13 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, integer, real, repeated, shown
-from exampp.formats.lines import OnError, accept, encode_text, plain_name, read_lines, refuse
+from exampp.formats.json_objects import OBJECT, is_object
+from exampp.formats.lines import (
+    OnError,
+    accept,
+    decode_json,
+    encode_text,
+    plain_name,
+    read_lines,
+    refuse,
+)
 from exampp.formats.output import writing
 from exampp.formats.trec import Words, columns, word
+from exampp.formats.trec_objects import is_ranked, placed, ranked_of
 from exampp.records import RankedPassage
 
 _COLUMNS = ("query", "Q0", "passage", "rank", "score", "system")
@@ -62,20 +73,43 @@ def read(
     `check` may refuse a line by raising InputError, which then says where the line is.
     One file may hold several systems, unless `system` says whose it is. Lines of three columns are
     query, passage and rank, of `system` or of one that the file is named after; their scores are
-    the reciprocals of the ranks. InputError for a wrong number of columns, a rank that is no
-    integer, a score that is no finite number, a passage that a system returns twice for a query.
+    the reciprocals of the ranks. Lines of JSON are rows as in `trec_objects`; where the
+    first has no rank, ranks follow from the scores. InputError for a wrong number of columns, a
+    rank that is no integer, a score that is no finite number, a passage that a system returns twice
+    for a query.
 
     Source: the run formats of trec_eval and MS MARCO.
     """
-    words = Words()
-    first = FirstLines()
-    _, head = next(read_lines(path))
-    is_short = len(head.split()) == len(_MARCO_COLUMNS)
+    start, head = next(read_lines(path))
     named = system or Path(plain_name(path)).stem
+    words = Words()
+    parse: Callable[[bytes], RankedPassage] = partial(_ranked, words=words)
+    if len(head.split()) == len(_MARCO_COLUMNS):
+        parse = partial(_ranked_alone, words=words, system=named)
+    if not is_object(head):
+        yield from _read(path, parse, on_error, check, system)
+        return
+    with_ranks = is_ranked(decode_json(head, OBJECT, path, start))
+
+    def row(line: bytes) -> RankedPassage:
+        return ranked_of(decode_json(line, OBJECT, path, None), named, ranked=with_ranks)
+
+    found = _read(path, row, on_error, check, system)
+    yield from found if with_ranks else placed(found)
+
+
+def _read(
+    path: str | Path,
+    parse: Callable[[bytes], RankedPassage],
+    on_error: OnError,
+    check: Callable[[RankedPassage], None],
+    system: str | None,
+) -> Iterator[RankedPassage]:
+    first = FirstLines()
     tags: dict[str, None] = {}
     for number, line in read_lines(path):
         try:
-            ranked = _ranked_alone(line, words, named) if is_short else _ranked(line, words)
+            ranked = parse(line)
             if system is not None:
                 ranked = _renamed(ranked, system, tags)
             check(ranked)

@@ -82,11 +82,27 @@ def check_room(prompt: Prompt, grader: Grader) -> None:
 
 def asker(prompt: Prompt, kind: str, grader: Grader) -> Asker:
     """How a grader of this prompt is asked; without a prompt text it gets the pair alone."""
-    if not prompt.user:
-        return lambda key, due: SentPrompt(Ask(key, due.item, due.passage))
 
     def ask(key: int, due: Due) -> SentPrompt:
-        filled = fill_due(prompt, kind, grader, due)
-        return SentPrompt(Ask(key, due.item, due.passage, filled.user, filled.system), filled.kept)
+        filled = fill_due(prompt, kind, grader, due) if prompt.user else _NOTHING
+        ids = due.ids
+        asked = Ask(
+            key,
+            due.item,
+            due.passage,
+            filled.user,
+            filled.system,
+            due.query,
+            ids.query,
+            ids.item,
+            ids.passage,
+            ids.subtopic,
+            due.keys,
+            kind,
+        )
+        return SentPrompt(asked, filled.kept)
 
     return ask
+
+
+_NOTHING = Filled("", "")

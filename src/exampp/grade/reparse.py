@@ -13,6 +13,7 @@ from exampp.errors import InputError
 from exampp.grade.graders import SELF_RATING, unnumbered_of, unnumbered_setting
 from exampp.grade.kept import BATCH, ReadAgain, read_kept
 from exampp.grade.reading import described
+from exampp.llm.function import FUNCTION
 from exampp.prompts import Prompt, content_hash, load
 from exampp.prompts.reading import POLICIES, UNNUMBERED
 from exampp.records import GraderIdentity, State
@@ -97,6 +98,9 @@ def _rules(
 ) -> ReadAgain:
     if mode not in POLICIES:
         raise InputError(f"there is no mode {mode!r}", mend=f"Give one of {', '.join(POLICIES)}")
+    if identity.settings.get("name") == FUNCTION:
+        what = f"the ratings of {identity.name} are those of a function, and no replies"
+        raise InputError(what, mend="There is nothing to read again; grade under another name")
     prompt = _prompt(identity, rules)
     if prompt.reading == "thresholds":
         raise InputError(

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from exampp.errors import InputError
 from exampp.formats import responses
 from exampp.formats.detect import Told, tell
-from exampp.formats.lines import existing_file, system_of
+from exampp.formats.held import HeldLines, held
+from exampp.formats.json_objects import OBJECT
+from exampp.formats.lines import OnError, existing_file, system_of
+from exampp.formats.plain_rows import KINDS as ITEMS
 from exampp.inputs import beir, datasets
+from exampp.inputs.columns import Renaming
+from exampp.inputs.memory import held_rows, parts_of
 from exampp.outside import check_path
 
 _RANKED = ("run", "ranx", "candidates")
@@ -19,11 +24,16 @@ _RANKED = ("run", "ranx", "candidates")
 class GivenFile(NamedTuple):
     """A file or folder of an import: `kind` (as of `importing.KINDS`) or `role` (one of `ROLES`)
     says what it is, or its files are.
+
+    With `data`, it is no file but rows out of memory, and `path` what messages call them; `system`
+    then says what returned them, where they do not.
     """
 
     path: Path
     kind: str | None = None
     role: str | None = None
+    data: object = None
+    system: str | None = None
 
 
 class Known(NamedTuple):
@@ -38,6 +48,44 @@ class Known(NamedTuple):
     system: str | None = None
 
 
+def given_data(role: str, data: object) -> Iterator[GivenFile]:
+    """What stands for an argument of rows, each part of `runs` by itself; nothing for None."""
+    if data is not None:
+        for name, system, part in parts_of(role, data):
+            yield GivenFile(Path(name), _KIND_OF_DATA.get(role), role, part, system)
+
+
+_KIND_OF_DATA = {"runs": "run"} | {
+    one: one for one in ("queries", "passages", "qrels", "responses")
+}
+"""A bank alone has several kinds of rows."""
+
+
+def rows_of(
+    files: Iterable[GivenFile], columns: Mapping[str, str], on_error: OnError
+) -> Mapping[Path, HeldLines]:
+    """What of an import is rows, for `holding`: out of memory, or tables with `columns` renamed.
+
+    Raises InputError for what has no rows, and where no table has one of the columns.
+    """
+    renaming = Renaming(columns)
+    found: dict[Path, HeldLines] = {}
+    for given in files:
+        if given.data is not None:
+            found[given.path] = held_rows(
+                str(given.path),
+                given.role or "",
+                given.data,
+                on_error,
+                given.system,
+                renaming if columns else None,
+            )
+        elif columns and (rows := renaming.table(given.path, on_error)) is not None:
+            found[given.path] = rows
+    renaming.check()
+    return found
+
+
 def tell_all(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:
     """What each file is, as is said of it, or as its content tells.
 
@@ -46,6 +94,9 @@ def tell_all(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:
     `system` that is named means that it does.
     """
     for given in files:
+        if rows := held(given.path):
+            yield Known(given.path, _kind_of_rows(given, rows), system=given.system)
+            continue
         path = check_path(given.path)
         whole = None if given.kind else _whole(path, given.role)
         if whole:
@@ -54,6 +105,21 @@ def tell_all(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:
             yield from _inside(given._replace(role=given.role or "runs"), system)
         else:
             yield Known(path, *_told(given, system))
+
+
+def _kind_of_rows(given: GivenFile, rows: HeldLines) -> str:
+    if given.kind:
+        return given.kind
+    names = OBJECT.decode(rows[0][1]).keys()
+    # items with the columns of a plain table are rows of one; the workbench's `qid` is an item's
+    is_row = names.isdisjoint(_NESTED) and not names >= _WORKBENCH
+    if is_row and (given.role == "bank" or (given.role is None and not names.isdisjoint(ITEMS))):
+        return "plain-bank"
+    return tell(given.path, given.role).kind
+
+
+_NESTED = frozenset({"items", "questions", "nuggets", "nugget_bank", "claim_bank"})
+_WORKBENCH = frozenset({"qid", "query_id"})
 
 
 def _whole(path: Path, role: str | None) -> str | None:

@@ -25,13 +25,14 @@ from exampp.formats import (
 )
 from exampp.formats.candidates import Retrieved
 from exampp.formats.declared import FORMATS, declared_format, like, read_declared
+from exampp.formats.held import held, holding
 from exampp.formats.lines import OnError, Skipped
 from exampp.formats.remarks import hearing
 from exampp.formats.responses import Response
 from exampp.formats.workbench_graders import has_open_scale
 from exampp.inputs import beir, datasets
 from exampp.inputs.corpus import look_up
-from exampp.inputs.files import GivenFile, Known, tell_all
+from exampp.inputs.files import GivenFile, Known, rows_of, tell_all
 from exampp.inputs.generated import (
     assigned_bank,
     assigned_pools,
@@ -107,6 +108,7 @@ class Importer:
     settle: Settle = no_more
     named: bool = False
     cited: bool = False
+    columns: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, system: str) -> Importer:
         """The same, for a file that holds what this system returned, whatever it says itself."""
@@ -359,7 +361,9 @@ def import_files(
     Raises InputError for a file that is not what it must be, or of no known kind, and, unless the
     importer may update, for a change of what is graded or was edited by people.
     """
-    with hearing() as remarks:
+    if importer.unknown_passages not in UNKNOWN_PASSAGES:
+        raise InputError(f"unknown_passages is one of {', '.join(UNKNOWN_PASSAGES)}")
+    with hearing() as remarks, holding(rows_of(given, importer.columns, importer.on_error)):
         report = _import_files(importer, given, corpus)
     return replace(report, remarks=tuple(remarks))
 
@@ -451,7 +455,9 @@ def _refused(found: Sequence[Protected]) -> InputError:
 
 
 def _digest(path: Path) -> str:
-    """SHA-256 of a file or of all files of a folder; of a dataset its id."""
+    """SHA-256 of a file, of rows, or of all files of a folder; of a dataset its id."""
+    if rows := held(path):
+        return hashlib.sha256(b"\n".join(line for _, line in rows)).hexdigest()
     if datasets.is_dataset(path):
         return str(path)
     if path.is_dir():

@@ -30,6 +30,10 @@ class Ask:
     `key` is opaque to graders and comes back with the reply. `item` is the text of the question,
     nugget or query, `passage` the text of the passage; `user` and `system` are the filled prompt,
     for graders that read prompts. Asks about one passage come one after another.
+
+    `query` is the text of the query, `answers` are the item's known answers, `kind` is what the
+    item is: question, nugget or query. Cells of equal texts are asked about once; the ids, as the
+    inputs have them, are those of the first. `subtopic_id` is None for an item of a whole query.
     """
 
     key: int
@@ -37,6 +41,13 @@ class Ask:
     passage: str
     user: str = ""
     system: str = ""
+    query: str = ""
+    query_id: str = ""
+    item_id: str = ""
+    passage_id: str = ""
+    subtopic_id: str | None = None
+    answers: tuple[str, ...] = ()
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)

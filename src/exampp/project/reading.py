@@ -29,6 +29,7 @@ _INPUT_OPTIONS = {
     "unknown-passages": str,
     "on-error": str,
     "update": bool,
+    "columns": dict,
 }
 _MODEL_OPTIONS = {
     name.replace("_", "-"): object for name, one in declarations().items() if one.shown
@@ -64,7 +65,7 @@ _REPORT_OPTIONS = {
 _SECTIONS: Mapping[str, Mapping[str, Any]] = {
     "collection": {"path": str},
     "inputs": {"files": list, **dict.fromkeys(ROLES, _FILES), **_INPUT_OPTIONS},
-    "bank": {"name": str, "files": list, "on-error": str, "update": bool},
+    "bank": {"name": str, "files": list, "on-error": str, "update": bool, "columns": dict},
     "generate": {"grader": str, **_GENERATE_OPTIONS},
     "grade": {"grader": str, **_GRADE_OPTIONS},
     "evaluate": {**BOOK_OPTIONS, **_BOARD_OPTIONS, "output": str, "per-query": str, "qrels": str},
@@ -197,6 +198,7 @@ def _check_type(value: Any, wanted: Any, path: Path, where: str) -> None:
         bool: "true or false",
         int: "a whole number",
         list: "a list",
+        dict: "a table of names and columns",
         (int, list): "a number or list",
         _FILES: "a file or a list of files",
     }
@@ -204,6 +206,8 @@ def _check_type(value: Any, wanted: Any, path: Path, where: str) -> None:
         return
     if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
         raise InputError(f"must be {named[wanted]}", file=path, field=where)
+    if wanted is dict and not all(isinstance(one, str) for one in value.values()):
+        raise InputError("must name columns by texts", file=path, field=where)
     if isinstance(value, list):
         kinds = int if wanted == (int, list) else str
         if not value or not all(isinstance(one, kinds) for one in value):

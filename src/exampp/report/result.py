@@ -6,6 +6,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from exampp.errors import InputError
@@ -113,7 +114,9 @@ class Result:
         return self.render().rstrip("\n")
 
     def _repr_html_(self) -> str:
-        return self.render("html")
+        """The tables with a style of their own, which holds for them alone."""
+        style = files("exampp.report").joinpath("notebook.css").read_text(encoding="utf-8")
+        return f'<div class="exampp">\n<style>\n{style}</style>\n{self.render("html")}</div>\n'
 
 
 _RECORDS = ("tsv", "csv", "json")

@@ -7,10 +7,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import NamedTuple
 
 from exampp.evaluate.measure import Measure
+from exampp.formats.lines import Skipped, refuse
+from exampp.grade.kept import verify_again
+from exampp.inputs.files import GivenFile
+from exampp.inputs.import_report import ImportReport
+from exampp.inputs.importing import Importer, import_files
 from exampp.records import GraderIdentity
 from exampp.records.choosing import label
 from exampp.records.gradebook import Gradebook
@@ -18,7 +24,7 @@ from exampp.report.result import Result
 from exampp.report.table import GRADER_KEY, Column, Table, Value
 from exampp.review.impact import MEASURES, Baseline, Impact
 from exampp.store.bank import Settle, bank_names
-from exampp.store.cells import count_due, exam_of
+from exampp.store.cells import DEPTH, count_due, exam_of
 from exampp.store.gradebook import read_gradebook
 from exampp.store.grades import graders
 
@@ -103,6 +109,32 @@ def watch(connection: sqlite3.Connection, bank: str, settle: Settle) -> tuple[Wa
         seen.after = standings(edited, bank)
 
     return seen, look
+
+
+def import_or_try(
+    importer: Importer, given: Sequence[GivenFile], on_error: str, corpus: str | Path | None
+) -> ImportReport:
+    """Take files over; of a dry run, tell what that would do to labels and scores.
+
+    `on_error="skip"` leaves bad lines out and counts them. With a corpus, ranked passages need no
+    text of their own, and the depth is by default that of the pool. Raises InputError as
+    `import_files` does.
+    """
+    skipped = Skipped() if on_error == "skip" else None
+    importer = replace(importer, on_error=skipped or refuse)
+    if corpus:
+        depth = importer.depth or DEPTH
+        importer = replace(importer, unknown_passages="keep", depth=depth)
+
+    def take(settle: Settle) -> ImportReport:
+        return import_files(replace(importer, settle=settle), given, str(corpus or "") or None)
+
+    if importer.dry_run:
+        seen, look = watch(importer.connection, importer.bank, verify_again)
+        report = replace(take(look), impact=effect_tables(seen.effects()))
+    else:
+        report = take(verify_again)
+    return report if skipped is None else report.with_skipped(skipped.count, skipped.first)
 
 
 def standings(connection: sqlite3.Connection, bank: str) -> dict[str, GraderStanding]:

@@ -382,6 +382,16 @@ def bank_names(connection: sqlite3.Connection, kind: str) -> list[str]:
     return [row[0] for row in rows]
 
 
+def item_kinds(connection: sqlite3.Connection, bank: str | None = None) -> list[str]:
+    """The kinds of item that a bank holds, or any bank: question, nugget, both or none."""
+    rows = connection.execute(
+        "SELECT DISTINCT kind FROM item JOIN bank b USING (bank) WHERE active AND kind <> 'query' "
+        "AND (:bank IS NULL OR b.name = :bank) ORDER BY kind DESC",
+        {"bank": bank},
+    )
+    return [row[0] for row in rows]
+
+
 def read_bank(connection: sqlite3.Connection, name: str) -> Iterable[BankEntry]:
     """The active items of a bank, one entry per query or (query, subtopic), in order."""
     rows = connection.execute(

@@ -33,7 +33,7 @@ member AS (
 )
 """
 _POOL = f"""{_MEMBERS}
-SELECT v.version, v.hash, v.title, v.text FROM member
+SELECT v.version, v.hash, v.title, v.text, p.passage_id FROM member
 JOIN passage p USING (passage) JOIN passage_version v ON v.version = p.version
 ORDER BY p.passage
 """
@@ -50,7 +50,8 @@ SELECT (SELECT count(*) FROM inside) * (SELECT count(*) FROM asked) - (
     WHERE g.passage_version IN (SELECT version FROM inside))
 """
 _ITEMS = f"""
-SELECT v.version, v.text, i.answers, i.answer_key FROM item i JOIN bank b USING (bank)
+SELECT v.version, v.text, i.answers, i.answer_key, i.item_id,
+(SELECT f.facet_id FROM facet f WHERE f.facet = i.facet) FROM item i JOIN bank b USING (bank)
 JOIN item_version v ON v.version = i.version
 WHERE i.query = :query AND i.kind = :kind AND i.active AND b.name = :bank
 AND v.text IS NOT NULL AND NOT (:verifies AND {WITHOUT_KEY}) ORDER BY i.item
@@ -101,13 +102,22 @@ class GradingScope(NamedTuple):
     max_queries: int | None = None
 
 
+class DueIds(NamedTuple):
+    """Which cell it is, as the inputs name it; `subtopic` is None for a whole query."""
+
+    query: str = ""
+    item: str = ""
+    passage: str = ""
+    subtopic: str | None = None
+
+
 class Due(NamedTuple):
     """One thing to ask, and every cell that its reply settles.
 
     `keys` are the item's known answers, `answer_key` is their key in the store. Cells whose item
     and passage have the same texts are asked once; `twin` is a cell with these texts that has been
     graded already, so that nothing needs to be asked. `before` is the state in which an earlier
-    attempt left them, None for cells that nobody tried.
+    attempt left them, None for cells that nobody tried. `ids` are those of the first cell.
     """
 
     query: str
@@ -118,6 +128,7 @@ class Due(NamedTuple):
     twin: Cell | None = None
     answer_key: int = NO_KEY
     before: int | None = None
+    ids: DueIds = DueIds()
 
 
 class _Texts(NamedTuple):
@@ -205,7 +216,8 @@ def cells_to_grade(
     and what was graded elsewhere for the same texts is not asked again.
     """
     version = version_of_text(connection, item, text) or _NO_VERSION
-    items = [(version, text, json.dumps(list(answers), ensure_ascii=False), NO_KEY)]
+    known = json.dumps(list(answers), ensure_ascii=False)
+    items = [(version, text, known, NO_KEY, "", None)]
     due = _due_of_items(connection, query, grader, exam, "due", items)
     return sum(len(one.cells) for one in due if one.twin is None)
 
@@ -274,16 +286,19 @@ def _due_of_items(
     grader: int | None,
     exam: GradingScope,
     select: str,
-    items: Sequence[tuple[int, str, str, int]],
+    items: Sequence[tuple[int, str, str, int, str, str | None]],
 ) -> Iterator[Due]:
-    """What is due of one query for items, given as (version, text, answers, their key)."""
+    """What is due of one query for items: (version, text, answers, their key, id, subtopic)."""
     names = {"query": query, "depth": exam.depth}
     states, graded = _known(connection, query, grader, exam, [text for _, text, *_ in items])
-    answer_keys = {answers: key for *_, answers, key in items}
+    answer_keys = {answers: key for _, _, answers, key, *_ in items}
+    item_ids = {version: (item_id, subtopic) for version, *_, item_id, subtopic in items}
+    passage_ids: dict[int, str] = {}
     waiting: dict[_Texts, dict[Cell, int | None]] = {}
     texts: dict[bytes, str] = {}
-    for passage_version, digest, title, text in connection.execute(_POOL, names):
-        for item_version, item_text, answers, _ in items:
+    for passage_version, digest, title, text, passage_id in connection.execute(_POOL, names):
+        passage_ids[passage_version] = passage_id
+        for item_version, item_text, answers, *_ in items:
             cell = (item_version, passage_version)
             state = states.get((*cell, None), states.get((*cell, answers)))
             if not _wanted(state, select):
@@ -291,8 +306,10 @@ def _due_of_items(
             if digest not in texts:
                 texts[digest] = f"{title}\n{text}" if title else text
             waiting.setdefault(_Texts(digest, item_text, answers), {})[cell] = state
-    query_text = _query_text(connection, query)
+    query_id, query_text = _query(connection, query)
     for same, cells in waiting.items():
+        item, passage = next(iter(cells))
+        item_id, subtopic = item_ids[item]
         keys = tuple(from_json(same.answers))
         yield Due(
             query_text,
@@ -303,6 +320,7 @@ def _due_of_items(
             graded.get(same),
             answer_keys[same.answers],
             _before(cells.values()),
+            DueIds(query_id, item_id, passage_ids[passage], subtopic),
         )
 
 
@@ -318,9 +336,11 @@ def _wanted(state: int | None, select: str) -> bool:
     return select == "due" or (state is None) == (select == "new")
 
 
-def _query_text(connection: sqlite3.Connection, query: int) -> str:
-    row = connection.execute("SELECT text FROM query WHERE query = ?", (query,)).fetchone()
-    return str(row[0])
+def _query(connection: sqlite3.Connection, query: int) -> tuple[str, str]:
+    """The id and the text of a query."""
+    row = connection.execute("SELECT query_id, text FROM query WHERE query = ?", (query,))
+    query_id, text = row.fetchone()
+    return query_id, text
 
 
 def _known(
@@ -361,7 +381,9 @@ def _answers_due(
     """Extracted answers of items with an answer key, to be verified; equal ones are asked once."""
     rows = connection.execute(
         "SELECT v.text, i.answers, i.answer_key, g.item_version, g.passage_version, g.reply, "
-        "mine.state FROM item i JOIN bank b USING (bank) "
+        "mine.state, i.item_id, p.passage_id, "
+        "(SELECT f.facet_id FROM facet f WHERE f.facet = i.facet) "
+        "FROM item i JOIN bank b USING (bank) "
         "JOIN item_version v ON v.version = i.version "
         "JOIN grade g ON g.grader = :source AND g.item_version = v.version AND g.state = 0 "
         f"AND {IN_FORCE} "
@@ -379,11 +401,14 @@ def _answers_due(
         },
     )
     waiting: dict[tuple[str, str, int, str], dict[Cell, int | None]] = {}
-    for item, keys, key, item_version, passage_version, reply, state in rows:
+    ids: dict[Cell, tuple[str, str, str | None]] = {}
+    for item, keys, key, item_version, passage_version, reply, state, *named in rows:
         if _wanted(state, select):
             cell = (item_version, passage_version)
+            item_id, passage_id, subtopic = named
+            ids[cell] = (item_id, passage_id, subtopic)
             waiting.setdefault((item, keys, key, reply), {})[cell] = state
-    query_text = _query_text(connection, query)
+    query_id, query_text = _query(connection, query)
     for (item, keys, key, reply), cells in waiting.items():
         yield Due(
             query_text,
@@ -393,6 +418,7 @@ def _answers_due(
             tuple(cells),
             answer_key=key,
             before=_before(cells.values()),
+            ids=DueIds(query_id, *ids[next(iter(cells))]),
         )
 
 

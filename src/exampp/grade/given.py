@@ -1,0 +1,200 @@
+"""The grading of whatever a user gives: a grader by name, one of their own, or a function."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from exampp.errors import InputError
+from exampp.grade.graders import (
+    check_answers_of,
+    default_prompt,
+    join,
+    make_grading,
+    said_of_replies,
+)
+from exampp.grade.run import Grading, GradingRun
+from exampp.llm.backends import GRADERS
+from exampp.llm.base import Grader, check_grader
+from exampp.llm.function import CONCURRENCY, FunctionGrader
+from exampp.llm.options import KINDS, Options, of_options
+from exampp.prompts import Prompt, load
+from exampp.records.choosing import choose_grader
+from exampp.records.grading import USUAL_SCALE, RatingScale, check_scale
+from exampp.records.readings import said_without_key
+from exampp.records.wording import quoted
+from exampp.store.bank import QUERY_BANK, bank_names, item_kinds
+from exampp.store.cells import GradingScope, items_without_key
+from exampp.store.grades import graders, known_grader
+
+LONGEST_NAME = 100
+
+
+class OfFunction(NamedTuple):
+    """What is said of a function: its name, its scale, and how many cells it takes at a time."""
+
+    name: str | None = None
+    scale: RatingScale | None = None
+    batch: int | None = None
+
+
+def plan(
+    connection: sqlite3.Connection,
+    path: Path,
+    grader: str | Grader | Callable[..., Any],
+    options: Mapping[str, Any],
+    said: OfFunction,
+    *,
+    bank: str | None,
+    depth: int,
+    max_queries: int | None,
+    answers_of: str | None,
+    select: str,
+    max_failures: int,
+    take_over: bool,
+) -> GradingRun:
+    """The run of a grader over a collection that is at `path`; see `Collection.grading`.
+
+    Raises InputError for what is no grader, and for an option that it does not have or that would
+    change nothing.
+    """
+    stored = graders(connection)
+    known = [one.identity for one in stored]
+    source = None
+    if answers_of is not None:
+        chosen = choose_grader(known, grader=answers_of)
+        source = next(one for one in stored if one.identity == chosen)
+    kinds = item_kinds(connection, bank)
+    grading = _grading(grader, options, said, kinds, source.identity.key if source else None)
+    if same := known_grader(connection, grading.identity):
+        low, high = grading.identity.lowest, grading.identity.highest
+        grading = replace(grading, identity=replace(same.identity, lowest=low, highest=high))
+    kind = grading.identity.kind
+    exam = GradingScope(
+        kind,
+        bank_of_kind(connection, bank, kind, path),
+        depth,
+        by_query=kind != "query" and "query" in grading.prompt.slots,
+        answers_of=source.key if source else None,
+        verifies=grading.prompt.verifies,
+        max_queries=max_queries,
+    )
+    keyless = items_without_key(connection, exam)
+    notes = [
+        grading.grader.note,
+        said_of_replies(grading.identity, known, path),
+        said_without_key(keyless) if keyless else "",
+    ]
+    return GradingRun(
+        connection,
+        grading,
+        exam,
+        select=select,
+        max_failures=max_failures,
+        take_over=take_over,
+        notes=[note for note in notes if note],
+    )
+
+
+def _grading(
+    grader: str | Grader | Callable[..., Any],
+    options: Mapping[str, Any],
+    said: OfFunction,
+    kinds: Sequence[str],
+    answers_of: str | None,
+) -> Grading:
+    settings = {"answers_of": answers_of} if answers_of else None
+    if callable(grader) and not hasattr(grader, "answer"):
+        if answers_of:
+            raise InputError("a function grades passages", mend="Leave answers_of out")
+        return function_grading(grader, said, kinds, of_options(options))
+    if said.scale is not None or said.batch is not None:
+        raise InputError("scale and batch are those of a function", mend="Leave them out")
+    if isinstance(grader, str):
+        if said.name is not None:
+            raise InputError(f"the grader {grader} has a name", mend="Leave name out")
+        return make_grading(grader, options, settings)
+    if isinstance(grader, type):
+        raise InputError(f"{grader.__name__} is a class", mend="Give one that is made of it")
+    own, wanted = check_grader(grader), of_options(options)
+    prompt = load(wanted.prompt or default_prompt(own))
+    check_answers_of(prompt, answers_of)
+    name = said.name or wanted.model or own.called or type(own).__name__
+    return join(own, name, prompt, wanted.kind, unnumbered=wanted.unnumbered, settings=settings)
+
+
+def function_grading(
+    function: Callable[..., Any], said: OfFunction, kinds: Sequence[str], options: Options
+) -> Grading:
+    """The grading of a function, known by its name, scale and kind alone: these continue it.
+
+    `kinds` are those of which there are items; where there are questions and nuggets, `options`
+    choose. Raises InputError for a function without a name, and for options of other graders.
+    """
+    checked = _checked_name(said.name)
+    given = options.given()
+    if strange := [option for option in given if option not in ("kind", "concurrency")]:
+        what = f"a function has no option {strange[0].replace('_', '-')}"
+        raise InputError(what, mend="It has name, scale, kind, batch and concurrency")
+    low, high = check_scale(said.scale or USUAL_SCALE)
+    concurrency = given.get("concurrency", CONCURRENCY)
+    grader = FunctionGrader(function, (low, high), batch=said.batch, concurrency=concurrency)
+    kind = _kind(options.kind, kinds)
+    # a function sees the query, so that its ratings are of the query's text, too
+    prompt = Prompt(checked, "a function", "", (kind,), "rating", low, high, ("query",))
+    return join(grader, checked, prompt, kind)
+
+
+def _checked_name(name: str | None) -> str:
+    if name is None:
+        raise InputError(
+            "what is this grader called?",
+            mend='Name it, as in name="mine-v1": its ratings are kept under that name, and the '
+            "same name continues. A function that rates otherwise is another grader",
+        )
+    is_text = isinstance(name, str) and name.strip() == name and name.isprintable()
+    if not is_text or not 0 < len(name) <= LONGEST_NAME:
+        raise InputError(f"a grader cannot be called {name!r}", mend="Give a short text, on a line")
+    if name in GRADERS.names():
+        raise InputError(f"{name!r} is the name of another grader", mend="Choose another name")
+    return name
+
+
+def _kind(wanted: str | None, kinds: Sequence[str]) -> str:
+    if wanted is not None:
+        if wanted not in KINDS:
+            raise InputError(f"kind is {wanted!r}", mend=f"Give one of {', '.join(KINDS)}")
+        return wanted
+    if len(kinds) > 1:
+        what = f"what is to be graded? There are items of kind {' and '.join(kinds)}"
+        raise InputError(what, mend="Say it with kind")
+    return kinds[0] if kinds else KINDS[0]
+
+
+def bank_of_kind(connection: sqlite3.Connection, name: str | None, kind: str, path: Path) -> str:
+    """The bank meant: the one named, or the only one that has items of this kind.
+
+    Raises InputError, for the collection at `path`, where there is none or there are several.
+    """
+    if kind == "query":
+        return QUERY_BANK
+    known = bank_names(connection, kind)
+    if name is not None and name in known:
+        return name
+    if name is None and len(known) == 1:
+        return known[0]
+    if not known:
+        raise InputError(
+            f"the collection has no {kind}s to grade against",
+            file=path,
+            mend="Import a bank: exampp import",
+        )
+    asked = "which bank?" if name is None else f"there is no bank {quoted(name)} with {kind}s."
+    raise InputError(
+        f"{asked} This collection has {', '.join(known)} with {kind}s",
+        file=path,
+        mend="Name one with --bank",
+    )

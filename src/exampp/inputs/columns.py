@@ -1,0 +1,138 @@
+"""Tables whose columns go by names of their own: read with the names that exampp knows.
+
+One mapping serves all tables of an import: each takes the columns that it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from csv import reader
+from pathlib import Path
+from typing import Any
+
+from exampp.errors import InputError
+from exampp.formats import passages, trec_objects
+from exampp.formats.fields import shown
+from exampp.formats.headers import nearly, plain
+from exampp.formats.held import HeldLines, as_lines
+from exampp.formats.lines import OnError, read_lines, read_text
+from exampp.formats.plain_rows import MEANINGS, NAMES
+from exampp.formats.plain_table import ragged, table_rows
+from exampp.formats.remarks import remark
+
+COLUMNS = (
+    *(names[0] for names in NAMES.values()),
+    *("passage_id", "title", "system", "rank", "score", "relevance"),
+)
+"""What a column can be said to hold."""
+_KNOWN = frozenset(
+    (
+        *COLUMNS,
+        *MEANINGS,
+        *trec_objects.QUERY_KEYS,
+        *trec_objects.PASSAGE_KEYS,
+        *trec_objects.SYSTEM_KEYS,
+        *trec_objects.RELEVANCE_KEYS,
+        *passages.TEXT_KEYS,
+    )
+)
+"""Names by which some reader knows the columns of a table."""
+_SEPARATORS = "\t,;"
+Row = Mapping[str, Any]
+
+
+class Renaming:
+    """Columns of tables by the names that exampp knows; `seen` are the columns of each table.
+
+    Raises InputError for a name that exampp does not know.
+    """
+
+    def __init__(self, columns: Mapping[str, str]) -> None:
+        self.columns = dict(columns)
+        self.seen: dict[str, Sequence[str]] = {}
+        for name in self.columns:
+            if name not in COLUMNS:
+                slips = nearly([name], COLUMNS)
+                raise InputError(
+                    f"no column is called {shown(name)}" + (f"; {slips}" if slips else ""),
+                    field="columns",
+                    mend=f"On the left stands one of {', '.join(COLUMNS)}; on the right a column "
+                    "of the table",
+                )
+
+    def names(self, table: str, header: Sequence[str]) -> dict[str, str]:
+        """Known name -> column of a table; columns that are left out are remarked on, once."""
+        named = {name: column for name, column in self.columns.items() if column in header}
+        others = [column for column in header if column not in self.columns.values()]
+        known = {column: plain(column) for column in others if plain(column) in _KNOWN}
+        if table not in self.seen:
+            self.seen[table] = header
+            if left := [column for column in others if column not in known]:
+                remark(table, None, f"columns that are not read: {', '.join(left)}")
+        return {name: column for column, name in known.items() if name not in named} | named
+
+    def rows(self, table: str, rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
+        """The rows, their columns renamed."""
+        known: dict[tuple[str, ...], dict[str, str]] = {}
+        for number, row in rows:
+            header = tuple(row)
+            if header not in known:
+                known[header] = self.names(table, header)
+            yield number, {name: row[column] for name, column in known[header].items()}
+
+    def check(self) -> None:
+        """Raise InputError for a column that no table has."""
+        had = {column for header in self.seen.values() for column in header}
+        for name, column in self.columns.items():
+            if column not in had:
+                tables = "; ".join(f"{one}: {', '.join(cs)}" for one, cs in self.seen.items())
+                raise InputError(
+                    f"no table has the column {shown(column)}, which {name} is to be",
+                    field="columns",
+                    mend=f"There are {tables or 'no tables: CSV or TSV with a first line of names'}"
+                    f". Names on the left: {', '.join(COLUMNS)}",
+                )
+
+    def table(self, path: Path, on_error: OnError) -> HeldLines | None:
+        """The rows of a CSV or TSV that has one of the columns; None for any other file."""
+        separator = self._separator(path)
+        if separator is None:
+            return None
+
+        def rows() -> Iterator[tuple[int, Row]]:
+            cells_of_rows = table_rows(read_text(path), separator, path)
+            start, header = next(cells_of_rows)
+            header = [name.strip() for name in header]
+            if twice := next((name for name in header if header.count(name) > 1), None):
+                what = f"the column {shown(twice)} is there twice"
+                raise InputError(what, file=path, line=start)
+            for number, cells in cells_of_rows:
+                if len(cells) != len(header):
+                    on_error(ragged(len(cells), len(header), path, number))
+                    continue
+                yield number, dict(zip(header, cells, strict=True))
+
+        return list(as_lines(_stripped(self.rows(str(path), rows()))))
+
+    def _separator(self, path: Path) -> str | None:
+        """What separates the columns; None where the first line has none of them."""
+        with suppress(InputError):  # no file of lines: whoever reads it says what is wrong
+            _, head = next(read_lines(path))
+            line = head.decode(errors="replace")
+            for separator in _SEPARATORS:
+                cells = next(reader([line], delimiter=separator))
+                header = [cell.strip() for cell in cells]
+                if len(header) > 1:
+                    self.seen.setdefault(str(path), header)
+                if len(header) > 1 and not set(self.columns.values()).isdisjoint(header):
+                    del self.seen[str(path)]
+                    return separator
+        return None
+
+
+def _stripped(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
+    """Rows of text whose ids come without the spaces around them."""
+    for number, row in rows:
+        ids = {name: cell.strip() for name, cell in row.items() if name.endswith("_id")}
+        yield number, {**row, **ids}

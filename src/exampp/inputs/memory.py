@@ -1,0 +1,261 @@
+"""Rows out of memory: frames of polars, pandas and pyarrow, lists of dicts, dicts, and iterables.
+
+Whatever they come in, they leave as numbered lines of JSON, which the readers of files read (see
+`formats.held`). Types are known by what they can do: no library of frames is imported here.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from exampp.errors import InputError
+from exampp.formats.fields import shown
+from exampp.formats.headers import PASSAGE, QUERY
+from exampp.formats.held import HeldLines, as_lines
+from exampp.formats.lines import OnError
+from exampp.formats.trec_objects import SYSTEM_KEYS
+from exampp.inputs.columns import Renaming
+
+Row = Mapping[str, Any]
+_BY_SYSTEM = ("runs", "responses")
+_IDS = (QUERY - {"query"}) | PASSAGE
+_TABLES = "a frame of polars, pandas or pyarrow, a list of dicts, or a dict"
+
+
+def held_rows(
+    name: str,
+    role: str,
+    data: object,
+    on_error: OnError,
+    system: str | None = None,
+    renaming: Renaming | None = None,
+) -> HeldLines:
+    """The rows of an argument as lines, for `holding`; `name` is what messages call it.
+
+    A row's number counts from 1. A missing value (None, NaN, NaT) is a column that the row does not
+    have. Raises InputError for what has no rows, for columns of the same name, and for an index
+    that would be lost; `on_error` takes what is wrong with a row.
+    """
+
+    def rows() -> Iterator[tuple[int, Row]]:
+        for number, row in enumerate(_rows(role, data), 1):
+            try:
+                yield number, _plain_row(row)
+            except InputError as error:
+                on_error(error.at(name, number))
+
+    try:
+        found = rows() if renaming is None else renaming.rows(name, rows())
+        if role == "runs" and system is None:
+            found = _with_system(found)
+        return list(as_lines(found))
+    except InputError as error:
+        raise error.at(name) from None
+
+
+def _with_system(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
+    for number, row in rows:
+        if row.keys().isdisjoint(SYSTEM_KEYS):
+            mend = 'Name it, as in runs={"bm25": frame}, or give a column `system`'
+            raise InputError("which system returned this?", line=number, mend=mend)
+        yield number, row
+
+
+def parts_of(role: str, data: object) -> Iterator[tuple[str, str | None, object]]:
+    """(name for messages, system or None, rows) of an argument: of `runs`, one for each system."""
+    if role in _BY_SYSTEM and isinstance(data, Mapping):
+        for system, part in data.items():
+            if not isinstance(system, str) or not system.strip():
+                raise InputError(f"{shown(system)} is no name of a system", field=role)
+            yield f"{role}[{system!r}]", system, part
+    else:
+        yield role, None, data
+
+
+# ---- rows of whatever there is -------------------------------------------------------------------
+
+
+def _rows(role: str, data: Any) -> Iterable[object]:
+    if isinstance(data, str | bytes | Path):
+        what = f"is {type(data).__name__}, which has no rows"
+        raise InputError(what, mend=f"Give {_TABLES}; import_files takes files")
+    if isinstance(data, Mapping):
+        return _FROM_MAPPING[role](data)
+    if hasattr(data, "iter_rows") and hasattr(data, "columns"):  # polars
+        return data.iter_rows(named=True)  # type: ignore[no-any-return]
+    if hasattr(data, "itertuples") and hasattr(data, "columns"):  # pandas
+        return _of_pandas(data)
+    if hasattr(data, "to_pylist") and hasattr(data, "schema"):  # pyarrow
+        return _of_arrow(data)
+    if hasattr(data, "collect_schema") or hasattr(data, "collect"):
+        raise InputError("is a query that was not run", mend="Collect it first")
+    if hasattr(data, "to_frame") or hasattr(data, "null_count"):
+        raise InputError("is one column", mend=f"Give {_TABLES}; of a series its to_dict()")
+    if hasattr(data, "__arrow_c_stream__"):
+        return _of_capsule(data)
+    if not isinstance(data, Iterable):
+        raise InputError(f"{type(data).__name__} has no rows", mend=f"Give {_TABLES}")
+    return data
+
+
+def _of_pandas(frame: Any) -> Iterator[Row]:
+    index = [str(name) for name in frame.index.names if name is not None]
+    if index:
+        raise InputError(
+            f"the index {', '.join(index)} is no column, and would be lost",
+            mend="Make it one with reset_index(), or drop it with reset_index(drop=True)",
+        )
+    names = list(frame.columns)
+    _check_names(names)
+    for cells in frame.itertuples(index=False, name=None):
+        yield dict(zip(names, cells, strict=True))
+
+
+def _of_arrow(table: Any) -> Iterator[Row]:
+    _check_names(table.schema.names)
+    for batch in table.to_batches() if hasattr(table, "to_batches") else [table]:
+        yield from batch.to_pylist()
+
+
+def _of_capsule(data: object) -> Iterator[Row]:
+    try:
+        import pyarrow
+    except ImportError:
+        what = f"{type(data).__name__} is read through pyarrow, which is not installed"
+        raise InputError(what, mend="Install it: pip install pyarrow") from None
+    return _of_arrow(pyarrow.table(data))
+
+
+def _check_names(names: Sequence[object]) -> None:
+    for name in names:
+        if not isinstance(name, str):
+            what = f"the column {shown(name)} has no text for a name"
+            raise InputError(what, mend="Name the columns, as in query_id and text")
+        if names.count(name) > 1:
+            raise InputError(f"the column {shown(name)} is there twice", field=name)
+
+
+# ---- dicts ---------------------------------------------------------------------------------------
+
+
+def _texts(key: str) -> Callable[[Mapping[Any, Any]], Iterator[Row]]:
+    """Of id -> text, or id -> the other columns."""
+
+    def rows(data: Mapping[Any, Any]) -> Iterator[Row]:
+        for identifier, value in data.items():
+            rest = value if isinstance(value, Mapping) else {"text": value}
+            yield {key: identifier, **rest}
+
+    return rows
+
+
+def _items(data: Mapping[Any, Any]) -> Iterator[Row]:
+    """Of query id -> list of items, each the text of a question, or its columns."""
+    for query, items in data.items():
+        if isinstance(items, str | Mapping) or not isinstance(items, Iterable):
+            raise InputError(
+                "must be a list of items", field=shown(query), mend='As in {"q1": ["What is ...?"]}'
+            )
+        for item in items:
+            yield {"query_id": query, **(item if isinstance(item, Mapping) else {"question": item})}
+
+
+def _ranking(data: Mapping[Any, Any]) -> Iterator[Row]:
+    """Of query id -> {passage id: score}, or -> passage ids in their order."""
+    for query, returned in data.items():
+        if isinstance(returned, Mapping):
+            for passage, score in returned.items():
+                yield {"query_id": query, "passage_id": passage, "score": score}
+        elif isinstance(returned, Iterable) and not isinstance(returned, str):
+            for rank, passage in enumerate(returned, 1):
+                yield {"query_id": query, "passage_id": passage, "rank": rank}
+        else:
+            raise InputError(
+                "must be passages with scores, or a list of passages",
+                field=shown(query),
+                mend='As in runs={"bm25": {"q1": {"p7": 12.3}}}',
+            )
+
+
+def _judged(data: Mapping[Any, Any]) -> Iterator[Row]:
+    """Of query id -> {passage id: relevance}."""
+    for query, judged in data.items():
+        if not isinstance(judged, Mapping):
+            what = "must be passages with their relevance"
+            raise InputError(what, field=shown(query), mend='As in {"q1": {"p7": 2}}')
+        for passage, relevance in judged.items():
+            yield {"query_id": query, "passage_id": passage, "relevance": relevance}
+
+
+_FROM_MAPPING: Mapping[str, Callable[[Mapping[Any, Any]], Iterator[Row]]] = {
+    "queries": _texts("query_id"),
+    "passages": _texts("passage_id"),
+    "bank": _items,
+    "runs": _ranking,
+    "qrels": _judged,
+    "responses": _texts("query_id"),
+}
+
+
+# ---- values --------------------------------------------------------------------------------------
+
+
+def _plain_row(row: Any) -> Row:
+    if hasattr(row, "_asdict"):
+        row = row._asdict()
+    if not isinstance(row, Mapping):
+        what = f"a row is {type(row).__name__}, and does not name its columns"
+        raise InputError(what, mend='Give dicts, such as {"query_id": "q1", "text": "..."}')
+    found = {}
+    for key, value in row.items():
+        if not isinstance(key, str):
+            raise InputError(f"the column {shown(key)} has no text for a name")
+        plain = _plain(value, key)
+        if plain is not None:
+            found[key] = _checked_id(plain, key)
+    return found
+
+
+def _checked_id(value: Any, key: str) -> Any:
+    if isinstance(value, float) and (key.endswith("id") or key in _IDS):
+        raise InputError(
+            f"the id is {value!r}, a number with a fraction",
+            field=key,
+            mend="A column of integers with gaps becomes one of fractions: make the column text, "
+            f"or whole numbers again, as in frame[{key!r}].astype('Int64')",
+        )
+    return value
+
+
+def _plain(value: Any, key: str) -> Any:
+    """The value as JSON has it, None where it is missing; InputError for what JSON has not."""
+    if isinstance(value, bool | None):
+        return value
+    if isinstance(value, str):  # numpy's, too, which JSON would not take for one
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        found = float(value)
+        return None if math.isnan(found) else found if math.isfinite(found) else str(found)
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part, key) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part, key) for part in value]
+    if type(value).__name__ in _MISSING:
+        return None
+    if isinstance(value, datetime.date | datetime.time | decimal.Decimal | uuid.UUID):
+        return str(value)
+    if hasattr(value, "tolist"):  # numpy's numbers and arrays, a series inside a cell
+        return _plain(value.tolist(), key)
+    raise InputError(f"{shown(value)} is {type(value).__name__}, no text or number", field=key)
+
+
+_MISSING = frozenset({"NAType", "NaTType"})
+"""pandas' own words for a value that is not there."""

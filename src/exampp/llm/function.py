@@ -1,0 +1,213 @@
+"""A function of one's own as a grader: `(item, passage) -> rating`, plain, async, or by batches."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from exampp.errors import InputError
+from exampp.llm.base import Ask, Grader, Reply
+
+CONCURRENCY = 8
+"""Calls of an async function that are under way at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemToGrade:
+    """What a function is asked about: a question, a nugget, or the query itself.
+
+    `query` is the text of its query, `answers` are the known answers. As a string, it is its text.
+    """
+
+    text: str
+    item_id: str
+    kind: str
+    query: str
+    query_id: str
+    subtopic_id: str | None = None
+    answers: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class PassageToGrade:
+    """The passage that a function grades. As a string, it is its text."""
+
+    text: str
+    passage_id: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class FunctionGrader(Grader):
+    """Asks a function for a rating, a `Reply`, or None where it cannot tell.
+
+    With `batch`, the function gets a list of items and a list of passages, of that length at most,
+    and gives a list of ratings. An async function is called `concurrency` times at once, on a
+    thread of its own. An exception is why its cells have no rating, and the run goes on.
+
+    Raises InputError for what cannot be called, and a batch or concurrency below 1.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        scale: tuple[int, int],
+        *,
+        batch: int | None = None,
+        concurrency: int = CONCURRENCY,
+    ) -> None:
+        if isinstance(function, type) or not callable(function):
+            what = f"{getattr(function, '__name__', function)} is no function"
+            raise InputError(what, mend="Give a function (item, passage) -> rating, or a Grader")
+        for name, number in (("batch", batch), ("concurrency", concurrency)):
+            if number is not None and number < 1:
+                raise InputError(f"{name} is {number}", mend="Give 1 or more")
+        self._function = function
+        self._scale = scale
+        self._batch = batch
+        self._concurrency = concurrency
+        self._is_async = any(
+            inspect.iscoroutinefunction(one)
+            for one in (function, getattr(function, "__call__", None))  # noqa: B004
+        )
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """That it is a function, and its scale: who it is, only its name can tell."""
+        return {"name": FUNCTION, "scale": list(self._scale)}
+
+    def answer(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Reply]]:
+        """Yield every ask with what the function says."""
+        source = iter(asks)
+        windows = iter(lambda: tuple(islice(source, self._batch or 1)), ())
+        if self._is_async:
+            yield from self._answer_at_once(windows)
+            return
+        for window in windows:
+            try:
+                said = self._function(*self._arguments(window))
+            except Exception as error:
+                yield from _failed(window, error)
+            else:
+                yield from self._replies(window, said)
+
+    def _answer_at_once(self, windows: Iterator[tuple[Ask, ...]]) -> Iterator[tuple[Ask, Reply]]:
+        under_way: dict[Future[Any], tuple[Ask, ...]] = {}
+        with _loop_on_a_thread() as loop:
+            while True:
+                for window in islice(windows, self._concurrency - len(under_way)):
+                    call = _said(self._function(*self._arguments(window)))
+                    under_way[asyncio.run_coroutine_threadsafe(call, loop)] = window
+                if not under_way:
+                    return
+                for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+                    window, said = under_way.pop(future), future.result()
+                    if isinstance(said, Exception):
+                        yield from _failed(window, said)
+                    elif isinstance(said, BaseException):
+                        raise said
+                    else:
+                        yield from self._replies(window, said)
+
+    def _arguments(self, window: Sequence[Ask]) -> tuple[Any, Any]:
+        items, passages = [_item(ask) for ask in window], [_passage(ask) for ask in window]
+        return (items[0], passages[0]) if self._batch is None else (items, passages)
+
+    def _replies(self, window: Sequence[Ask], said: Any) -> Iterator[tuple[Ask, Reply]]:
+        if self._batch is not None:
+            try:
+                answers = list(said)
+                fault = f"gave {len(answers)} ratings for a batch of {len(window)}"
+            except TypeError:
+                answers, fault = [], f"gave {type(said).__name__} for a batch of {len(window)}"
+            if len(answers) != len(window):
+                yield from ((ask, Reply("", fault=f"the function {fault}")) for ask in window)
+                return
+        else:
+            answers = [said]
+        for ask, answer in zip(window, answers, strict=True):
+            yield ask, self._reply(answer)
+
+    def _reply(self, answer: Any) -> Reply:
+        if isinstance(answer, Reply):
+            return answer
+        if inspect.isawaitable(answer):
+            getattr(answer, "close", lambda: None)()
+            return Reply("", fault="the function gave a coroutine: define it with async def")
+        if isinstance(answer, bool) and self._scale == (0, 1):
+            return Reply(str(int(answer)))
+        try:
+            is_whole = not isinstance(answer, bool | str) and answer == int(answer)
+        except (TypeError, ValueError, OverflowError):
+            is_whole = False
+        return Reply(str(int(answer)) if is_whole else str(answer))
+
+
+FUNCTION = "function"
+"""What the settings of a function call it."""
+_PATIENCE = 2.0
+"""Seconds that a call which is given up has to end."""
+
+
+def _failed(window: Sequence[Ask], error: Exception) -> Iterator[tuple[Ask, Reply]]:
+    reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return ((ask, Reply("", fault=reason)) for ask in window)
+
+
+async def _said(call: Awaitable[Any]) -> Any:
+    """What a call gives, or its error: an interrupt that a task raises would end its loop."""
+    try:
+        return await call
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:
+        return error
+
+
+def _item(ask: Ask) -> ItemToGrade:
+    ids = (ask.item_id, ask.kind, ask.query, ask.query_id, ask.subtopic_id)
+    return ItemToGrade(ask.item, *ids, ask.answers)
+
+
+def _passage(ask: Ask) -> PassageToGrade:
+    return PassageToGrade(ask.passage, ask.passage_id)
+
+
+@contextmanager
+def _loop_on_a_thread() -> Iterator[asyncio.AbstractEventLoop]:
+    """An event loop that runs meanwhile; a notebook has one of its own on this thread already.
+
+    What still runs on it at the end is cancelled.
+    """
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="exampp-function", daemon=True)
+    thread.start()
+    try:
+        yield loop
+    finally:
+        # a function that blocks its loop must not keep the process
+        with suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(_cancel_all(), loop).result(_PATIENCE)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(_PATIENCE)
+        if not thread.is_alive():
+            loop.close()
+
+
+async def _cancel_all() -> None:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=_PATIENCE)
