@@ -19,7 +19,7 @@ ROWS = (
     ("formats", "llm"),
     ("inputs", "bank", "grade", "evaluate", "demo"),
     ("analysis", "review"),
-    ("grades", "banks"),
+    ("grades", "banks", "systems"),
     ("decisions", "graded_file"),
     ("collection",),
     ("opening",),

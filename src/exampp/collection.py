@@ -60,6 +60,7 @@ from exampp.store.gradebook import read_gradebook
 from exampp.store.grades import StoredGrader, graders
 from exampp.store.inputs import counts, highest_judgment
 from exampp.store.steps import put_step, read_step, state
+from exampp.systems import Systems
 
 
 class Collection(GradeSource[CollectionGrades]):
@@ -289,6 +290,11 @@ class Collection(GradeSource[CollectionGrades]):
     def decisions(self) -> Decisions:
         """What people decided."""
         return Decisions(self._connection)
+
+    @property
+    def systems(self) -> Systems:
+        """The systems: how many passages each returns; renaming and removing them."""
+        return Systems(self._connection)
 
     # ---- grading --------------------------------------------------------------------------------
 

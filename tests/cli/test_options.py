@@ -75,6 +75,8 @@ BOARD = {
     "--measure": "P@3",
     "--min-rating": "2",
     "--run": "late.run",
+    "--system": "alpha",
+    "--leave-out": "alpha",
     "--facets": "pool",
     "--decisions": "without",
     "--on-error": "skip",
@@ -175,6 +177,10 @@ OPTIONS: Mapping[str, Uses] = {
         {"--format": "queries", "--bank": "small"},
     ),
     "merge": Uses(("merge bare.exam my.exam",), {"--dry-run": "", **FORMAT}),
+    "systems": Uses(
+        ("systems my.exam", "systems my.exam remove alpha"),
+        {"--yes": {"systems my.exam remove": ""}, "--format": {"systems my.exam": "json"}},
+    ),
     "pool": Uses(("pool my.exam",), {"--depth": "1", **FORMAT}),
     "grade": Uses(
         (

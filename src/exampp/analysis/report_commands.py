@@ -23,12 +23,14 @@ class ReportInputs:
     grades: Mapping[str, str | None]
     runs: Sequence[str] = ()
     official: Sequence[str] = ()
+    systems: Sequence[str] = ()
+    without: Sequence[str] = ()
 
 
 def commands(given: ReportInputs, settings: ReportSettings, *, judged: bool) -> tuple[str, ...]:
     """One line for the report, and one for each of its parts; `judged`: there are judgments."""
     who = _options({f"--{name}": [value] for name, value in given.grades.items() if value})
-    ran = _options({"--run": given.runs})
+    ran = _options({"--run": given.runs, "--system": given.systems, "--leave-out": given.without})
     official = _options({"--official": given.official})
     measures = _options({"-m": settings.measures})
     threshold = ["--min-rating", str(settings.min_rating)]

@@ -15,10 +15,12 @@ from exampp.cli.board_options import (
     DecisionMode,
     Digits,
     GraderNames,
+    LeftOut,
     OnError,
     RoundTo,
     RunFiles,
     Scale,
+    SystemNames,
     rating_scale,
 )
 from exampp.cli.command import Counts, counting
@@ -74,6 +76,8 @@ def correlation(
     kind: ItemKind = None,
     bank: BankNames = None,
     run: RunFiles = None,
+    system: SystemNames = None,
+    leave_out: LeftOut = None,
     qrels: QrelsFiles = None,
     scores: Scores = None,
     samples: Annotated[
@@ -111,6 +115,8 @@ def correlation(
         kind=kind.value if kind else None,
         bank=bank or None,
         runs=run or (),
+        systems=system or (),
+        without=leave_out or (),
         decisions=decisions.value,
     )
     officials = {name: leaderboards.read(path) for name, path in by_name(official).items()}

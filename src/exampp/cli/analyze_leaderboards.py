@@ -15,11 +15,13 @@ from exampp.cli.board_options import (
     DecisionMode,
     Digits,
     GraderNames,
+    LeftOut,
     Officials,
     OnError,
     RoundTo,
     RunFiles,
     Scale,
+    SystemNames,
     rating_scale,
 )
 from exampp.cli.command import counting
@@ -60,6 +62,8 @@ def leaderboards(
     kind: ItemKind = None,
     bank: BankNames = None,
     run: RunFiles = None,
+    system: SystemNames = None,
+    leave_out: LeftOut = None,
     qrels: QrelsFiles = None,
     scores: Scores = None,
     decisions: CountDecisions = DecisionMode.WITH,
@@ -93,6 +97,8 @@ def leaderboards(
         kind=kind.value if kind else None,
         bank=bank or None,
         runs=run or (),
+        systems=system or (),
+        without=leave_out or (),
         decisions=decisions.value,
     )
     officials = {name: files.read(path) for name, path in by_name(official or ()).items()}

@@ -23,6 +23,7 @@ from exampp.cli.board_options import (
     Label,
     LabelGains,
     LabelKind,
+    LeftOut,
     Measures,
     MinRatings,
     Missing,
@@ -30,6 +31,7 @@ from exampp.cli.board_options import (
     OnError,
     RunFiles,
     Scale,
+    SystemNames,
     rating_scale,
 )
 from exampp.cli.command import Counts, counting
@@ -78,6 +80,8 @@ def significance(
     kind: ItemKind = None,
     bank: BankName = None,
     run: RunFiles = None,
+    system: SystemNames = None,
+    leave_out: LeftOut = None,
     facets: Facets = FacetMode.auto,
     missing: Missing = MissingPolicy.zero,
     label: LabelKind = Label.BEST,
@@ -125,6 +129,8 @@ def significance(
             kind=kind.value if kind else None,
             bank=bank,
             runs=run or (),
+            systems=system or (),
+            without=leave_out or (),
             decisions=decisions.value,
         ).significance(
             measure or DEFAULT_MEASURES,

@@ -11,6 +11,7 @@ import typer
 
 from exampp.cli.command import Counts, Given
 from exampp.cli.options import OnBadLine
+from exampp.cli.panels import ASKED_FOR
 from exampp.errors import InputError
 from exampp.records.grading import RatingScale, check_scale
 from exampp.report.table import MACHINES
@@ -87,6 +88,17 @@ MinRatings = Annotated[
 ]
 RunFiles = Annotated[
     list[Path] | None, typer.Option(help="Evaluate this run file instead; repeat for several.")
+]
+SystemNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--system",
+        help="Only this system; repeat for several. [default: all]",
+        rich_help_panel=ASKED_FOR,
+    ),
+]
+LeftOut = Annotated[
+    list[str] | None, typer.Option(help="All systems but this one; repeat for several.")
 ]
 Facets = Annotated[
     FacetMode, typer.Option(help="Bank and rankings per query, per subtopic, or pooled.")

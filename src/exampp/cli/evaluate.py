@@ -25,6 +25,7 @@ from exampp.cli.board_options import (
     Label,
     LabelGains,
     LabelKind,
+    LeftOut,
     Measures,
     MinRatings,
     Missing,
@@ -34,6 +35,7 @@ from exampp.cli.board_options import (
     RoundTo,
     RunFiles,
     Scale,
+    SystemNames,
     rating_scale,
 )
 from exampp.cli.command import counting, moved
@@ -73,6 +75,8 @@ def evaluate(
     kind: ItemKind = None,
     bank: BankName = None,
     run: RunFiles = None,
+    system: SystemNames = None,
+    leave_out: LeftOut = None,
     official: Officials = None,
     round_to: RoundTo = None,
     facets: Facets = FacetMode.auto,
@@ -123,6 +127,8 @@ def evaluate(
             kind=kind.value if kind else None,
             bank=bank,
             runs=run or (),
+            systems=system or (),
+            without=leave_out or (),
             decisions=decisions.value,
         ).gradebook
     board = evaluate_gradebook(

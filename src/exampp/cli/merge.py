@@ -16,7 +16,7 @@ from exampp.report.table import MACHINES
 def merge(
     into: Annotated[Path, typer.Argument(metavar="INTO", help="The collection that is filled.")],
     others: Annotated[
-        list[Path], typer.Argument(metavar="OTHER...", help="Collections; they are only read.")
+        list[Path], typer.Argument(metavar="OTHER", help="Collections; they are only read.")
     ],
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would come; change nothing.")

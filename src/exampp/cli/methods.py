@@ -63,6 +63,8 @@ def collect_methods(
     kind: str | None = None,
     bank: str | Sequence[str] | None = None,
     runs: Sequence[str | Path] = (),
+    systems: Sequence[str] = (),
+    without: Sequence[str] = (),
     decisions: DecisionChoice = "with",
 ) -> list[Method]:
     """Every grader of some collections, then qrels and leaderboards made elsewhere.
@@ -81,7 +83,14 @@ def collect_methods(
         of = f"{path.name}: " if len(collections) > 1 else ""
         with exampp.open(path, on_error, scale) as opened:
             panel = opened.panel(
-                *graders, prompt=prompt, kind=kind, bank=bank, runs=runs, decisions=decisions
+                *graders,
+                prompt=prompt,
+                kind=kind,
+                bank=bank,
+                runs=runs,
+                systems=systems,
+                without=without,
+                decisions=decisions,
             )
             judged = None if found else elsewhere
             found += panel.methods(measures, min_rating=min_rating, qrels=judged, of=of)

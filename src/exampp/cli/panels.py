@@ -9,12 +9,13 @@ FEW = 10
 """So many options need no panels."""
 OTHER = "Options"
 GOES_IN = "What goes in"
+ASKED_FOR = "What is asked for"
 PANELS: Mapping[str, str] = {
     GOES_IN: "as passages bank-name runs responses system corpus unknown-passages passage-tokens "
     "cited update",
-    "What is asked for": "output measure min-rating min-relevant per-query official scores qrels "
-    "run facets missing label at-least gains compat round query queries item by depth limit "
-    "against layout statistic order pairs k max-queries retry-failed per more keys grounded "
+    ASKED_FOR: "output measure min-rating min-relevant per-query official scores qrels "
+    "run leave-out facets missing label at-least gains compat round query queries item by depth "
+    "limit against layout statistic order pairs k max-queries retry-failed per more keys grounded "
     "keep-near",
     "Whose grades": "grader prompt kind bank decisions answers-of min-answers author reason",
     "Model": "model revision device dtype quantize decode beams batch-tokens max-new-tokens "

@@ -17,11 +17,13 @@ from exampp.cli.board_options import (
     DecisionMode,
     FacetMode,
     Facets,
+    LeftOut,
     MinRatings,
     OnError,
     RoundTo,
     RunFiles,
     Scale,
+    SystemNames,
     rating_scale,
 )
 from exampp.cli.command import Counts, Given, counting
@@ -152,6 +154,8 @@ def plot(
     kind: ItemKind = None,
     bank: BankNames = None,
     run: RunFiles = None,
+    system: SystemNames = None,
+    leave_out: LeftOut = None,
     facets: Facets = FacetMode.auto,
     decisions: CountDecisions = DecisionMode.WITH,
     on_error: OnError = OnBadLine.refuse,
@@ -191,6 +195,8 @@ def plot(
             kind=of_kind,
             bank=bank or None,
             runs=run or (),
+            systems=system or (),
+            without=leave_out or (),
             decisions=decisions.value,
         )
         books = {name: grades.gradebook for name, grades in panel.named()}

@@ -20,12 +20,14 @@ from exampp.cli.board_options import (
     Label,
     LabelGains,
     LabelKind,
+    LeftOut,
     MinRating,
     Officials,
     OnError,
     RoundTo,
     RunFiles,
     Scale,
+    SystemNames,
     rating_scale,
 )
 from exampp.cli.command import counting
@@ -78,6 +80,8 @@ def report(
     kind: ItemKind = None,
     bank: BankName = None,
     run: RunFiles = None,
+    system: SystemNames = None,
+    leave_out: LeftOut = None,
     facets: Facets = FacetMode.auto,
     label: LabelKind = Label.BEST,
     at_least: AtLeast = 1,
@@ -104,6 +108,8 @@ def report(
             kind=kind.value if kind else None,
             bank=bank,
             runs=run or (),
+            systems=system or (),
+            without=leave_out or (),
             decisions=decisions.value,
         ).report(
             title=title,

@@ -33,6 +33,10 @@ PURPOSES: Mapping[str, Mapping[str, Verb]] = {
             "merge:merge",
             "Bring what other collections hold into one: copies of it, or shards of one exam.",
         ),
+        "systems": Verb(
+            "systems:systems",
+            "List the systems with the passages that each returns, rename one, or remove some.",
+        ),
         "bank": Verb("bank:app", "Own a bank: generate, look, edit, check, seal."),
         "export": Verb(
             "inputs:export", "Write a collection, or a part of it, in a format of the field."

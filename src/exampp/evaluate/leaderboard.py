@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from exampp.errors import InputError
@@ -17,7 +17,13 @@ from exampp.evaluate.policy import EXAM, POLICIES, CoverPolicy
 from exampp.evaluate.qrels import Labelling
 from exampp.evaluate.scores import Score, ScoreResult, score
 from exampp.evaluate.values import Mean, Values
-from exampp.records.gradebook import NO_OVERSIGHT, Gradebook, Oversight, without_decisions
+from exampp.records.gradebook import (
+    NO_OVERSIGHT,
+    Gradebook,
+    Oversight,
+    mean_passages,
+    without_decisions,
+)
 from exampp.records.grading import GraderIdentity
 from exampp.report.result import Result
 
@@ -88,7 +94,8 @@ class Leaderboard(Result):
     `systems` go from best to worst by the first column (undefined ones last, ties by name);
     `columns` hold the values per query, in the order of `column_systems`. `oversight` counts what
     people decided; `without_decisions` is the leaderboard without that (None: nothing was
-    decided, or it was left out already).
+    decided, or it was left out already). `passages` are how many each system returned for a query,
+    on average.
     """
 
     grader: GraderIdentity
@@ -100,6 +107,7 @@ class Leaderboard(Result):
     notes: tuple[str, ...]
     oversight: Oversight = NO_OVERSIGHT
     without_decisions: Leaderboard | None = None
+    passages: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def rows(self) -> tuple[BoardRow, ...]:
@@ -295,6 +303,7 @@ def _evaluated(
         columns=columns,
         notes=Notes(gradebook, asked, mode, covers, scored, missing, policy).all(),
         oversight=gradebook.oversight,
+        passages=mean_passages(gradebook),
     )
 
 

@@ -77,7 +77,8 @@ def official_rank(system: str, ranks: Ranks) -> Value:
 def wide(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Table:
     """A row a system, a column a measure and threshold: mean and standard error.
 
-    The share of ungraded passages stands beside a column where any system has some; official ranks
+    The share of ungraded passages stands beside a column where any system has some. `passages` is
+    how many a system returned for a query, on average, where they differ in that; official ranks
     are last, by the name of their leaderboard.
     """
     officials = officials or {}
@@ -98,6 +99,12 @@ def wide(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Ta
         pool = rows.get(OVERALL)
         overall += [None, None] if pool is None else [pool.mean, pool.stderr]
         overall += [None] * shares
+    # an answer of one passage and a ranking of twenty do not compare
+    if len(set(board.passages.values())) > 1:
+        columns.append(Column("passages", 1))
+        for system in board.systems:
+            cells[system].append(board.passages[system])
+        overall.append(None)
     columns += official_columns(officials)
     for system in board.systems:
         cells[system] += [official_rank(system, ranks) for ranks in officials.values()]
@@ -124,8 +131,8 @@ def _rows_by_column(board: Leaderboard) -> dict[tuple[str, int | None], dict[str
 def tidy(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Table:
     """A row a system, measure and threshold, full precision, with who graded on which bank.
 
-    `mean_without_decisions` is the mean that it is without what people decided; official ranks are
-    last.
+    `mean_without_decisions` is the mean that it is without what people decided; official ranks
+    follow, and last how many passages the system returned for a query, on average.
     """
     officials = officials or {}
     without = board.means_without_decisions()
@@ -135,11 +142,12 @@ def tidy(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Ta
             without[row.system, row.measure, row.min_rating],
             *provenance(board),
             *(official_rank(row.system, ranks) for ranks in officials.values()),
+            board.passages.get(row.system),
         ]
         for row in (*board.rows, *board.overall)
     ]
     ranked = [name.replace(" ", "_") for name in official_columns(officials)]
-    columns = [*TIDY, "mean_without_decisions", *PROVENANCE, *ranked]
+    columns = [*TIDY, "mean_without_decisions", *PROVENANCE, *ranked, "passages"]
     return Table.of(columns, rows, caption(board), board.notes)
 
 

@@ -26,7 +26,7 @@ from exampp.outside import check_lists
 from exampp.records import GraderIdentity
 from exampp.records.choosing import label
 from exampp.records.dossier import Dossier
-from exampp.records.gradebook import DecisionChoice, Gradebook, without_decisions
+from exampp.records.gradebook import DecisionChoice, Gradebook, choose_systems, without_decisions
 from exampp.records.topics import default_min_relevant
 from exampp.report.table import Table
 
@@ -49,6 +49,7 @@ class Grades:
 
     They are read when something is first asked of them, and are the same from then on: what is
     graded later is in the next `exam.grades()`. `asked` is how they were asked for.
+    Only `systems` count, if some are named, and none of `without`.
     """
 
     source: GradeSource[Any]
@@ -57,6 +58,8 @@ class Grades:
     runs: tuple[str | Path, ...] = ()
     part: str | None = None
     decisions: DecisionChoice = "with"
+    systems: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     asked: Mapping[str, str | None] = field(default_factory=dict, compare=False)
 
     def __repr__(self) -> str:
@@ -68,7 +71,7 @@ class Grades:
         """The grades as arrays, query by query."""
         book = self.source.read_gradebook(self.grader, self.bank, self.part)
         book = without_decisions(book) if self.decisions == "without" else book
-        return with_run_files(book, self.runs)
+        return choose_systems(with_run_files(book, self.runs), self.systems, self.without)
 
     def dossiers(self, query_ids: Sequence[str] | None = None) -> Iterator[Dossier]:
         """The queries one by one with texts, raw replies and decisions: all, or those asked for.
@@ -285,6 +288,8 @@ class Grades:
             {**self.asked, "decisions": None if self.decisions == "with" else self.decisions},
             [str(run) for run in self.runs],
             [str(file) for file in official],
+            self.systems,
+            self.without,
         )
         version, own_bank = self.source.bank_origin(self.gradebook)
         source = ReportSource(

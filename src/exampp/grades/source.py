@@ -55,23 +55,29 @@ class GradeSource(ABC, Generic[G]):
         kind: str | None = None,
         bank: str | None = None,
         runs: Sequence[str | Path] = (),
+        systems: Sequence[str] = (),
+        without: Sequence[str] = (),
         part: str | None = None,
         decisions: DecisionChoice = "with",
     ) -> G:
         """The grades of the one grader that fits, on one bank.
 
         `grader` is a model, `model:prompt`, or the start of a grader's key. `runs` are run files
-        that take the place of the rankings. `part` leaves only the `public` or the `sealed` items
+        that take the place of the rankings. Only some `systems` count, if they are named, and none
+        of `without`. `part` leaves only the `public` or the `sealed` items
         of a bank that was split. People's decisions stand over the grades of their cells;
         `decisions="without"` leaves them out. `bank` is for a graded file a bank file to evaluate
         on. Raises InputError where no grader fits, and AmbiguousGrader where several do.
         """
-        check_lists(runs=runs)
+        check_lists(runs=runs, systems=systems, without=without)
         check_decisions(decisions)
         chosen = choose_grader(self.graders, grader=grader, prompt=prompt, kind=kind)
         found = self._grades(chosen, bank, runs, part, decisions)
         return replace(
-            found, asked={"grader": grader, "prompt": prompt, "kind": kind, "bank": bank}
+            found,
+            systems=tuple(systems),
+            without=tuple(without),
+            asked={"grader": grader, "prompt": prompt, "kind": kind, "bank": bank},
         )
 
     def panel(
@@ -81,6 +87,8 @@ class GradeSource(ABC, Generic[G]):
         kind: str | None = None,
         bank: str | Sequence[str] | None = None,
         runs: Sequence[str | Path] = (),
+        systems: Sequence[str] = (),
+        without: Sequence[str] = (),
         decisions: DecisionChoice = "with",
     ) -> Panel:
         """The grades of every grader that fits one of the names, or of all without names.
@@ -88,7 +96,7 @@ class GradeSource(ABC, Generic[G]):
         Takes the options of `grades`; of several banks, those that hold what a grader grades.
         Raises InputError where a name fits none.
         """
-        check_lists(runs=runs)
+        check_lists(runs=runs, systems=systems, without=without)
         check_decisions(decisions)
         found: dict[str, GraderIdentity] = {}
         for name in graders or (None,):
@@ -99,7 +107,11 @@ class GradeSource(ABC, Generic[G]):
             ]
             found |= {one.key: one for one in fitting}
         members = (
-            self._grades(one, name, runs, None, decisions)
+            replace(
+                self._grades(one, name, runs, None, decisions),
+                systems=tuple(systems),
+                without=tuple(without),
+            )
             for one in found.values()
             for name in self._named_banks(one.kind, bank)
         )

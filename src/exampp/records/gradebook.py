@@ -6,7 +6,7 @@ then on. Facets are numbered from 1 within their query; 0 stands for the query a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
@@ -132,6 +132,47 @@ class Gradebook:
         cells = [cell for query in self.queries for cell in query.decided]
         people = {person for cell in cells for person in cell.people}
         return Oversight(len(cells), len(people), sum(cell.disputed for cell in cells))
+
+
+def choose_systems(book: Gradebook, only: Sequence[str], without: Sequence[str]) -> Gradebook:
+    """The gradebook of some systems: of `only` those, if some are named, and none of `without`.
+
+    Pools, judgments and ratings stay, and so does what every system left scores. Raises InputError
+    for a system that is not known, and where none is left.
+    """
+    known = set(book.systems)
+    for name in (*only, *without):
+        if name not in known:
+            raise InputError(
+                f"there is no system {name!r}", mend=f"Known: {', '.join(book.systems)}"
+            )
+    left = {name for name in only or known if name not in without}
+    if not left and known:
+        raise InputError("no system is left", mend="Leave out fewer")
+    if left == known:
+        return book
+    queries = tuple(
+        replace(query, rankings=tuple(one for one in query.rankings if one.system in left))
+        for query in book.queries
+    )
+    return replace(book, queries=queries, systems=tuple(s for s in book.systems if s in left))
+
+
+def mean_passages(book: Gradebook) -> dict[str, float]:
+    """How many passages each system returned for a query, on average over those it answered.
+
+    What it returned for the subtopics of a query counts together, each passage once.
+    """
+    returned: dict[str, list[int]] = {system: [] for system in book.systems}
+    for query in book.queries:
+        of_query: dict[str, set[int]] = {}
+        for ranking in query.rankings:
+            of_query.setdefault(ranking.system, set()).update(ranking.passages.tolist())
+        for system, passages in of_query.items():
+            returned[system].append(len(passages))
+    return {
+        system: sum(counts) / len(counts) if counts else 0.0 for system, counts in returned.items()
+    }
 
 
 def check_decisions(choice: DecisionChoice) -> DecisionChoice:

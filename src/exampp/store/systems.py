@@ -1,0 +1,55 @@
+"""Systems in the store: what they returned, under which name."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+
+from exampp.errors import InputError
+from exampp.outside import check_id
+from exampp.records.systems import SystemCount
+
+_COUNTS = """
+SELECT s.name, count(r.query), coalesce(avg(r.passages), 0) FROM system s LEFT JOIN (
+    SELECT system, query, count(DISTINCT passage) AS passages FROM ranking GROUP BY system, query
+) r USING (system) GROUP BY s.system ORDER BY s.system
+"""
+
+
+def system_counts(connection: sqlite3.Connection) -> list[SystemCount]:
+    """All systems in order of first appearance."""
+    return [SystemCount(*row) for row in connection.execute(_COUNTS).fetchall()]
+
+
+def rename_system(connection: sqlite3.Connection, old: str, new: str) -> None:
+    """Give a system another name, in the caller's transaction.
+
+    Raises InputError where there is no such system, or one of the new name.
+    """
+    known = _known(connection, [old])
+    check_id(new)
+    if new != old and connection.execute("SELECT 1 FROM system WHERE name = ?", (new,)).fetchone():
+        raise InputError(f"there is a system {new!r} already", mend="Choose another name")
+    connection.execute("UPDATE system SET name = ? WHERE system = ?", (new, known[old]))
+
+
+def remove_systems(connection: sqlite3.Connection, names: Iterable[str]) -> int:
+    """Remove systems with all their rankings, in the caller's transaction; returns how many lines.
+
+    Passages, their texts and grades stay. Raises InputError for a system that there is not.
+    """
+    removed = 0
+    for system in _known(connection, names).values():
+        removed += connection.execute("DELETE FROM ranking WHERE system = ?", (system,)).rowcount
+        connection.execute("DELETE FROM system WHERE system = ?", (system,))
+    return removed
+
+
+def _known(connection: sqlite3.Connection, names: Iterable[str]) -> Mapping[str, int]:
+    known = dict(connection.execute("SELECT name, system FROM system ORDER BY system").fetchall())
+    for name in names:
+        if name not in known:
+            raise InputError(
+                f"there is no system {name!r}", mend=f"Known: {', '.join(known) or 'none'}"
+            )
+    return {name: known[name] for name in names}

@@ -1,0 +1,86 @@
+"""Systems of a collection: listed, renamed, removed and brought back, chosen for a leaderboard."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import exams
+import pytest
+
+import exampp
+from exampp.evaluate import tables
+
+
+def test_the_list_has_the_mean_number_of_passages(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as exam:
+        # alpha returns 2 for q1 and 1 for q2
+        assert [tuple(one) for one in exam.systems] == [("alpha", 2, 1.5), ("beta", 2, 1.0)]
+        assert "alpha" in str(exam.systems)
+
+
+def test_a_leaderboard_shows_passages_where_systems_differ(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as exam:
+        exam.grade("draft")
+        board = exam.grades().evaluate(["Cover@20"])
+        assert board.passages == {"alpha": 1.5, "beta": 1.0}
+        assert "passages" in tables.wide(board).headings()
+        tidy = tables.tidy(board, {"official": {"alpha": 1}})
+        assert tidy.headings()[-1] == "passages"
+        assert {row[0]: row[-1] for row in tidy.rows} == {
+            "alpha": 1.5,
+            "beta": 1.0,
+            "_overall_": None,
+        }
+        one = exam.grades(systems=["alpha"]).evaluate(["Cover@20"])
+        assert "passages" not in tables.wide(one).headings()
+
+
+def test_chosen_systems_keep_their_scores(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as exam:
+        exam.grade("draft")
+        every = exam.grades().evaluate(["Cover@20", "nDCG@10"])
+        for chosen in (exam.grades(systems=["beta"]), exam.grades(without=["alpha"])):
+            board = chosen.evaluate(["Cover@20", "nDCG@10"])
+            assert board.systems == ("beta",)
+            assert set(board.rows) == {row for row in every.rows if row.system == "beta"}
+        (panel,) = exam.panel(systems=["beta"])
+        assert panel.gradebook.systems == ("beta",)
+        report = str(exam.grades(without=["alpha"]).report(measures=["Cover@20"]))
+        assert "--leave-out alpha" in report
+        for options in ({"systems": ["gamma"]}, {"without": ["gamma"]}):
+            with pytest.raises(exampp.InputError, match=r"no system .gamma.\. Known: alpha, beta"):
+                _ = exam.grades(**options).gradebook  # type: ignore[arg-type]
+        with pytest.raises(exampp.InputError, match="no system is left"):
+            _ = exam.grades(without=["alpha", "beta"]).gradebook
+
+
+def test_a_removed_system_comes_back_with_its_run_and_its_scores(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as exam:
+        exam.grade("draft")
+        before = exam.grades().evaluate(["Cover@20"])
+        assert exam.systems.remove("alpha") == 3
+        assert exam.grades().evaluate(["Cover@20"]).systems == ("beta",)
+        exam.import_files(tmp_path / "files" / "systems.run")
+        after = exam.grades().evaluate(["Cover@20"])
+        assert {row.system: row.mean for row in after.rows} == {
+            row.system: row.mean for row in before.rows
+        }
+
+
+def test_a_system_is_renamed_but_not_to_another_ones_name(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as exam:
+        exam.systems.rename("alpha", "gamma")
+        assert [one.system for one in exam.systems] == ["gamma", "beta"]
+        with pytest.raises(exampp.InputError, match="there is a system 'beta' already"):
+            exam.systems.rename("gamma", "beta")
+        for action in (
+            lambda: exam.systems.rename("alpha", "delta"),
+            lambda: exam.systems.remove("beta", "alpha"),
+        ):
+            with pytest.raises(exampp.InputError, match="there is no system 'alpha'"):
+                action()
+        assert json.loads(exam.systems.to_json())["rows"] == [
+            {"system": "gamma", "queries": 2, "passages": 1.5},
+            {"system": "beta", "queries": 2, "passages": 1.0},
+        ]
