@@ -83,6 +83,7 @@ BOARD = {
     "--scale": "0..3",
 }
 OF_FILES = ("--on-error", "--scale")
+OF_SYSTEMS = ("--system", "--leave-out")
 LABELS = {"--label": "count", "--at-least": "2", "--gains": "binary"}
 BANK = {"--bank": "small"}
 EDIT = {**BANK, "--author": "zoe", "--reason": "because", **FORMAT}
@@ -311,7 +312,7 @@ OPTIONS: Mapping[str, Uses] = {
             "compare my.exam alpha beta --format json",
         ),
         {
-            **BOARD,
+            **{name: value for name, value in BOARD.items() if name not in OF_SYSTEMS},
             "--run": "turned.run",
             "-k": "2",
             "--queries": "1",
@@ -572,7 +573,9 @@ OPTIONS: Mapping[str, Uses] = {
     "bank compare": Uses(
         ("bank compare split.exam", "bank compare split.exam -m nDCG@3"),
         {
-            **{name: value for name, value in BOARD.items() if name not in OF_FILES},
+            **{
+                name: value for name, value in BOARD.items() if name not in (*OF_FILES, *OF_SYSTEMS)
+            },
             "--missing": "skip",
             **FORMAT,
         },

@@ -71,7 +71,7 @@ class _Kind(NamedTuple):
     """Measures, and series in all."""
 
 
-_BOARD = ("--measure", "--min-rating", "--facets", "--run")
+_BOARD = ("--measure", "--min-rating", "--facets", "--run", "--system", "--leave-out")
 _COMPARING = frozenset(PlotKind) - {PlotKind.grades, PlotKind.labels}
 _KINDS: Mapping[PlotKind, _Kind] = {
     PlotKind.leaderboard: _Kind(_BOARD, "Choose another --measure"),
