@@ -38,6 +38,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.fixture(scope="module")
+def whole(folder: Path) -> bytes:
+    """The runs of the exam as a file holds them."""
+    return shell("exampp export my.exam whole.run >/dev/null; cat whole.run", folder).stdout
+
+
 LINES = {
     "closed output": ("exampp status my.exam >&-", {}, 0),
     "closed output of help": ("exampp --help >&-", {}, 0),
@@ -95,8 +101,9 @@ def test_a_file_whose_name_is_no_text_is_read_and_named(folder: Path) -> None:
         "exampp export my.exam >(cat >copy) --format runs >/dev/null; sleep 0.3; cat copy",
     ],
 )
-def test_an_export_goes_through_pipes_as_it_goes_into_a_file(folder: Path, line: str) -> None:
-    whole = shell("exampp export my.exam whole.run >/dev/null; cat whole.run", folder).stdout
+def test_an_export_goes_through_pipes_as_it_goes_into_a_file(
+    folder: Path, whole: bytes, line: str
+) -> None:
     assert whole.count(b"\n") >= 7
     found = shell(line, folder).stdout
     (folder / "p").unlink(missing_ok=True)
