@@ -431,6 +431,7 @@ RATINGS: Grammar = {
 VERDICTS: Grammar = {
     **COMMON,
     "name": ("Answer", "Relevant", "Relevance", "Verdict", "answer", "«field»"),
+    "nothing": ("no idea", "No clue.", "No. 4", "no one knows", "correct spelling", "Yes and no"),
     "value": ("«r»", "**«r»**", "«R»", "«r»."),
     "field_line": (
         "«name»: «value»",
@@ -519,6 +520,11 @@ VERDICTS: Grammar = {
         "No doubt.",
         "No idea",
         "No. 4",
+        "«name»: «nothing»",
+        "**«name»:** «nothing»",
+        "«name» is «nothing»",
+        "\\boxed{«nothing»}",
+        "Final answer: «nothing»",
         "The moon",
         "«unfinished»«plain»",
         "«broken»«plain»",

@@ -13,11 +13,14 @@ _WORDS |= {"relevant": "A", "rating": "A", "score": "A", "grade": "A"}
 _VALUES = {"Y": 1, "G": 1, "W": 0, "B": 0}
 _V = "(?P<v>[YWGB])"
 _END = r'(?=\Z|[.,;:)(\n|"b\-])'
-_FIELD = re.compile(rf"(?P<final>F?)(?:[RA]|(?<=F))(?:[|:][:|\-\n(]*+|i:?|\n[\n(]*+|-)a?{_V}")
+_WHOLE = rf"{_V}(?:(?!\.[NXQ]){_END}|(?=[TOI]))"
+_FIELD = re.compile(
+    rf"(?P<final>F?)(?:[RA]|(?<=F))(?:[|:][:|\-\n(]*+|i:?|\n[\n(]*+|-)a?{_WHOLE}"
+)
 _VERDICTS = tuple(
     re.compile(pattern)
     for pattern in (
-        rf"\A[^a-zA-Z?]*+{_V}(?:(?!\.[NXQ]){_END}|(?=[TOI]))",
+        rf"\A[^a-zA-Z?]*+{_WHOLE}",
         rf'(?:[.\n]|\A)[("]*+{_V}[^a-zA-Z?]*+\Z',
         rf"s[TiOA]{{0,4}}:?{_V}{_END}",
         rf"I[a-z]{{0,6}}V[a-zO]{{0,4}}{_V}{_END}",
