@@ -14,9 +14,7 @@ _VALUES = {"Y": 1, "G": 1, "W": 0, "B": 0}
 _V = "(?P<v>[YWGB])"
 _END = r'(?=\Z|[.,;:)(\n|"b\-])'
 _WHOLE = rf"{_V}(?:(?!\.[NXQ]){_END}|(?=[TOI]))"
-_FIELD = re.compile(
-    rf"(?P<final>F?)(?:[RA]|(?<=F))(?:[|:][:|\-\n(]*+|i:?|\n[\n(]*+|-)a?{_WHOLE}"
-)
+_FIELD = re.compile(rf"(?P<final>F?)(?:[RA]|(?<=F))(?:[|:][:|\-\n(]*+|i:?|\n[\n(]*+|-)a?{_WHOLE}")
 _VERDICTS = tuple(
     re.compile(pattern)
     for pattern in (
