@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +18,7 @@ import exampp
 from exampp.llm.scripted import ScriptedGrader
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 Decision = tuple[str, str, int, str]
 """item, passage, rating, reason."""
@@ -240,6 +242,112 @@ def test_arrow_keys_walk_the_heat_map(page: Page, path: Path) -> None:
     page.keyboard.press("Escape")
     page.wait_for_selector("#panel", state="hidden")
     assert [one[2] for one in decided(path)] == [5]
+
+
+@contextmanager
+def held(page: Page, address: str | re.Pattern[str]) -> Iterator[list[Route]]:
+    """What the page asks of an address is under way until the end of the block."""
+    asked: list[Route] = []
+    going = False
+    page.route(address, lambda route: route.continue_() if going else asked.append(route))
+    yield asked
+    going = True
+    for route in asked:
+        route.continue_()
+
+
+CELL = re.compile("/cell[?]")
+
+
+def open_cell(page: Page) -> None:
+    """The panel of the first cell of the heat map."""
+    page.goto("/query?id=q")
+    page.locator("#heat td[tabindex='0']").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#panel h2")
+
+
+def test_escape_counts_while_a_decision_is_under_way(page: Page, path: Path) -> None:
+    open_cell(page)
+    with held(page, "**/judge/decide") as asked:
+        with page.expect_request("**/judge/decide"):
+            page.locator("#panel button[value='5']").click()
+        page.keyboard.press("Escape")
+        assert page.locator("#panel").is_hidden()
+        assert len(asked) == 1
+    page.wait_for_selector("#heat td.decided")
+    # a panel that is filled again says so at once
+    assert page.locator("#panel").get_attribute("aria-busy") is None
+    assert page.locator("#panel").is_hidden()
+    assert page.evaluate("document.activeElement.matches('#heat td.decided')")
+    assert [one[2] for one in decided(path)] == [5]
+
+
+def test_arrow_keys_count_while_a_decision_is_under_way(page: Page, path: Path) -> None:
+    open_cell(page)
+    with held(page, "**/judge/decide"):
+        with page.expect_request("**/judge/decide"):
+            page.locator("#panel button[value='5']").click()
+        page.keyboard.press("ArrowRight")
+        page.wait_for_function("() => document.querySelector('#panel h2')?.innerText === 'Why?'")
+    page.wait_for_selector("#heat td.decided")
+    assert page.locator("#panel").get_attribute("aria-busy") is None
+    assert page.locator("#panel h2").inner_text() == "Why?"
+    first, second = page.locator("#heat tbody tr").first.locator("td[data-at]").all()[:2]
+    assert "decided" in (first.get_attribute("class") or "").split()
+    assert second.evaluate("one => one === document.activeElement")
+    assert [one[2] for one in decided(path)] == [5]
+
+
+def test_keys_count_while_a_cell_is_under_way(page: Page) -> None:
+    page.goto("/query?id=q")
+    page.locator("#heat td[tabindex='0']").focus()
+    with held(page, CELL):
+        with page.expect_request(CELL):
+            page.keyboard.press("Enter")
+        page.keyboard.press("Escape")
+        page.keyboard.press("ArrowRight")
+    assert page.locator("#panel").get_attribute("aria-busy") is None
+    assert page.locator("#panel").is_hidden()
+    with held(page, CELL):
+        with page.expect_request(CELL):
+            page.keyboard.press("Enter")
+        page.keyboard.press("ArrowRight")
+    page.wait_for_selector("#panel h2")
+    assert page.locator("#panel h2").inner_text() == "Where is that so?"
+
+
+def test_a_decision_that_is_refused_brings_its_cell_back(page: Page, path: Path) -> None:
+    open_cell(page)
+    asked = page.locator("#panel h2").inner_text()
+    page.locator("#panel [name=versions]").evaluate("one => { one.value = '7,7,7'; }")
+    with held(page, "**/judge/decide"):
+        with page.expect_request("**/judge/decide"):
+            page.locator("#panel button[value='5']").click()
+        page.keyboard.press("Escape")
+    page.wait_for_function("() => document.querySelector('#panel [role=alert]')?.innerText")
+    assert page.locator("#panel h2").inner_text() == asked
+    assert decided(path) == []
+
+
+def test_next_counts_while_a_blind_decision_is_under_way(page: Page, path: Path) -> None:
+    page.goto("/judge?order=query&query=q")
+    page.keyboard.press("b")
+    page.wait_for_selector("#blind[aria-pressed=true]")
+    first = on_stage(page)
+    with held(page, "**/judge/decide") as asked:
+        with page.expect_request("**/judge/decide"):
+            page.keyboard.press("2")
+        page.keyboard.press("4")
+        page.keyboard.press("Enter")
+        page.keyboard.press("Enter")
+        assert on_stage(page) == first
+        assert len(asked) == 1
+    wait_for_another(page, first)
+    second = on_stage(page)
+    page.keyboard.press("3")
+    page.wait_for_selector("#stage .outcome")
+    assert decided(path) == [(*first, 2, ""), (*second, 3, "")]
 
 
 def test_the_impact_follows_what_is_typed(page: Page, path: Path) -> None:

@@ -18,12 +18,11 @@
   let at = 0;
   let sending = Promise.resolve();
   let unsent = 0;
-  let busy = false;
+  let acting = Promise.resolve();
   let comparing = 0;
 
   const now = () => stage.firstElementChild;
   const form = () => stage.querySelector("form");
-  const isOpen = () => now()?.dataset.state === "open";
 
   function announce(text, isTrouble = false) {
     said.textContent = text;
@@ -129,18 +128,27 @@
     while (recent.children.length > 8) recent.lastElementChild.remove();
   }
 
-  async function decide(rating) {
-    if (busy || !isOpen()) return;
+  // what is typed while an answer is under way counts after it; a decision only where its cell
+  // was on the screen already
+  function inTurn(act) {
+    const seen = now();
+    acting = acting.catch(() => {}).then(() => act(seen));
+  }
+
+  async function decide(rating, article) {
+    if (article !== now() || article?.dataset.state !== "open") return;
     const here = at;
-    const article = now();
     const item = article.querySelector(".item").textContent;
     const body = new URLSearchParams(new FormData(form()));
     body.set("rating", rating);
     const isBlind = article.dataset.hidden === "1";
     article.dataset.state = "sent";
     const answer = send(form().getAttribute("action"), body);
-    if (isBlind) busy = true;
-    else show(here + 1);
+    const arrived = arrive(answer, article, here, item, isBlind);
+    await (isBlind ? arrived : show(here + 1));
+  }
+
+  async function arrive(answer, article, here, item, isBlind) {
     try {
       const note = take(await answer);
       remember(note, here, item);
@@ -155,8 +163,6 @@
     } catch (error) {
       announce(`Not saved: ${error.message}`, true);
       await show(here, true);
-    } finally {
-      busy = false;
     }
   }
 
@@ -184,11 +190,11 @@
   const reason = () => form()?.querySelector("[name=reason]")?.focus();
   const whole = () => stage.querySelector("[data-whole]")?.click();
 
-  function confirm() {
-    const { automatic, state } = now()?.dataset ?? {};
-    if (state === "decided") next();
-    else if (automatic) decide(automatic);
-    else announce("There is no grade to confirm here: choose a rating, or skip with s.");
+  function confirm(seen) {
+    const { automatic, state } = seen?.dataset ?? {};
+    if (state === "decided") return next();
+    if (automatic) return decide(automatic, seen);
+    return announce("There is no grade to confirm here: choose a rating, or skip with s.");
   }
 
   const keys = {
@@ -197,6 +203,9 @@
     ArrowRight: next,
     ArrowLeft: back,
     u: undo,
+  };
+  // these wait for nothing: what is typed after `r` is text
+  const atOnce = {
     r: reason,
     w: whole,
     b: () => document.getElementById("blind")?.click(),
@@ -216,20 +225,22 @@
       if (!event.target.matches("[data-next]")) return;
     }
     const rate = stage.querySelector(`button[data-key="${CSS.escape(event.key)}"]`);
-    const act = rate ? () => decide(rate.value) : keys[event.key];
-    if (!act || event.repeat) return;
+    const act = rate ? (seen) => decide(rate.value, seen) : keys[event.key];
+    if (!(act || atOnce[event.key]) || event.repeat) return;
     event.preventDefault();
-    act();
+    if (act) inTurn(act);
+    else atOnce[event.key]();
   });
 
   stage.addEventListener("submit", (event) => {
     event.preventDefault();
-    if (event.submitter?.name === "rating") decide(event.submitter.value);
+    const { name, value } = event.submitter ?? {};
+    if (name === "rating") inTurn((seen) => decide(value, seen));
   });
   stage.addEventListener("click", async (event) => {
     if (event.target.closest("[data-next]")) {
       event.preventDefault();
-      next();
+      inTurn(next);
     }
     const link = event.target.closest("[data-whole]");
     if (link) {
@@ -237,7 +248,7 @@
       put(await text(link.getAttribute("href")));
     }
   });
-  document.getElementById("undo")?.addEventListener("click", undo);
+  document.getElementById("undo")?.addEventListener("click", () => inTurn(undo));
   window.addEventListener("beforeunload", (event) => {
     if (unsent) event.preventDefault();
   });

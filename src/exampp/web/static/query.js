@@ -5,11 +5,14 @@
   const table = document.getElementById("heat");
   const panel = document.getElementById("panel");
   if (!table || !panel) return;
+  const HX = { "HX-Request": "true" };
+  const SILENT = "The server does not answer.";
   const rows = [...table.tBodies[0].rows];
   const first = rows.length ? [...rows[0].cells].findIndex((cell) => cell.dataset.at) : -1;
   const cellAt = (row, column) => rows[row]?.cells[first + column];
   const items = [...table.tHead.querySelectorAll("[data-item]")].map((head) => head.dataset.item);
   let current = null;
+  // of the answer that the panel shows or waits for; null where it is closed
   let opening = null;
 
   // ids are percent-encoded already: they may hold anything
@@ -40,26 +43,26 @@
   async function open(cell, extra = "") {
     select(cell, false);
     opening?.abort();
-    opening = new AbortController();
+    const { signal } = (opening = new AbortController());
     panel.setAttribute("aria-busy", "true");
     try {
-      const answer = await fetch(address(cell, "/cell") + extra, {
-        headers: { "HX-Request": "true" },
-        signal: opening.signal,
-      });
+      const answer = await fetch(address(cell, "/cell") + extra, { headers: HX, signal });
       panel.innerHTML = await answer.text();
       window.htmx?.process(panel);
-      panel.hidden = false;
-      document.body.classList.add("has-panel");
-      cell.scrollIntoView({ block: "nearest", inline: "nearest" });
-    } catch (error) {
-      if (error.name !== "AbortError") panel.textContent = "The server does not answer.";
-    } finally {
-      panel.removeAttribute("aria-busy");
+    } catch {
+      if (!signal.aborted) panel.textContent = SILENT;
     }
+    if (signal.aborted) return;
+    panel.removeAttribute("aria-busy");
+    panel.hidden = false;
+    document.body.classList.add("has-panel");
+    cell.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
   function close() {
+    opening?.abort();
+    opening = null;
+    panel.removeAttribute("aria-busy");
     panel.hidden = true;
     document.body.classList.remove("has-panel");
     current?.focus();
@@ -72,7 +75,7 @@
       Math.min(items.length - 1, Math.max(0, column + columnStep)),
     );
     select(to);
-    if (!panel.hidden) open(to);
+    if (opening) open(to);
   };
 
   const keys = {
@@ -119,27 +122,31 @@
     event.preventDefault();
     const form = event.target;
     const body = new URLSearchParams(new FormData(form, event.submitter));
-    const answer = await fetch(form.action, {
-      method: "POST",
-      headers: { "HX-Request": "true" },
-      body,
-    });
-    if (!answer.ok) {
-      form.querySelector("[role=alert]").textContent = await answer.text();
+    const place = placeOf(current);
+    const shown = opening;
+    const at = address(current, "/query/square");
+    // keys move on from here while the answer is under way
+    current.focus({ preventScroll: true });
+    const refusal = await fetch(form.action, { method: "POST", headers: HX, body }).then(
+      async (answer) => (answer.ok ? "" : answer.text()),
+      () => SILENT,
+    );
+    if (refusal) {
+      if (opening !== shown) await open(cellAt(...place));
+      panel.querySelector("[role=alert]")?.replaceChildren(refusal);
       return;
     }
-    const said = await fetch(address(current, "/query/square"), {
-      headers: { "HX-Request": "true" },
-    });
+    const said = await fetch(at, { headers: HX }).catch(() => ({ ok: false }));
     if (said.ok) {
       const holder = document.createElement("template");
       holder.innerHTML = `<table><tbody><tr>${await said.text()}</tr></tbody></table>`;
       const fresh = holder.content.querySelector("td");
-      current.replaceWith(fresh);
-      current = null;
-      select(fresh);
+      const before = cellAt(...place);
+      const hadFocus = before === document.activeElement;
+      before.replaceWith(fresh);
+      if (current === before) select(fresh, hadFocus);
     }
-    await open(current);
+    if (opening === shown) await open(cellAt(...place));
   });
 
   const start = cellAt(0, 0);
