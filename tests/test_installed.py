@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import sys
 from pathlib import Path
 
 import pytest
 
-from exampp import installed
 from exampp.installed import install_command, typed
 
 
@@ -50,7 +50,7 @@ def test_the_command_names_where_it_was_installed_from(
     (tmp_path / "a clone").mkdir()
     (tmp_path / "x.whl").touch()
     here = json.loads(json.dumps(direct_url).replace("HERE", str(tmp_path)))
-    monkeypatch.setattr(installed, "distribution", lambda _: Recorded(here))
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda _: Recorded(here))
     monkeypatch.setattr("shutil.which", lambda name: f"{Path(sys.executable).parent}/{name}")
     monkeypatch.chdir(tmp_path)
     assert install_command("plots") == f"pip install {arguments}".replace("HERE", str(tmp_path))

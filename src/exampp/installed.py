@@ -9,7 +9,6 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -23,6 +22,9 @@ def install_command(extra: str) -> str:
     That is the folder of a clone, a wheel, a repository or an index, as direct_url.json says (the
     recording of direct URLs of PyPA). Where the place is gone, the packages of the extra are named.
     """
+    # slow to load, and needed only where something is missing
+    from importlib.metadata import PackageNotFoundError, distribution
+
     try:
         found = distribution("exampp")
     except PackageNotFoundError:

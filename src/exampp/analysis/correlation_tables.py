@@ -138,7 +138,8 @@ def of_board(comparison: Correlations, board: Leaderboard) -> Table:
         for (official, measure, min_rating), found in lines.items()
     ]
     names = [one.name for one in comparison.statistics]
-    columns = ["measure", "min_rating", *names, "systems", "official", *PROVENANCE]
+    said = [Column(name, for_machines=True) for name in PROVENANCE]
+    columns: list[str | Column] = ["measure", "min_rating", *names, "systems", "official", *said]
     return Table.of(
         columns,
         rows,

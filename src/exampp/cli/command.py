@@ -12,16 +12,18 @@ earlier versions that became commands, so that who gives one is told.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from exampp.cli import terminal
 from exampp.cli.panels import by_panel
 from exampp.errors import InputError
 from exampp.outside import check_texts
@@ -73,6 +75,9 @@ class Command(TyperCommand):
     def __init__(self, *arguments: Any, help: str | None = None, **options: Any) -> None:  # noqa: A002
         told, _, example = (help or "").partition(_EXAMPLE)
         super().__init__(*arguments, help=told, **options)
+        shows = [at for at, one in enumerate(self.params, 1) if "--format" in one.opts]
+        for at in shows:
+            self.params.insert(at, _wide_option())
         self.example = " ".join(example.split())
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -97,7 +102,8 @@ class Command(TyperCommand):
     def rules(self) -> tuple[Counts, ...]:
         """What is declared about its options."""
         found: tuple[Counts, ...] = vars(self.callback).get("counting", ())
-        return found
+        shows_tables = any("--wide" in one.opts for one in self.params)
+        return (*found, *[_OF_TEXT] * shows_tables)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments. Raises InputError for what is given twice or is empty."""
@@ -151,6 +157,7 @@ class Command(TyperCommand):
                     f"{idle[0]} changes nothing here: it counts only {rule.only}",
                     mend="Leave it out",
                 )
+        terminal.whole.set(ctx.params.pop("wide", False))
         return super().invoke(ctx)
 
 
@@ -212,6 +219,25 @@ class Commands(typer.Typer):
     ) -> Callable[[Function], Function]:
         """Add a command."""
         return super().command(name, cls=cls, **options)
+
+
+_OF_TEXT = Counts(("--wide",), "for tables as text", lambda given: given["style"] == "text")
+
+
+@functools.cache
+def _wide_option() -> Any:
+    """The option of every command that shows tables; `terminal` reads it."""
+
+    def declared(
+        wide: Annotated[
+            bool,
+            typer.Option("--wide", help="Show tables whole, however narrow the terminal is."),
+        ] = False,
+    ) -> None: ...
+
+    alone = typer.Typer(add_completion=False)
+    alone.command()(declared)
+    return typer.main.get_command(alone).params[0]
 
 
 _EXAMPLE = "\n\nExample: "

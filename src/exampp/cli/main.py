@@ -6,7 +6,6 @@ import contextlib
 import functools
 import os
 import signal
-import sqlite3
 import sys
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any, NoReturn
@@ -101,6 +100,9 @@ def environment_fault(error: Exception) -> str | None:
     """What is wrong with the machine rather than with exampp or its input: a full disk, say."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or 'a file'}: {error.strerror}"
+    # slow to load, and few commands without a collection need it
+    import sqlite3
+
     if isinstance(error, sqlite3.OperationalError):
         return f"the collection cannot be read or written: {error}"
     return None

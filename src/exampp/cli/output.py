@@ -10,18 +10,26 @@ from pathlib import Path
 
 import typer
 
+from exampp.cli import terminal
 from exampp.errors import Undefined
 from exampp.formats.output import descriptor
 from exampp.report.notes import grouped
-from exampp.report.table import Table, render
+from exampp.report.table import Table, render, rounded
+from exampp.report.text import as_text
 
 
 def show(table: Table, style: str, digits: int | None = None) -> None:
     """Print a table; tsv and csv hold rows alone, so their notes go to standard error."""
-    sys.stdout.write(render(table, style, digits))
+    sys.stdout.write(_rendered(table, style, digits))
     if style in ("tsv", "csv"):
         for note in table.notes:
             remark(note)
+
+
+def _rendered(table: Table, style: str, digits: int | None) -> str:
+    if style != "text":
+        return render(table, style, digits)
+    return as_text(rounded(table, digits), terminal.room(), terminal.is_styled())
 
 
 def show_several(tables: Mapping[str, Table], style: str, digits: int | None = None) -> None:
@@ -34,7 +42,7 @@ def show_several(tables: Mapping[str, Table], style: str, digits: int | None = N
         found = {name: json.loads(render(table, style)) for name, table in tables.items()}
         sys.stdout.write(json.dumps(found, ensure_ascii=False, indent=1) + "\n")
         return
-    sys.stdout.write("\n".join(render(table, style, digits) for table in tables.values()))
+    sys.stdout.write("\n".join(_rendered(table, style, digits) for table in tables.values()))
     if style in ("tsv", "csv"):
         for note in grouped(note for table in tables.values() for note in table.notes):
             remark(note)

@@ -11,8 +11,8 @@ OTHER = "Options"
 GOES_IN = "What goes in"
 ASKED_FOR = "What is asked for"
 PANELS: Mapping[str, str] = {
-    GOES_IN: "as passages bank-name runs responses system corpus unknown-passages passage-tokens "
-    "cited update",
+    GOES_IN: "as columns passages bank-name runs responses system corpus unknown-passages "
+    "passage-tokens cited update",
     ASKED_FOR: "output measure min-rating min-relevant per-query official scores qrels "
     "run leave-out facets missing label at-least gains compat round query queries item by depth "
     "limit against layout statistic order pairs k max-queries retry-failed per more keys grounded "
@@ -26,7 +26,7 @@ PANELS: Mapping[str, str] = {
     "max-failures take-over grace",
     "Chance": "alpha correction permutations samples seed",
     "Bad input": "on-error scale",
-    "How it is shown": "format digits title theme json",
+    "How it is shown": "format wide digits title theme json",
 }
 """The options of each panel by their long names; one may say another in its declaration."""
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.split()}

@@ -8,7 +8,7 @@ from exampp.evaluate.cover import OVERALL
 from exampp.evaluate.leaderboard import BoardRow, Leaderboard
 from exampp.evaluate.measure import heading as heading
 from exampp.evaluate.people import said_by_people
-from exampp.report.table import Column, Table, Value
+from exampp.report.table import ERROR, Column, Table, Value
 
 TIDY = (
     "system",
@@ -89,7 +89,7 @@ def wide(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Ta
     for column in board.columns:
         name = heading(str(column.measure), column.min_rating)
         rows = by_column.get((str(column.measure), column.min_rating), {})
-        columns += [name, "\u00b1"]
+        columns += [name, ERROR]
         shares = any(row.ungraded for row in rows.values())
         if shares:
             columns.append("ungraded")

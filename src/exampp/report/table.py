@@ -22,9 +22,9 @@ from exampp.report.result import Result
 
 Value = str | int | float | bool | None
 UNDEFINED = "-"
+ERROR = "\u00b1"
+"""The heading of a standard error, which belongs to the column before it."""
 
-_LONG = 24
-"""A longer name of a group of rows stands on a line of its own, and takes no room beside them."""
 _NUMBER = re.compile(r"(-?[\d,]+(\.\d+)?(\.\.-?\d+(\.\d+)?)?%?( ?\[.*\])?)?")
 """What people read as a number: 0.25, 1,204, 12%, 0.1..0.2, -0.25 [-0.31, -0.19], or nothing."""
 
@@ -138,11 +138,8 @@ class Table(Result):
         }
 
 
-def for_people(table: Table) -> Table:
-    """The table without the columns that only machines read."""
-    kept = [index for index, column in enumerate(table.columns) if not column.for_machines]
-    if len(kept) == len(table.columns):
-        return table
+def picked(table: Table, kept: Sequence[int]) -> Table:
+    """The table with these of its columns alone, in this order."""
     place = {index: now for now, index in enumerate(kept)}
     return replace(
         table,
@@ -150,6 +147,11 @@ def for_people(table: Table) -> Table:
         rows=tuple(tuple(row[index] for index in kept) for row in table.rows),
         marks={(row, place[at]): mark for (row, at), mark in table.marks.items() if at in place},
     )
+
+
+def for_people(table: Table) -> Table:
+    """The table without the columns that only machines read."""
+    return picked(table, [at for at, one in enumerate(table.columns) if not one.for_machines])
 
 
 def render(table: Table, style: str, digits: int | None = None) -> str:
@@ -161,12 +163,17 @@ def render(table: Table, style: str, digits: int | None = None) -> str:
     Raises:
         InputError: `digits` are given to a style that holds full precision.
     """
-    if digits is not None:
-        if style in MACHINES:
-            raise InputError(f"{style} holds all digits of a number", mend="Leave out --digits")
-        columns = tuple(replace(column, decimals=digits) for column in table.columns)
-        table = replace(table, columns=columns)
-    return STYLES[style](table)
+    if digits is not None and style in MACHINES:
+        raise InputError(f"{style} holds all digits of a number", mend="Leave out --digits")
+    return STYLES[style](rounded(table, digits))
+
+
+def rounded(table: Table, digits: int | None) -> Table:
+    """The table with so many decimals where people read it; None leaves those of the columns."""
+    if digits is None:
+        return table
+    columns = tuple(replace(column, decimals=digits) for column in table.columns)
+    return replace(table, columns=columns)
 
 
 MACHINES = ("tsv", "csv", "json")
@@ -253,93 +260,13 @@ def notes_of(table: Table, style: str, escape: Callable[[str], str] = str) -> li
     return ["; ".join(parts)] * bool(parts) + [escape(note) for note in table.notes]
 
 
-def _once(table: Table, cells: list[list[str]]) -> list[list[str]]:
+def once(table: Table, cells: list[list[str]]) -> list[list[str]]:
     """The cells with the name of a group of rows in the first of them alone."""
     firsts = {group.start for group in row_groups(table)} if table.grouped else None
     return [
         line if firsts is None or row in firsts else ["", *line[1:]]
         for row, line in enumerate(cells)
     ]
-
-
-# ---- text --------------------------------------------------------------------------------------
-
-
-def _width(text: str) -> int:
-    if text.isascii():
-        return len(text)
-    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
-    return len(text) + wide - sum(bool(unicodedata.combining(character)) for character in text)
-
-
-def _text(table: Table) -> str:
-    shown, titles = _titled(for_people(table))
-    right = is_numeric(shown)
-    columns = [_text_column(shown, index) for index in range(len(shown.columns))]
-    groups = column_groups(shown)
-    widths = [max(map(_width, cells)) for cells in columns]
-    _widen(widths, groups)
-
-    def aligned(cells: Sequence[str]) -> str:
-        padded = []
-        for cell, width, is_right in zip(cells, widths, right, strict=True):
-            space = " " * (width - _width(cell))
-            padded.append(space + cell if is_right else cell + space)
-        return "  ".join(padded).rstrip()
-
-    lines = list(zip(*columns, strict=True)) if columns else [()]
-    parts = [table.caption] if table.caption else []
-    parts += [_group_line(widths, groups)] if groups else []
-    parts += [aligned(lines[0]), "  ".join("-" * width for width in widths)]
-    for row, line in enumerate(lines[1:]):
-        parts += [titles[row]] if row in titles else []
-        parts.append(aligned(line))
-    parts += [f"* {note}" for note in notes_of(table, "text")]
-    return "\n".join(parts) + "\n"
-
-
-def _titled(table: Table) -> tuple[Table, dict[int, str]]:
-    """The table without long names of groups of rows, and these by their first row."""
-    starts = [group.start for group in row_groups(table)] if table.grouped and table.rows else []
-    titles = {row: readable(str(table.rows[row][0])) for row in starts}
-    if not any(_width(title) > _LONG for title in titles.values()):
-        return table, {}
-    marks = {(row, column - 1): mark for (row, column), mark in table.marks.items() if column}
-    rest = tuple(row[1:] for row in table.rows)
-    return replace(table, columns=table.columns[1:], rows=rest, marks=marks, grouped=False), titles
-
-
-def _text_column(table: Table, index: int) -> list[str]:
-    """Heading and cells; marks stand outside the columns of the digits."""
-    cells = [line[index] for line in _once(table, shown_cells(table))]
-    around = [_around(table, (row, index), "text") for row in range(len(cells))]
-    left = max((len(before) for before, _ in around), default=0)
-    right = max((len(after) for _, after in around), default=0)
-    head = table.columns[index].head + " " * right
-    marked = zip(around, cells, strict=True)
-    return [head, *(b.rjust(left) + cell + a.ljust(right) for (b, a), cell in marked)]
-
-
-def _widen(widths: list[int], groups: list[tuple[str, int]]) -> None:
-    """Widen the last column of a group whose heading needs more room."""
-    end = 0
-    for name, size in groups:
-        end += size
-        room = sum(widths[end - size : end]) + 2 * (size - 1)
-        widths[end - 1] += max(0, _width(name) - room)
-
-
-def _group_line(widths: list[int], groups: list[tuple[str, int]]) -> str:
-    parts, start = [], 0
-    for name, size in groups:
-        room = sum(widths[start : start + size]) + 2 * (size - 1)
-        space = room - _width(name)
-        fill = "-" if name and space > 2 else " "
-        label = f" {name} " if name and space > 2 else name
-        left = (room - _width(label)) // 2
-        parts.append(fill * left + label + fill * (room - _width(label) - left))
-        start += size
-    return "  ".join(parts).rstrip()
 
 
 # ---- markdown ----------------------------------------------------------------------------------
@@ -371,7 +298,7 @@ def _markdown(table: Table) -> str:
 def dressed(table: Table, style: str, escape: Callable[[str], str]) -> list[list[str]]:
     """The cells as people see them, escaped, within the marks of a style."""
     found = []
-    for row, line in enumerate(_once(table, shown_cells(table))):
+    for row, line in enumerate(once(table, shown_cells(table))):
         around = (_around(table, (row, index), style) for index in range(len(line)))
         found.append([b + escape(cell) + a for (b, a), cell in zip(around, line, strict=True)])
     return found
@@ -421,6 +348,13 @@ def _finite(value: Value) -> Value:
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError("a table holds None for what is undefined, never NaN")
     return value
+
+
+def _text(table: Table) -> str:
+    # that module needs this one
+    from exampp.report.text import as_text
+
+    return as_text(table)
 
 
 def _latex(table: Table) -> str:
