@@ -187,6 +187,30 @@ def test_plots_say_what_is_wrong(exampp_command: Commands, graded: Path) -> None
     assert f"{to}: cannot be written" in ran.err
 
 
+@pytest.mark.parametrize("named", ["scores.csv:AP", "boards:AP"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["report", "my.exam", "--official", "{}", "-o", "never.html", "--json"],
+        ["plot", "methods", "my.exam", "--scores", "{}", "-o"],
+        ["evaluate", "my.exam", "--official", "{}", "--qrels"],
+    ],
+)
+def test_a_leaderboard_by_its_measure_is_not_written_over(
+    exampp_command: Commands, graded: Path, named: str, command: list[str]
+) -> None:
+    board = graded.parent / ("boards/scores.csv" if named.startswith("boards") else "scores.csv")
+    board.parent.mkdir(exist_ok=True)
+    rows = "".join(f"{name},{measure},all,.5\n" for name in "ab" for measure in ("AP", "RR"))
+    board.write_text(f"run,measure,topic,value\n{rows}")
+    before = board.read_bytes()
+    typed = [{"{}": graded.parent / named, "my.exam": graded}.get(one, one) for one in command]
+    ran = exampp_command(*typed, board)
+    assert ran.code == 2
+    assert "is read, and would be lost" in ran.err
+    assert board.read_bytes() == before
+
+
 def test_a_plot_is_not_written_over_a_collection(exampp_command: Commands, graded: Path) -> None:
     other = graded.parent / "other.csv"
     exampp.Collection.create(other).close()

@@ -101,8 +101,16 @@ def test_a_change_of_a_key_verifies_again_and_asks_only_for_verdicts(
     assert column(collection, "judge", SUNSET) == [0, 0, 0]
     assert column(collection, "rater", SCATTER) == [5, 5, 5]
     assert due(collection) == dict(zip(names, [0, PASSAGES, 0], strict=True))
-    judge = verify(collection)
+    run = collection.grading(
+        ScriptedGrader(judged),
+        prompt="answer-verification",
+        answers_of="m",
+        bank="keyed",
+        model="judge",
+    )
     # two passages have the same answer, that there is none: nobody is asked about that
+    assert run.count_due() == (PASSAGES, 1)
+    judge = verify(collection)
     assert len(judge.calls) == 1
     assert column(collection, "judge", SCATTER) == [1, 0, 0]
 

@@ -119,7 +119,8 @@ def evaluate(
         raise exampp.InputError(
             "the labels of --qrels depend on the threshold", mend="Give one --min-rating"
         )
-    keep_inputs([qrels], [collection, bank, *(official or ()), *(run or ())])
+    boards = leaderboards.files_of(official or ())
+    keep_inputs([qrels], [collection, bank, *boards, *(run or ())])
     with exampp.open(collection, on_error.value, rating_scale(scale)) as opened:
         book = opened.grades(
             grader,

@@ -169,6 +169,7 @@ def plot(
     Example: exampp plot leaderboard my.exam -o leaderboard.svg
     """
     from exampp.evaluate.lacking import lacking
+    from exampp.formats import leaderboards
     from exampp.formats.output import keep_inputs, writing
     from exampp.records.choosing import choose_grader
     from exampp.report.plots.figure import writer
@@ -180,7 +181,8 @@ def plot(
         raise exampp.InputError(
             f"{what.value} needs an official leaderboard", mend="Name one with --official"
         )
-    keep_inputs([output], [collection, official, *(scores or ()), *(bank or ()), *(run or ())])
+    boards = leaderboards.files_of([*([official] if official else ()), *(scores or ())])
+    keep_inputs([output], [collection, *boards, *(bank or ()), *(run or ())])
     with exampp.open(collection, on_error.value, rating_scale(scale)) as opened:
         of_kind = kind.value if kind else None
         graders = list(grader or [])

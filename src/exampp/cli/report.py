@@ -96,10 +96,12 @@ def report(
 
     Example: exampp report my.exam -o report.html --official leaderboard.json
     """
+    from exampp.formats import leaderboards
     from exampp.formats.output import keep_inputs, writing
     from exampp.report.page import renderer, to_json
 
-    keep_inputs([output, json], [collection, bank, *(official or ()), *(run or ())])
+    boards = leaderboards.files_of(official or ())
+    keep_inputs([output, json], [collection, bank, *boards, *(run or ())])
     render = renderer(output)
     with exampp.open(collection, on_error.value, rating_scale(scale)) as opened:
         document = opened.grades(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 
@@ -90,6 +90,13 @@ def split_measure(path: str | Path) -> tuple[Path, str | None]:
     if not colon or whole.exists() or not name or not measure:
         return whole, None
     return Path(name), measure
+
+
+def files_of(paths: Iterable[str | Path]) -> Iterator[Path]:
+    """The files that are read, without the measures behind them; of a folder those in it."""
+    for path, _ in map(split_measure, paths):
+        yield path
+        yield from path.iterdir() if path.is_dir() else ()
 
 
 def _is_score(name: str, path: str | Path, number: int) -> bool:

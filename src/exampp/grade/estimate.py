@@ -61,8 +61,8 @@ def estimate(
 
 
 def _sample(run: GradingRun) -> Iterator[SentPrompt]:
-    """What the first cells are asked; those for which nothing can be asked are left out."""
-    for number, one in enumerate(islice((d for d in run.due() if d.twin is None), SAMPLE)):
+    """What is asked first; cells for which nothing can be asked are left out."""
+    for number, one in enumerate(islice(filter(run.is_asked, run.due()), SAMPLE)):
         with suppress(InputError):
             yield run.grading.ask(number, one)
 

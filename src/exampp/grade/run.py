@@ -195,7 +195,7 @@ class GradingRun:
         cells = asks = 0
         for one in self.due():
             cells += len(one.cells)
-            asks += one.twin is None
+            asks += self.is_asked(one)
         return Planned(cells, asks)
 
     def due(self) -> Iterator[Due]:
@@ -361,7 +361,7 @@ class GradingRun:
 
     def _ask(self, key: int, query: int, one: Due, progress: Progress) -> Ask | None:
         self._asks += 1
-        if self.exam.answers_of is not None and says_none(one.passage, one.keys):
+        if self._says_none(one):
             outcome = Outcome(State.GRADED, self.grading.prompt.lowest, NO_ANSWER)
             self._keep(key, self._asks, one, None, Reading(outcome, None, None), progress)
             return None
@@ -376,6 +376,14 @@ class GradingRun:
         self._waiting[self._asks] = _Waiting(query, one, asked.kept)
         self._open[query] += 1
         return asked.ask
+
+    def is_asked(self, one: Due) -> bool:
+        """Whether the grader is asked: nothing that is equal is graded, and no rule settles it."""
+        return one.twin is None and not self._says_none(one)
+
+    def _says_none(self, one: Due) -> bool:
+        """Whether what is to be verified is no answer, which nobody need be asked."""
+        return self.exam.answers_of is not None and says_none(one.passage, one.keys)
 
     def _settle(self, key: int, ask: Ask, reply: Reply, progress: Progress) -> None:
         if ask.key not in self._waiting:

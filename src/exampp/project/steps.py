@@ -21,7 +21,7 @@ from exampp.errors import InputError
 from exampp.evaluate import tables
 from exampp.evaluate.leaderboard import DEFAULT_MEASURES, Leaderboard, evaluate_gradebook
 from exampp.evaluate.qrels import write_qrels
-from exampp.formats.leaderboards import split_measure
+from exampp.formats.leaderboards import files_of
 from exampp.formats.lines import encode_text
 from exampp.formats.output import keep_inputs, writing
 from exampp.grade.run import GradingRun
@@ -186,8 +186,8 @@ def _written_and_read(config: Config) -> tuple[list[Path], list[str]]:
         for key in ("files", *ROLES)
         for name in as_list(one.get(key, ()))
     ]
-    boards = [name for one in config.reports for name in one.get("official", ())]
-    named += [str(split_measure(name)[0]) for name in boards]
+    boards = [config.place(name) for one in config.reports for name in one.get("official", ())]
+    named += map(str, files_of(boards))
     named += [config.inputs["corpus"]] if "corpus" in config.inputs else []
     read = [file for name in named for file in glob.glob(_named(config, name))]  # noqa: PTH207
     return written, read
@@ -362,7 +362,7 @@ def _report(config: Config, number: int, wanted: Mapping[str, Any]) -> _Step:
     official = [str(config.place(path)) for path in wanted.get("official", ())]
 
     def mark(collection: Collection) -> str:
-        stamps = [_stamp(str(split_measure(path)[0])) for path in official]
+        stamps = [_stamp(str(path)) for path in files_of(official)]
         return _fingerprint([wanted, stamps, collection.fingerprint(grades=True)])
 
     def do(collection: Collection) -> StepResult:
