@@ -267,9 +267,17 @@ def test_verified_answers_are_exported_as_the_class_of_them_and_read_back_as_suc
     assert (said["m"]["check_answer_key"], said["m"]["check_unanswerable"]) == (True, False)
     assert said["judge"]["prompt_class"] == KEY2.replace("With", "WithT5Verified")
     assert said["judge"]["check_answer_key"] is True
+    # as the Workbench's program says it of answers that it verified later
+    assert said["judge"]["orig_prompt_class"] == KEY2
+    assert said["judge"]["prompt_style"] == said["m"]["prompt_style"]
+    assert "orig_prompt_class" not in said["m"]
     assert said["rater"]["prompt_class"] == "QuestionSelfRatedUnanswerablePromptWithChoices"
     again = exampp.GradedFile(out)
     assert {one.key for one in again.graders} >= {one.key for one in collection.graders}
+    with exampp.create(tmp_path / "back.exam") as back:
+        back.import_files(out)
+        back.export(tmp_path / "back.jsonl")
+    assert (tmp_path / "back.jsonl").read_bytes() == out.read_bytes()
     # and as another program writes it, without what exampp says of its own graders
     bare = tmp_path / "bare.jsonl"
     lines = [json.loads(line) for line in out.read_text().splitlines()]

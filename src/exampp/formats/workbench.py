@@ -219,10 +219,30 @@ def passage_json(passage: PooledPassage) -> dict[str, Any]:
             "judgments": [restored(_judgment_json(j), r) for j, r in passage.judgments],
             "rankings": [restored(_ranking_json(ranked), r) for ranked, r in passage.rankings],
         },
-        "exam_grades": [sheet_json(sheet, taken) for sheet in exam],
+        "exam_grades": _with_origins(exam, [sheet_json(sheet, taken) for sheet in exam]),
     }
     if direct:
         written["grades"] = [sheet_json(sheet, taken) for sheet in direct]
+    return written
+
+
+_OF_ORIGIN = {"orig_prompt_class": "prompt_class", "prompt_style": "prompt_style"}
+"""What the reference says of verified answers, and what of the prompt that extracted them it is."""
+
+
+def _with_origins(
+    sheets: Sequence[PassageGrades], written: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """The entries, those of verified answers with the prompt by which the answers were extracted."""
+    said = {
+        sheet.grader.key: entry.get("prompt_info")
+        for sheet, entry in zip(sheets, written, strict=True)
+    }
+    for sheet, entry in zip(sheets, written, strict=True):
+        origin = said.get(sheet.grader.settings.get("answers_of", ""))
+        if isinstance(origin, dict) and isinstance(entry.get("prompt_info"), dict):
+            found = {key: origin[name] for key, name in _OF_ORIGIN.items() if name in origin}
+            entry["prompt_info"] = {**entry["prompt_info"], **found}
     return written
 
 
