@@ -231,7 +231,7 @@ def rag_24(query: str, system: str, texts: list[str]) -> dict[str, Any]:
     return {
         "run_id": system,
         "topic_id": query,
-        "topic": exams.QUERIES[query],
+        "topic": exams.QUERIES.get(query, query),
         "references": ["doc#1", "doc#2"],
         "response_length": 9,
         "answer": [{"text": text, "citations": [number]} for number, text in enumerate(texts)],
@@ -275,6 +275,30 @@ def test_generated_responses(form: Any, collection: exampp.Collection, tmp_path:
         line = json.loads((tmp_path / "graded.jsonl").read_text().splitlines()[0])
         cited = [r for p in line[1] for r in p["paragraph_data"]["rankings"]]
         assert [r["citations"] for r in cited if r["method"] == "alpha"] == [["doc#1", "doc#2"]]
+
+
+@pytest.mark.parametrize(
+    ("form", "where", "key"),
+    [(rag_24, "", "topic"), (rag_25, "metadata", "narrative"), (plain, "", "query")],
+)
+def test_a_response_says_what_was_asked(
+    form: Any, where: str, key: str, collection: exampp.Collection, tmp_path: Path
+) -> None:
+    rows = [form(query, "alpha", [P["p3"]]) for query in ("q1", "q9")]
+    for row in rows:
+        (row[where] if where else row)[key] = "what do compasses do?"
+    collection.import_files(jsonl(tmp_path / "generated.jsonl", *rows))
+    collection.export(tmp_path / "out.json", "queries")
+    found = map(json.loads, (tmp_path / "out.json").read_text().splitlines())
+    texts = {one["query_id"]: one["text"] for one in found}
+    assert texts["q9"] == "what do compasses do?"
+    # a text that the collection has stays
+    assert texts["q1"] != texts["q9"]
+    # an id in its place is none
+    rows[1] = form("q10", "alpha", [P["p3"]])
+    (rows[1][where] if where else rows[1])[key] = "q10"
+    with pytest.raises(exampp.InputError, match="query 'q10' is not in the collection"):
+        collection.import_files(jsonl(tmp_path / "ids.jsonl", *rows))
 
 
 def test_a_passage_for_every_sentence(collection: exampp.Collection, tmp_path: Path) -> None:

@@ -31,8 +31,11 @@ QUERY_KEYS = ("query_id", "topic_id", "narrative_id", "request_id", "qid")
 SYSTEM_KEYS = ("system", "run_id", "run_tag", "method")
 STATEMENT_KEYS = ("responses", "answer", "sentences", "response", "text", "output")
 """What the system said: a list of statements, or one text."""
+QUERY_TEXT_KEYS = ("narrative", "topic", "query_text", "query")
+"""What the system was asked."""
 _KNOWN_KEYS = frozenset(
-    (*QUERY_KEYS, *SYSTEM_KEYS, *STATEMENT_KEYS, "metadata", "references", "documents")
+    {*QUERY_KEYS, *SYSTEM_KEYS, *STATEMENT_KEYS, *QUERY_TEXT_KEYS}
+    | {"metadata", "references", "documents"}
 )
 MARKUP_OF_SUFFIX = {
     ".txt": "plain",
@@ -60,7 +63,8 @@ class Response:
     """What a system said for a query (or `query/subtopic`), in order.
 
     `markup` is html, markdown or plain; None where the text has to tell whether it is HTML.
-    `documents` are texts of what it cites, where its file has them.
+    `documents` are texts of what it cites, and `query_text` is what was asked, where its file has
+    them.
     """
 
     query_id: str
@@ -68,6 +72,7 @@ class Response:
     statements: tuple[Statement, ...]
     markup: str | None = None
     documents: tuple[Passage, ...] = ()
+    query_text: str = ""
 
     @property
     def cited(self) -> tuple[str, ...]:
@@ -123,7 +128,14 @@ def _response(fields: Fields, system: str | None) -> Response:
     found = _statements(decode_part(fields[key], key), key, _names(references))
     if not any(statement.text.strip() for statement in found):
         raise InputError("the response is empty", field=key)
-    return Response(query_id, system, tuple(found), documents=_documents(fields))
+    asked = _query_text(fields, query_id)
+    return Response(query_id, system, tuple(found), None, _documents(fields), asked)
+
+
+def _query_text(fields: Fields, query_id: str) -> str:
+    """The text of the query; an id is none, which some files write there too."""
+    texts = (_decoded(fields, key) for key in QUERY_TEXT_KEYS)
+    return next((one for one in texts if isinstance(one, str) and one != query_id), "")
 
 
 def _documents(fields: Fields) -> tuple[Passage, ...]:

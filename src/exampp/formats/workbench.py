@@ -233,7 +233,7 @@ _OF_ORIGIN = {"orig_prompt_class": "prompt_class", "prompt_style": "prompt_style
 def _with_origins(
     sheets: Sequence[PassageGrades], written: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """The entries, those of verified answers with the prompt by which the answers were extracted."""
+    """The entries, those of verified answers with the prompt that extracted them."""
     said = {
         sheet.grader.key: entry.get("prompt_info")
         for sheet, entry in zip(sheets, written, strict=True)

@@ -60,6 +60,7 @@ def take_responses(
     def rows() -> Iterator[tuple[RankedPassage, Residue, Passage]]:
         for response in responses:
             try:
+                places.bring(response.query_id, response.query_text)
                 places.find(response.query_id)
                 log.see(path, response.query_id, response.system)
                 yield from _ranked(response, segments(response, limit))
