@@ -38,7 +38,7 @@ FILES = {
     "is a tar archive": gzip.compress(_tar()),
     "is a PDF": b"%PDF-1.7\n1 0 obj",
     "is a Parquet file": b"PAR1\x15\x04\x15\x0a",
-    "is packed by lz4": b"\x04\x22\x4d\x18\x64\x40\xa7",
+    "is packed by lz4, as ranx may save runs": b"\x04\x22\x4d\x18\x64\x40\xa7",
     "is a pickle of Python": b"\x80\x04\x95\x0a\x00",
     "is UTF-16 text": "q1\twhat\n".encode("utf-16"),
     "is a binary file, no text": bytes(range(1, 256)) * 8,

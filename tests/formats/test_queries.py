@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import COMPRESSIONS, SPOKEN, TEXTS, fault, file, in_one_folder
 
+from exampp.errors import InputError
 from exampp.formats import queries
 from exampp.formats.lines import Skipped
 from exampp.records import Facet, Query
@@ -199,3 +200,14 @@ def test_real_queries(shared_data: Path) -> None:
     found = list(queries.read(path))
     assert {query.query_id: query.text for query in found} == json.loads(path.read_bytes())
     assert (len(found), found[0]) == (43, Query("1115776", "what is an aml surveillance analyst"))
+
+
+def test_a_dictionary_is_written_as_one(tmp_path: Path) -> None:
+    found = [Query("q1", "why is\tthe sky blue"), Query("2", "")]
+    queries.write(tmp_path / "q.json", found)
+    assert json.loads((tmp_path / "q.json").read_text()) == {"q1": "why is\tthe sky blue", "2": ""}
+    assert list(queries.read(tmp_path / "q.json")) == found
+    # what a dictionary cannot hold is not left out
+    with pytest.raises(InputError, match=r"'q3' has subtopics.*\.jsonl"):
+        queries.write(tmp_path / "s.json", [Query("q3", "x", (Facet("s", "t"),))])
+    assert not (tmp_path / "s.json").exists()

@@ -12,6 +12,10 @@ HEAD = 1024
 SQLITE = b"SQLite format 3\0"
 _SAVE = "Save what it holds as JSON-lines, CSV or TSV"
 _UNPACK = "Unpack it first; .gz, .xz and .zst are read as they are"
+_RANX = (
+    f"{_UNPACK}. What ranx packs so is no text: save it as JSON, in ranx by "
+    "Run.from_file(FILE).save('NAME.json'), or Qrels"
+)
 _KINDS: tuple[tuple[re.Pattern[bytes], str, str], ...] = tuple(
     (re.compile(start, re.DOTALL), what, mend)
     for start, what, mend in (
@@ -26,7 +30,7 @@ _KINDS: tuple[tuple[re.Pattern[bytes], str, str], ...] = tuple(
         (rb"\x93NUMPY", "is an array of NumPy", _SAVE),
         (rb"(?:\x89PNG|\xff\xd8\xff|GIF8)", "is a picture", "Check the path"),
         (rb"\x7fELF", "is a program", "Check the path"),
-        (rb"\x04\x22\x4d\x18", "is packed by lz4", _UNPACK),
+        (rb"\x04\x22\x4d\x18", "is packed by lz4, as ranx may save runs", _RANX),
         (rb"BZh[1-9]", "is packed by bzip2", _UNPACK),
         (rb".{257}ustar", "is a tar archive", _UNPACK),
         (rb"(?:\xff\xfe|\xfe\xff)", "is UTF-16 text", "Convert the file to UTF-8"),

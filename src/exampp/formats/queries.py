@@ -16,6 +16,7 @@ from exampp.formats.lines import (
     OnError,
     decode_json,
     encode_json,
+    plain_name,
     read_lines,
     read_pairs,
     refuse,
@@ -175,10 +176,26 @@ def is_header(columns: list[str]) -> bool:
 
 
 def write(path: str | Path, queries: Iterable[Query]) -> None:
-    """Write queries as JSON-lines with `query_id`, `text` and `subtopics`."""
+    """Write queries as JSON-lines with `query_id`, `text` and `subtopics`.
+
+    Where the name ends in .json, as a dictionary of id to text; InputError for a query with
+    subtopics, which that cannot hold.
+    """
+    as_dictionary = plain_name(path).endswith(".json")
     with writing(path) as stream:
+        if as_dictionary:
+            texts = dict(_without_subtopics(query, path) for query in queries)
+            stream.write(encode_json(texts, path))
+            return
         for query in queries:
             subtopics = [{"subtopic_id": one.facet_id, "text": one.text} for one in query.facets]
             # a list of none, too: it tells queries from responses, which have the other two keys
             row = {"query_id": query.query_id, "text": query.text, "subtopics": subtopics}
             stream.write(encode_json(row, path))
+
+
+def _without_subtopics(query: Query, path: str | Path) -> tuple[str, str]:
+    if query.facets:
+        what = f"query {shown(query.query_id)} has subtopics, and a JSON dictionary has none"
+        raise InputError(what, file=path, mend="End the name of the file in .jsonl")
+    return query.query_id, query.text
