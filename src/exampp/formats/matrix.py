@@ -32,8 +32,8 @@ MATRIX: tuple[Layout, ...] = (
         "columns separated by a tab",
         "exampp, BEIR, MS MARCO, TREC RAG, RAGTIME, AutoJudge",
         written="queries",
-        lossless="yes; of a request (`title`, `problem_statement`, `background`) the whole text; as "
-        "a dictionary (`--format queries` to a name that ends in .json) without subtopics",
+        lossless="yes; of a request (`title`, `problem_statement`, `background`) the whole text; "
+        "as a dictionary (`--format queries` to a name that ends in .json) without subtopics",
     ),
     Layout(
         "passages",
