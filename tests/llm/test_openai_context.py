@@ -9,11 +9,14 @@ import exams
 import pytest
 from servers import Answer, FaultServer, Seen, error, rating
 
-from exampp.errors import InputError
+from exampp.errors import InputError, Unfinished
 from exampp.grade.graders import make_grading
 from exampp.llm.openai.budget import TEMPLATE_TOKENS
+from exampp.llm.openai.connection import ServerConnection
 from exampp.llm.openai.context import pieces
+from exampp.llm.openai.trouble import Then, of_status
 from exampp.llm.options import Options
+from exampp.records import State
 
 SLOTS: dict[str, Any] = {"default_generation_settings": {"n_ctx": 800}, "total_slots": 2}
 TELLS: list[tuple[str, Any, int | None]] = [
@@ -89,3 +92,101 @@ def test_a_refused_parameter_is_told_in_status_and_leaderboard(tmp_path: Path) -
         notes = [*collection.status().notes, *collection.grades().evaluate().notes]
     said = f"{progress.total} cells were asked without temperature, which the server refuses"
     assert sum(said in note for note in notes) == 2
+
+
+REFUSALS: list[tuple[dict[str, Any], int | None]] = [
+    (
+        {
+            "message": "This model's maximum context length is 4,096 tokens. However, you "
+            "requested 5120 tokens (4620 in the messages, 500 in the completion).",
+            "code": "context_length_exceeded",
+        },
+        4096,
+    ),
+    (
+        {
+            "message": "'max_tokens' or 'max_completion_tokens' is too large: 500. This model's "
+            "maximum context length is 800 tokens and your request has 1013 input tokens "
+            "(500 > 800 - 1013)."
+        },
+        800,
+    ),
+    (
+        {"message": "The input (5000 tokens) is longer than the model's context length (4096)."},
+        4096,
+    ),
+    ({"message": "prompt is too long: 213462 tokens > 200000 maximum"}, 200_000),
+    (
+        {
+            "message": "Prompt contains 40010 tokens and 0 draft tokens, too large for model with "
+            "32768 maximum context length"
+        },
+        32_768,
+    ),
+    (
+        {
+            "message": "The input token count (1200000) exceeds the maximum number of tokens "
+            "allowed (1048576)."
+        },
+        1_048_576,
+    ),
+    ({"message": "`inputs` tokens + `max_new_tokens` must be <= 2048. Given: 1900 and 500"}, 2048),
+    ({"message": "`inputs` must have less than 1024 tokens. Given: 5000"}, 1024),
+    (
+        {
+            "message": "the request exceeds the available context size, try increasing it",
+            "type": "exceed_context_size_error",
+            "n_prompt_tokens": 900,
+            "n_ctx": 512,
+        },
+        512,
+    ),
+    ({"message": "Please reduce the length of the messages: request too large (413)"}, None),
+]
+
+
+@pytest.mark.parametrize(("said", "context"), REFUSALS)
+def test_what_a_server_takes_is_read_out_of_its_refusal(
+    said: dict[str, Any], context: int | None
+) -> None:
+    with FaultServer() as server:
+        connection = ServerConnection(server.url, "key")
+        trouble = of_status(400, {"error": said}, {}, connection, "m")
+    assert trouble.then is Then.FAULT
+    assert trouble.reason.startswith("too long for the model")
+    assert trouble.context == context
+
+
+@pytest.mark.parametrize("retried", [False, True])
+def test_passages_too_long_are_cut_once_the_server_says_what_it_takes(
+    tmp_path: Path, retried: bool
+) -> None:
+    takes = 300
+
+    def script(seen: Seen) -> Answer:
+        tokens = len(pieces(seen.text))
+        if tokens + seen.body["max_tokens"] <= takes + 500:
+            return rating(seen)
+        return error(400, REFUSALS[1][0]["message"])
+
+    with FaultServer(script) as server, exams.make(tmp_path) as collection:
+        long = tmp_path / "long.jsonl"
+        texts = {key: f"{text} " * 100 for key, text in exams.PASSAGES.items()}
+        long.write_text("".join(f'{{"docid": "{k}", "text": "{t}"}}\n' for k, t in texts.items()))
+        collection.import_files(long, update=True)
+        if retried:
+            # they failed before the server said it
+            silent = FaultServer(lambda _: error(400, "the prompt is too long"))
+            with silent, pytest.raises(Unfinished):
+                collection.grade("openai", **options_at(silent, retries=0), max_failures=3)
+        progress = collection.grade(
+            "openai", **options_at(server, retries=0), max_failures=2, concurrency=1
+        )
+        notes = [*collection.status().notes, *collection.grades().evaluate().notes]
+    assert progress.states == {State.GRADED: progress.total}
+    assert progress.done == progress.total
+    said = [note for note in notes if "cut to fit what the model takes" in note]
+    assert len(said) == 2
+    assert f"{len(texts)} passages were cut" in said[0]
+    # the first was sent twice, the rest as they fit
+    assert len(server.requests) == progress.asked <= progress.total + 4

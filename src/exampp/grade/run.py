@@ -121,11 +121,12 @@ class Progress:
 
 
 class _Waiting(NamedTuple):
-    """An ask in flight."""
+    """An ask in flight; `limit` is what the grader was known to take when it was asked."""
 
     query: int
     due: Due
     kept: int | None
+    limit: int | None
 
 
 class GradingRun:
@@ -178,6 +179,7 @@ class GradingRun:
         self._rows: dict[int, list[GradeRow]] = {}
         self._copies: list[Due] = []
         self._tried: set[Cell] = set()
+        self._again: dict[int, None] = {}
         self._failures = 0
         self._last_failure = ""
         self._asks = 0
@@ -264,6 +266,9 @@ class GradingRun:
             if reason := self.grading.grader.stopped:
                 self.stopped, self.why_stopped = True, reason
             # what another process tries again is its business: waited is for what nobody tried
+            if self._again:
+                queries, self._again = [*self._again, *held], {}
+                continue
             if select == "failed":
                 break
             queries = yield from self._wait_for(key, held, progress)
@@ -361,10 +366,11 @@ class GradingRun:
 
     def _ask(self, key: int, query: int, one: Due, progress: Progress) -> Ask | None:
         self._asks += 1
-        if self._says_none(one):
+        if not self.is_asked(one):
             outcome = Outcome(State.GRADED, self.grading.prompt.lowest, NO_ANSWER)
             self._keep(key, self._asks, one, None, Reading(outcome, None, None), progress)
             return None
+        limit = self.grading.grader.limit
         try:
             asked = self.grading.ask(self._asks, one)
         except InputError as error:
@@ -373,38 +379,48 @@ class GradingRun:
             reading = Reading(outcome, None, {"reason": str(error)})
             self._keep(key, self._asks, one, None, reading, progress)
             return None
-        self._waiting[self._asks] = _Waiting(query, one, asked.kept)
+        self._waiting[self._asks] = _Waiting(query, one, asked.kept, limit)
         self._open[query] += 1
         return asked.ask
 
     def is_asked(self, one: Due) -> bool:
         """Whether the grader is asked: nothing that is equal is graded, and no rule settles it."""
-        return one.twin is None and not self._says_none(one)
-
-    def _says_none(self, one: Due) -> bool:
-        """Whether what is to be verified is no answer, which nobody need be asked."""
-        return self.exam.answers_of is not None and says_none(one.passage, one.keys)
+        is_none = self.exam.answers_of is not None and says_none(one.passage, one.keys)
+        return one.twin is None and not is_none
 
     def _settle(self, key: int, ask: Ask, reply: Reply, progress: Progress) -> None:
         if ask.key not in self._waiting:
             raise InputError("the grader answered what it was not asked, or answered it twice")
-        query, one, kept = self._waiting[ask.key]
+        query, one, kept, limit = self._waiting[ask.key]
         reply = checked(reply)
+        if reply.fault and self._takes_less_than(limit):
+            self._again[query] = None
+            self._settled(ask, reply, 0, progress)
+            return
         reading = self.grading.read(one, reply)
         if kept is not None:
             detail = {**(reading.detail or {}), "cut": True, "kept": kept}
             reading = Reading(reading.outcome, reading.confidence, detail)
         text = None if reply.fault else reply.text
         self._keep(key, ask.key, one, text, reading, progress)
-        # from here on it need not be settled again, where an interrupt comes
+        self._settled(ask, reply, len(one.cells), progress)
+        self._count_failure(one, reply, reading)
+
+    def _takes_less_than(self, limit: int | None) -> bool:
+        """Whether the grader takes less than was known when it was asked: it is asked again."""
+        now = self.grading.grader.limit
+        return now is not None and (limit is None or now < limit)
+
+    def _settled(self, ask: Ask, reply: Reply, cells: int, progress: Progress) -> None:
+        """Count an ask; from here on it need not be settled again, where an interrupt comes."""
+        query = self._waiting[ask.key].query
         self._replies.arrived.popleft()
         del self._waiting[ask.key]
-        self._count_failure(one, reply, reading)
         spent, usage = progress.spent, reply.usage
         progress.asked += 1
         progress.spent = spent._replace(
             asked=spent.asked + 1,
-            cells=spent.cells + len(one.cells),
+            cells=spent.cells + cells,
             tokens_read=spent.tokens_read + usage.read,
             tokens_cached=spent.tokens_cached + usage.cached,
             tokens_written=spent.tokens_written + usage.written,

@@ -20,6 +20,29 @@ SECONDS = 10.0
 """For a server to say what it takes; one that is slower does not say it."""
 _PIECE = re.compile(r" ?(?:[A-Za-z]{1,5}|[^A-Za-z\s])|\s")
 _NAMES = ("max_model_len", "context_length", "max_context_length", "context_window", "n_ctx")
+_TELLS = re.compile(
+    r"context (?:length|window|size)(?: is| of(?: only)?|:)? *\(?(\d[\d,]*)"
+    r"|(\d[\d,]*)(?: tokens?)? (?:is the )?maximum|> *(\d[\d,]*)|(?:<=|less than) *(\d[\d,]*)"
+    r"|(?:maximum|limit|at most)[^.\d]{0,40}?(\d[\d,]*)",
+    re.IGNORECASE,
+)
+"""The number in a refusal that is what a server takes, not what it was sent."""
+_FEWEST, _MOST = 16, 10**8
+"""Tokens that a context may have; other numbers are something else, such as a code of HTTP."""
+
+
+def context_in(said: str, error: Mapping[str, Any]) -> int | None:
+    """Tokens that prompt and reply may have together, out of a refusal; None where it says none.
+
+    llama.cpp says it beside its message, others in it.
+    """
+    if found := _context(error, ""):
+        return found
+    for number in _TELLS.finditer(said):
+        tokens = int(next(filter(None, number.groups())).replace(",", ""))
+        if _FEWEST <= tokens <= _MOST:
+            return tokens
+    return None
 
 
 def pieces(text: str) -> list[tuple[int, int]]:

@@ -17,10 +17,15 @@ CHOICES = ("temperature", "seed", "top_p")
 
 
 class Dialect:
-    """How one server wants to be asked; `without` are the parameters that it refused."""
+    """How one server wants to be asked.
+
+    `without` are the parameters that it refused, `context` is the least that it said it takes when
+    a request was too long, in tokens of prompt and reply.
+    """
 
     def __init__(self, limit_name: str = LIMIT) -> None:
         self.without: tuple[str, ...] = ()
+        self.context: int | None = None
         self._limit_name = limit_name
 
     @property
@@ -39,6 +44,11 @@ class Dialect:
     def left_out(self, body: Mapping[str, Any]) -> list[str]:
         """What the server does not get of a request."""
         return [name for name in self.without if name in body]
+
+    def learn(self, context: int | None) -> None:
+        """Take what the server said that it takes, if it said it."""
+        if context is not None:
+            self.context = min(context, self.context or context)
 
     def give_up(self, parameter: str) -> None:
         """Do without a parameter that the server refused, as far as that is possible."""

@@ -171,17 +171,20 @@ class OpenAICompatibleGrader(Grader):
     def limit(self) -> int | None:
         """Tokens that a prompt may have: as given, else what the server says less the reply's.
 
+        It says it when it is asked, or when a request is too long for it: so it may become less.
         None where nobody says it, and for typed decisions, which send no prompt.
         """
-        if self._limit is not None:
+        learnt = self._dialect.context
+        if self._limit is not None and learnt is None:
             return self._limit
         mode = self._declared or self._mode()
         if isinstance(mode, DecisionsMode):
             return None
-        if self._context is None:
+        if self._limit is None and self._context is None:
             self._context = (self._errand(self._ask_context),)
-        (context,) = self._context
-        return None if context is None else max(1, context - (mode.max_written or 0))
+        contexts = (*(self._context or ()), learnt)
+        room = [max(1, one - (mode.max_written or 0)) for one in contexts if one is not None]
+        return min(room if self._limit is None else [*room, self._limit], default=None)
 
     exact_tokens = False
     """Whether `offsets` and `length` count the model's own tokens."""

@@ -105,6 +105,7 @@ class Sender:
                 return outcome
             trouble = self._weigh(outcome)
             malformed += trouble.malformed
+            self._dialect.learn(trouble.context)
             if again := self._without(trouble.parameter, body):
                 trouble = trouble._replace(then=Then.AGAIN, error=None)
             if trouble.then not in (Then.AGAIN, Then.REJECTED):

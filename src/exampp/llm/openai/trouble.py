@@ -11,6 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exampp.errors import ExamError, InputError, Unfinished
+from exampp.llm.openai.context import context_in
 
 if TYPE_CHECKING:
     from exampp.llm.openai.connection import ServerConnection
@@ -20,7 +21,8 @@ MESSAGE_CHARACTERS = 300
 
 CONTEXT = re.compile(
     r"context.{0,20}(length|size|window)|maximum.{0,30}tokens"
-    r"|(prompt|input|request).{0,20}too (long|large)",
+    r"|(prompt|input|request).{0,20}too (long|large)"
+    r"|tokens?\W.{0,40}must be <=|must have less than",
     re.IGNORECASE,
 )
 REFUSED = re.compile(r"content.?(filter|policy|management)|responsible.?ai", re.IGNORECASE)
@@ -66,7 +68,8 @@ class Trouble(NamedTuple):
     fewer requests should be in flight, `lost` that the request may have been worked on and billed,
     `unreachable` that no connection came about. `error` is what a run stops with. `status` is that
     of HTTP, 0 if there was none. `parameter` is what the server refuses of the request; `malformed`
-    tells that it answered in a shape that is not documented.
+    tells that it answered in a shape that is not documented. `context` is what it takes, in tokens,
+    where it says that with what was too long for it.
     """
 
     then: Then
@@ -79,6 +82,7 @@ class Trouble(NamedTuple):
     status: int = 0
     parameter: str = ""
     malformed: bool = False
+    context: int | None = None
 
 
 class Malformed(Exception):
@@ -105,8 +109,8 @@ def of_status(
     status: int, body: object, headers: Mapping[str, str], connection: ServerConnection, model: str
 ) -> Trouble:
     """The trouble behind a status of HTTP, with what the server says about it."""
-    said, code, parameter = _message(body)
-    said = connection.scrub(said)[:MESSAGE_CHARACTERS]
+    whole, code, parameter = _message(body)
+    said = connection.scrub(whole)[:MESSAGE_CHARACTERS]
     reason = f"HTTP {status}: {said}" if said else f"HTTP {status}"
     too_long = status == 413 or CONTEXT.search(code.replace("_", " ")) or CONTEXT.search(said)
     refused = "" if too_long else _refused(status, parameter, said)
@@ -119,7 +123,9 @@ def of_status(
     if REFUSED.search(code) or REFUSED.search(said):
         return Trouble(Then.REFUSAL, reason, status=status)
     if too_long:
-        return Trouble(Then.FAULT, f"too long for the model ({reason})", status=status)
+        context = context_in(whole, _error(body))
+        what = f"too long for the model ({reason})"
+        return Trouble(Then.FAULT, what, status=status, context=context)
     return Trouble(Then.REJECTED, reason, status=status)
 
 
@@ -154,12 +160,18 @@ def _refused(status: int, parameter: str, said: str) -> str:
 
 def _message(body: object) -> tuple[str, str, str]:
     """Message, code and parameter of an error in any of the shapes that servers use."""
-    found: Any = body.get("error", body) if isinstance(body, Mapping) else body
-    if not isinstance(found, Mapping):
-        return str(found or ""), "", ""
+    found = _error(body)
+    if not found:
+        return str(body.get("error", "") if isinstance(body, Mapping) else body or ""), "", ""
     said = found.get("message") or found.get("detail") or found.get("msg") or ""
     code = found.get("code") or found.get("type") or ""
     return str(said), str(code), str(found.get("param") or "")
+
+
+def _error(body: object) -> Mapping[str, Any]:
+    """What a body says of an error; empty where that is no object."""
+    found = body.get("error", body) if isinstance(body, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
