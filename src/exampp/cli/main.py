@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 import exampp
 from exampp.cli import streams
@@ -32,6 +33,14 @@ class Verbs(Group):
         """The verbs with their summaries, by purpose."""
         for purpose, verbs in PURPOSES.items():
             yield purpose, [(name, verb.summary) for name, verb in verbs.items()]
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:  # noqa: ARG002
+        """What a shell is told of the verbs: their summaries, none of them imported."""
+        told = TyperGroup(params=self.params)
+        for _, verbs in self.sections():
+            for name, summary in verbs:
+                told.add_command(TyperCommand(name, help=summary))
+        return told.shell_complete(typer.Context(told), incomplete)
 
 
 app = Commands(
