@@ -46,6 +46,7 @@ def make_query(
     pool_size: int | None = None,
     passage_ids: Sequence[str] | None = None,
     items: int | None = None,
+    importances: Sequence[str | None] = (),
 ) -> QueryGrades:
     """Rows are passages p0, p1 ...; None is a cell without a grade."""
     items = len(ratings[0]) if items is None else items
@@ -63,6 +64,7 @@ def make_query(
         ratings=table,
         judgments=np.full((len(facets) + 1, len(ratings)), MISSING, np.int16),
         rankings=rankings,
+        importances=tuple(importances),
     )
 
 

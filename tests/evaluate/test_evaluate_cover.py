@@ -247,7 +247,7 @@ def test_rubric_counts_graded_items_and_answered_queries_and_pools_all() -> None
     assert cover_of(result, "a") == Mean(1 / 2, None, 1)
     assert cover_of(result, "b") == Mean(2 / 4, None, 1)
     assert cover(book, (1,), policy=EXAM).unanswered == (1, 1)
-    assert list(POLICIES) == ["exam", "rubric"]
+    assert list(POLICIES) == ["exam", "rubric", "nuggetizer"]
 
 
 def test_nonsense_is_refused() -> None:

@@ -195,9 +195,9 @@ def test_bad_tables(tmp_path: Path, content: str | bytes, line: int, what: str) 
 
 
 ITEM_KEYS = (
-    "Known keys are answer, answers, facet, facet_id, facet_text, gold_answers, id, item_id, kind, "
-    "nugget, nugget_id, nugget_text, question, question_id, question_text, subtopic, subtopic_id, "
-    "subtopic_text, text, weight"
+    "Known keys are answer, answers, facet, facet_id, facet_text, gold_answers, id, importance, "
+    "item_id, kind, nugget, nugget_id, nugget_text, question, question_id, question_text, "
+    "subtopic, subtopic_id, subtopic_text, text, weight"
 )
 
 

@@ -68,7 +68,8 @@ Measures = Annotated[
     typer.Option(
         "--measure",
         "-m",
-        help="Cover@20, nCover@20, or any measure of ir_measures; repeat for several. "
+        help="Cover@20, nCover@20, nugget scores (NuggetVital@20), or any measure of "
+        "ir_measures; repeat for several. "
         "[default: Cover@20, nCover@20, nDCG@20]",
     ),
 ]
@@ -221,6 +222,7 @@ def _influences(option: str) -> Callable[[Given], bool]:
 
 
 _RELEVANT = "for measures of relevant passages, such as AP"
+_COVERING = "for Cover, nCover and nugget scores"
 _GRADED = "for measures of graded labels, such as nDCG"
 OF_MEASURES = {
     "--min-rating": Counts(
@@ -228,8 +230,8 @@ OF_MEASURES = {
         f"for Cover, {_RELEVANT}, and for labels by --label count or --gains",
         _influences("min_rating"),
     ),
-    "--missing": Counts(("--missing",), "for Cover and nCover", _influences("missing")),
-    "--compat": Counts(("--compat",), "for Cover and nCover", _influences("compat")),
+    "--missing": Counts(("--missing",), _COVERING, _influences("missing")),
+    "--compat": Counts(("--compat",), _COVERING, _influences("compat")),
     "--label": Counts(("--label",), f"{_GRADED}, and for --qrels", _influences("label")),
     "--gains": Counts(("--gains",), f"{_GRADED}, and for --qrels", _influences("gains")),
     "--at-least": Counts(

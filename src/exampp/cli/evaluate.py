@@ -42,7 +42,7 @@ from exampp.cli.command import counting, moved
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
-    Compat,
+    Definitions,
     GraderName,
     ItemKind,
     OnBadLine,
@@ -89,8 +89,12 @@ def evaluate(
         bool, typer.Option("--per-query", help="A row for every system and query.")
     ] = False,
     compat: Annotated[
-        Compat, typer.Option(help="rubric: the definitions of the papers' own program.")
-    ] = Compat.exam,
+        Definitions,
+        typer.Option(
+            help="rubric: the definitions of the papers' own program; nuggetizer: means over the "
+            "queries that a system answered, as its scores are published."
+        ),
+    ] = Definitions.exam,
     decisions: CountDecisions = DecisionMode.WITH,
     on_error: OnError = OnBadLine.refuse,
     scale: Scale = None,

@@ -91,6 +91,14 @@ class Compat(StrEnum):
     rubric = "rubric"
 
 
+class Definitions(StrEnum):
+    """Whose definitions a leaderboard follows."""
+
+    exam = "exam"
+    rubric = "rubric"
+    nuggetizer = "nuggetizer"
+
+
 ItemKind = Annotated[Kind | None, typer.Option(help="Grades of this kind of item.")]
 BankName = Annotated[
     str | None, typer.Option(help="The bank, where the collection has several of this kind.")

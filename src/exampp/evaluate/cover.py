@@ -14,12 +14,14 @@ A cell (passage, item) without a grade is missing. Policies: `zero` counts it as
 `skip` it leaves numerator and denominator, so that an item of which no cell of P is graded is as
 if it were not in the bank; `bounds` computes `zero` and besides how low and how high the value
 could be, whatever the missing grades are.
+
+Nugget scores (see `nuggets`) are computed in the same pass, by the same rules.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Literal, get_args
 
@@ -40,7 +42,9 @@ from exampp.evaluate.exams import (
     lay_out,
     resolve_facets,
 )
-from exampp.evaluate.policy import EXAM, CoverPolicy
+from exampp.evaluate.measure import Measure
+from exampp.evaluate.nuggets import credits_of, shares_of
+from exampp.evaluate.policy import EXAM, NUGGETIZER, CoverPolicy
 from exampp.evaluate.values import Values, masked, ratio
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
 
@@ -55,7 +59,7 @@ OVERALL = "_overall_"
 
 @dataclass(frozen=True, slots=True)
 class Covers:
-    """Cover or n-Cover at one threshold: `values`, and their bounds where these were asked for.
+    """One measure at one threshold: `values`, and their bounds where these were asked for.
 
     `overall` is the same of the whole pool, as one system.
     """
@@ -70,7 +74,8 @@ class Covers:
 class CoverResult:
     """Cover and n-Cover of every system on every query, for several thresholds.
 
-    `cover` and `n_cover` are aligned with `thresholds`; their systems are `systems`, their
+    `cover` and `n_cover` are aligned with `thresholds`, and so are the `nuggets` of every nugget
+    score that was asked for; their systems are `systems`, their
     queries `query_ids`. Per system, `missing_cells` is the share of cells of its first k passages
     without a grade, `ungraded` the share of those passages without any grade (both None where it
     returned nothing), `unanswered` the number of queries without a passage of it;
@@ -92,6 +97,12 @@ class CoverResult:
     no_bank: tuple[str, ...]
     overall_missing_cells: float | None
     overall_ungraded: float | None
+    nuggets: Mapping[Measure, tuple[Covers, ...]] = field(default_factory=dict)
+
+    def of(self, measure: Measure) -> tuple[Covers, ...]:
+        """The values of a measure of this cutoff, aligned with `thresholds`."""
+        known = {"Cover": self.cover, "nCover": self.n_cover}
+        return known.get(measure.name) or self.nuggets[measure]
 
 
 def cover(
@@ -102,8 +113,11 @@ def cover(
     facets: FacetChoice = "auto",
     missing: Missing = "zero",
     policy: CoverPolicy = EXAM,
+    nuggets: Sequence[Measure] = (),
 ) -> CoverResult:
     """Cover and n-Cover of all systems at several thresholds, in one pass over the grades.
+
+    `nuggets` are the nugget scores that are wanted besides.
 
     Raises:
         InputError: k is below 1, or there is no such facet mode or way with missing cells.
@@ -113,23 +127,38 @@ def cover(
             f"there is no way {missing!r} with missing cells",
             mend=f"Ways: {', '.join(get_args(Missing))}",
         )
+    if policy is NUGGETIZER and missing != "zero":
+        raise InputError(
+            "nuggetizer counts what has no assignment as not supported",
+            mend=f"Leave out --missing {missing}, or --compat",
+        )
     if k < 1:
         raise InputError(f"the cutoff must be 1 or more, not {k}")
     mode = resolve_facets(gradebook, facets)
+    wanted = _Wanted(k, missing, policy, tuple(nuggets), gradebook.grader.lowest)
     tau = np.array(thresholds, np.int32)
     papers = groupby(_papers(gradebook, mode, k, policy), key=lambda exam: exam.query.query_id)
-    marks = [
-        _mean_marks([_mark(exam, tau, k, missing, policy) for exam in of_query])
-        for _, of_query in papers
-    ]
-    return _result(gradebook, mode, tuple(thresholds), marks, policy)
+    marks = [_mean_marks([_mark(exam, tau, wanted) for exam in of_query]) for _, of_query in papers]
+    return _result(gradebook, mode, tuple(thresholds), marks, wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is computed of every exam; `lowest` is that of the grader's scale."""
+
+    k: int
+    missing: Missing
+    policy: CoverPolicy
+    nuggets: tuple[Measure, ...]
+    lowest: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Marks:
     """One exam, or one query: [thresholds, systems], the whole pool being the last system.
 
-    `parts` are Cover and n-Cover and, only if asked for, low and high Cover, low and high n-Cover.
+    `parts` are Cover, n-Cover and the nugget scores and, only if bounds are asked for, the low and
+    high ones of each, in the same order.
     `cells` is [4, systems]: cells, missing cells, passages, ungraded passages.
     """
 
@@ -164,13 +193,12 @@ def _up_to_rank(k: int) -> Order:
     return order
 
 
-def _mark(
-    exam: QueryExam, tau: NDArray[np.int32], k: int, missing: Missing, policy: CoverPolicy
-) -> _Marks:
+def _mark(exam: QueryExam, tau: NDArray[np.int32], wanted: _Wanted) -> _Marks:
     """Mark one exam; the whole pool sits it as one more system, at the end."""
     ratings = exam.query.ratings[:, exam.items]
     weights = exam.query.weights[exam.items]
-    depth = None if policy.ranks_as_written else k
+    missing = wanted.missing
+    depth = None if wanted.policy.ranks_as_written else wanted.k
     cut = [p if p is None else p[:depth] for p in exam.passages]
     sat = lay_out([*cut, np.arange(exam.query.pool_size, dtype=np.int32)])
     seen = ratings[sat.passages]
@@ -179,15 +207,24 @@ def _mark(
     covered = best >= tau[:, None, None]
     by_pool = (ratings.max(axis=0, initial=MISSING) >= tau[:, None])[:, None, :]
     if missing == "skip":
-        parts = _skipping(covered, best != MISSING, by_pool, weights, sat.answered)
+        # Who returned nothing has no missing cells either, and covers nothing.
+        kept = (best != MISSING) | ~sat.answered[:, None]
+        parts = _skipping(covered, kept, by_pool, weights)
     else:
+        kept = np.ones(best.shape, np.bool_)
         parts = _counting(covered, by_pool, weights)
+    shares = _shares_of_nuggets(exam, wanted)
+    credit = [credits_of(one, best, tau, wanted.lowest) for one in wanted.nuggets]
+    parts += tuple(_scored(c, kept, s) for c, s in zip(credit, shares, strict=True))
     if missing == "bounds":
         unknown = _per_system(np.logical_or, lacking, sat, False)
         pooled = lacking & (sat.passages < exam.query.pool_size)[:, None]
         inside = _per_system(np.add, pooled.astype(np.int32), sat, 0)
         # The last system is the whole pool: what it lacks beyond a system's own is elsewhere.
         parts += _bounds(covered, unknown, inside[-1] > inside, by_pool, weights)
+        for of_items, share in zip(credit, shares, strict=True):
+            parts += (_scored(of_items, kept, share),)
+            parts += (_scored(np.where(unknown, 1.0, of_items), kept, share),)
     return _Marks(exam.query.query_id, parts, sat.answered, _cells(lacking, sat))
 
 
@@ -205,12 +242,19 @@ def _counting(covered: Bools, by_pool: Bools, weights: Floats) -> tuple[Part, ..
     return ratio(got, weights.sum()), ratio(got, by_pool @ weights)
 
 
-def _skipping(
-    covered: Bools, kept: Bools, by_pool: Bools, weights: Floats, answered: Bools
-) -> tuple[Part, ...]:
+def _shares_of_nuggets(exam: QueryExam, wanted: _Wanted) -> list[Floats]:
+    known = exam.query.importances or (None,) * len(exam.query.item_ids)
+    words = [known[index] for index in exam.items.tolist()]
+    return [shares_of(measure, words) for measure in wanted.nuggets]
+
+
+def _scored(credit: Floats, kept: Bools, shares: Floats) -> Part:
+    """A nugget score from the credit of every item, over those that are kept."""
+    return ratio((credit * kept) @ shares, kept @ shares)
+
+
+def _skipping(covered: Bools, kept: Bools, by_pool: Bools, weights: Floats) -> tuple[Part, ...]:
     """Cover and n-Cover without the items of which the system has no graded cell."""
-    # Who returned nothing has no missing cells either, and covers nothing.
-    kept = kept | ~answered[:, None]
     got = covered @ weights
     return ratio(got, kept @ weights), ratio(got, (kept & by_pool) @ weights)
 
@@ -269,9 +313,9 @@ def _result(
     facets: Facets,
     thresholds: tuple[int, ...],
     marks: Sequence[_Marks],
-    policy: CoverPolicy,
+    wanted: _Wanted,
 ) -> CoverResult:
-    systems = len(gradebook.systems)
+    systems, policy = len(gradebook.systems), wanted.policy
     answered = np.zeros((systems + 1, len(marks)), np.bool_)
     cells = np.zeros((4, systems + 1), np.int64)
     for index, mark in enumerate(marks):
@@ -280,8 +324,10 @@ def _result(
     counted = answered if policy.answered_only else np.ones_like(answered)
     counted = counted & gradebook.is_graded
     tables = [_table(part, counted) for part in zip(*(mark.parts for mark in marks), strict=True)]
-    tables = tables or [_nothing(len(thresholds), systems + 1)] * 2
-    cover, n_cover, *bounds = tables
+    measured = 2 + len(wanted.nuggets)
+    tables = tables or [_nothing(len(thresholds), systems + 1)] * measured
+    cover, n_cover, *nuggets = tables[:measured]
+    bounds = tables[measured:]
     with_bank = [mark.query_id for mark in marks]
     known = set(with_bank)
     *missing_cells, overall_missing = _shares(cells[1], cells[0])
@@ -292,7 +338,7 @@ def _result(
         thresholds=thresholds,
         facets=facets,
         cover=_covers(cover, bounds[:2]),
-        n_cover=_covers(_fill_empty(n_cover, counted, policy), bounds[2:]),
+        n_cover=_covers(_fill_empty(n_cover, counted, policy), bounds[2:4]),
         missing_cells=tuple(missing_cells),
         ungraded=tuple(ungraded),
         unanswered=tuple(int(n) for n in (~answered[:-1]).sum(axis=1)),
@@ -300,6 +346,15 @@ def _result(
         no_bank=tuple(q.query_id for q in gradebook.queries if q.query_id not in known),
         overall_missing_cells=overall_missing,
         overall_ungraded=overall_ungraded,
+        nuggets={
+            measure: _covers(
+                (part[0], np.broadcast_to(counted, part[1].shape))
+                if policy.empty_nuggets_are_0
+                else part,
+                bounds[4 + 2 * index : 6 + 2 * index],
+            )
+            for index, (measure, part) in enumerate(zip(wanted.nuggets, nuggets, strict=True))
+        },
     )
 
 

@@ -12,6 +12,7 @@ from exampp.evaluate.cover import OVERALL, CoverResult, Covers, Missing, cover
 from exampp.evaluate.exams import FacetChoice, Facets, resolve_facets
 from exampp.evaluate.leaderboard_notes import Notes
 from exampp.evaluate.measure import Measure, as_measures, parse_measure
+from exampp.evaluate.nuggets import NUGGET_SCORES, check_partial
 from exampp.evaluate.people import ColumnChange, changes, people_notes
 from exampp.evaluate.policy import EXAM, POLICIES, CoverPolicy
 from exampp.evaluate.qrels import Labelling
@@ -282,12 +283,26 @@ def _evaluated(
 ) -> Leaderboard:
     asked = as_measures(m.cut(k) if m.kind.cover else m for m in as_measures(measures))
     thresholds = _checked(min_ratings, gradebook.grader)
+    for measure in asked:
+        check_partial(measure, gradebook.grader)
     _check_enough(asked, thresholds, labelling)
     mode = resolve_facets(gradebook, facets)
-    depths = dict.fromkeys(m.cutoff or k for m in asked if m.kind.cover)
+    at_depth: dict[int, list[Measure]] = {}
+    for measure in asked:
+        if measure.kind.cover:
+            of_depth = at_depth.setdefault(measure.cutoff or k, [])
+            of_depth += [measure] if measure.name in NUGGET_SCORES else []
     covers = {
-        depth: cover(gradebook, thresholds, k=depth, facets=mode, missing=missing, policy=policy)
-        for depth in depths
+        depth: cover(
+            gradebook,
+            thresholds,
+            k=depth,
+            facets=mode,
+            missing=missing,
+            policy=policy,
+            nuggets=nuggets,
+        )
+        for depth, nuggets in at_depth.items()
     }
     others = [m for m in asked if not m.kind.cover]
     scored = None
@@ -335,8 +350,7 @@ def _columns(
     for measure in asked:
         if measure.kind.cover and measure.cutoff is not None:
             result = covers[measure.cutoff]
-            tables = result.cover if measure.name == "Cover" else result.n_cover
-            for threshold, table in zip(result.thresholds, tables, strict=True):
+            for threshold, table in zip(result.thresholds, result.of(measure), strict=True):
                 yield _cover_column(measure, threshold, result, table)
         elif scored is not None:
             for found in scored.scores:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,13 +11,16 @@ from exampp.evaluate.exam_sheets import contradictions
 from exampp.evaluate.exams import Facets
 from exampp.evaluate.lacking import lacking
 from exampp.evaluate.measure import Measure
+from exampp.evaluate.nuggets import NUGGET_SCORES, importances_of
 from exampp.evaluate.policy import CoverPolicy
 from exampp.evaluate.scores import Score, ScoreResult
 from exampp.records.gradebook import Gradebook
+from exampp.records.importance import WEIGHTS
 from exampp.records.readings import told, without_grade
 from exampp.report.notes import About, grouped
 
 _SHOWN = 5
+_COUNTED: Mapping[str, str] = {"NuggetVital": "vital", "NuggetWeighted": "vital or okay"}
 
 _MISSING: Mapping[Missing, str] = {
     "zero": "they count as below the threshold",
@@ -44,6 +48,7 @@ class Notes:
             *self.gradebook.notes,
             *self._queries(),
             *self._cover(),
+            *self._importances(),
             *self._scores(),
         ]
         return grouped(notes, whole=[str(measure) for measure in self.measures])
@@ -56,6 +61,22 @@ class Notes:
     @property
     def _covering(self) -> list[str]:
         return [str(one) for one in self.measures if one.kind.cover]
+
+    @property
+    def _nuggets(self) -> list[Measure]:
+        return [one for one in self.measures if one.name in NUGGET_SCORES]
+
+    @property
+    def _covers(self) -> bool:
+        """Whether Cover or nCover is asked for, and not nugget scores alone."""
+        return len(self._nuggets) < len(self._covering)
+
+    @property
+    def _family(self) -> str:
+        """The measures of covered items, in words."""
+        if not self._nuggets:
+            return "Cover and nCover"
+        return "Cover, nCover and nugget scores" if self._covers else "nugget scores"
 
     @property
     def _ranking(self) -> list[str]:
@@ -75,7 +96,8 @@ class Notes:
             states = without_grade(book.pending, book.readings, most=1)
             yield f"Cells without a grade in the whole collection: {states}."
         if self.policy.name != "exam" and self.covers:
-            yield f"Cover and nCover follow the policy {self.policy.name}."
+            family = self._family
+            yield f"{family[0].upper()}{family[1:]} follow the policy {self.policy.name}."
         if self.policy.ranks_as_written and self.facets != "query" and self.covers:
             yield "For Cover, all rankings of a system for a query and its subtopics go together."
             if self.facets == "subtopic" and self.scored:
@@ -93,7 +115,7 @@ class Notes:
     def _queries(self) -> Iterator[str | About]:
         for k, result in self.covers.items():
             if result.no_bank:
-                yield f"Left out of Cover and nCover, having no items: {_list(result.no_bank)}."
+                yield f"Left out of {self._family}, having no items: {_list(result.no_bank)}."
             if len(result.query_ids) == 1:
                 yield from self._of(self._covering, _ONE_QUERY)
             cut = [str(m) for m in self.measures if m.kind.cover and m.cutoff == k]
@@ -133,13 +155,45 @@ class Notes:
             if worst:
                 yield About(
                     "Of the cells that ",
-                    f"Cover@{k}",
+                    f"{'Cover' if self._covers else 'NuggetAll'}@{k}",
                     f" reads, up to {worst} have no grade: {_MISSING[self.missing]}.",
                 )
             if any(m.name == "nCover" and m.cutoff == k for m in self.measures):
                 yield from _uncovered(k, result)
             if self.missing == "skip":
                 yield from _skipped(k, result)
+
+    def _importances(self) -> Iterator[str | About]:
+        """What is not known of nuggets, and what has no value for it."""
+        weighing = [one for one in self._nuggets if one.name != "NuggetAll"]
+        words = importances_of(self.gradebook)
+        strange = Counter(word or "(empty)" for word in words if word and word not in WEIGHTS)
+        strange.update(["(empty)"] * words.count(""))
+        if strange and self._nuggets:
+            some = _list([f"{word!r} ({count})" for word, count in strange.most_common()])
+            yield (
+                "Importances that are neither vital nor okay, as a model's reply that could not "
+                f"be read leaves them, are invalid, and such nuggets count in NuggetAll alone: "
+                f"{some}."
+            )
+        if weighing and words and not any(word in WEIGHTS for word in words):
+            names = ", ".join(map(str, weighing))
+            yield (
+                f"The bank says of no item whether it is vital or okay, and {names} have no value "
+                "without that. Import a bank that does: nuggetizer's, or one with a column "
+                "importance."
+            )
+            return
+        for measure in weighing:
+            result = self.covers[measure.cutoff or 0]
+            for table in result.of(measure)[:1]:
+                counts = table.overall.counts[0]
+                empty = [q for q, c in zip(result.query_ids, counts, strict=True) if not c]
+                if empty and self.missing != "skip":
+                    said = (
+                        f", as none of their nuggets is {_COUNTED[measure.name]}: {_list(empty)}."
+                    )
+                    yield About("Left out of ", str(measure), said)
 
     def _scores(self) -> Iterator[str | About]:
         if self.scored is None:

@@ -1,7 +1,8 @@
 """The measures there are, as data: their parameters, their cutoffs, their other names.
 
-Our own are `Cover` and `nCover`; the rest are those of ir_measures 0.4. The table stands here and
-is not asked of ir_measures, so that a measure can be read and checked without importing it.
+Our own are `Cover` and `nCover`, and nuggetizer's nugget scores (see `nuggets`); the rest are those
+of ir_measures 0.4. The table stands here and is not asked of ir_measures, so that a measure can be
+read and checked without importing it.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ class MeasureKind:
     `params` maps a parameter to its type; `required` names those without a default. `at` is what
     follows the @: "cutoff" (a number of passages), "recall" (0 to 1) or "" for nothing, and
     `at_required` whether it must be there. `level`: a rating threshold stands in for its `rel`.
-    `subtopics`: it is computed from subtopic judgments; `cover`: it is one of ours. `share`: no
-    query has a value outside of 0 to 1. `added`: it is added up over queries, not averaged.
+    `subtopics`: it is computed from subtopic judgments; `cover`: from the items that are covered.
+    `share`: no query has a value outside of 0 to 1. `added`: it is added up over queries, not
+    averaged.
     `formula`: it is declared by others (see `declared_measures`), and reads a rating threshold
     where `threshold` says so.
     """
@@ -60,6 +62,10 @@ def _cut(
 ) -> MeasureKind:
     level = "rel" in params
     return MeasureKind(params, (), "cutoff", required, level=level, subtopics=subtopics)
+
+
+def _nuggets() -> MeasureKind:
+    return MeasureKind({"strict": bool, "partial": int}, at="cutoff", cover=True)
 
 
 def _whole(params: Mapping[str, type], *, subtopics: bool = False) -> MeasureKind:
@@ -116,6 +122,9 @@ KINDS: Mapping[str, MeasureKind] = {
     "NERR9": _scaled(_SCALE, at="cutoff"),
     "NERR10": _scaled({"p": float, **_SCALE}),
     "NERR11": _scaled(_SCALE_T),
+    "NuggetAll": _nuggets(),
+    "NuggetVital": _nuggets(),
+    "NuggetWeighted": _nuggets(),
 }
 
 
@@ -144,8 +153,14 @@ ALIASES: Mapping[str, Alias] = {
     "\N{GREEK SMALL LETTER ALPHA}_nDCG": ("alpha_nDCG", ()),
     "\N{GREEK SMALL LETTER ALPHA}_DCG": ("alpha_DCG", ()),
     "SetRelP": ("SetP", (("relative", True),)),
+    "all_score": ("NuggetAll", ()),
+    "vital_score": ("NuggetVital", ()),
+    "weighted_score": ("NuggetWeighted", ()),
+    "strict_all_score": ("NuggetAll", (("strict", True),)),
+    "strict_vital_score": ("NuggetVital", (("strict", True),)),
+    "strict_weighted_score": ("NuggetWeighted", (("strict", True),)),
 }
-"""Second names of ir_measures, with the parameters that they stand for."""
+"""Second names of ir_measures and nuggetizer, with the parameters that they stand for."""
 
 TREC_NAMES: Mapping[str, Alias] = {
     "map": ("AP", ()),

@@ -15,6 +15,7 @@ class CoverPolicy:
     passages of a run that counts from 0, and all of a system's rankings for a query and its
     subtopics go together; otherwise k passages are kept, by the facet mode.
     `empty_n_cover`: n-Cover of a query whose whole pool covers nothing; None leaves the query out.
+    `empty_nuggets_are_0`: whether a nugget score of a query that has none of its nuggets is 0.
     """
 
     name: str
@@ -22,6 +23,7 @@ class CoverPolicy:
     answered_only: bool = False
     ranks_as_written: bool = False
     empty_n_cover: float | None = None
+    empty_nuggets_are_0: bool = False
 
 
 EXAM = CoverPolicy("exam")
@@ -36,4 +38,8 @@ RUBRIC = CoverPolicy(
 )
 """What the papers' own program (exam_pp, RUBRIC) computes; its overall n-Cover is always 1."""
 
-POLICIES = {policy.name: policy for policy in (EXAM, RUBRIC)}
+NUGGETIZER = CoverPolicy("nuggetizer", answered_only=True, empty_nuggets_are_0=True)
+"""What castorini's nuggetizer computes: means over the topics of a run's file. An assignment that
+it could not read is none there, so that no other way with missing cells goes with it."""
+
+POLICIES = {policy.name: policy for policy in (EXAM, RUBRIC, NUGGETIZER)}

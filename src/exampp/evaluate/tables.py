@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from exampp.evaluate.cover import OVERALL
 from exampp.evaluate.leaderboard import BoardRow, Leaderboard
 from exampp.evaluate.measure import heading as heading
+from exampp.evaluate.nuggets import NUGGET_SCORES, said_of_support
 from exampp.evaluate.people import said_by_people
 from exampp.report.table import ERROR, Column, Table, Value
 
@@ -53,12 +54,15 @@ def provenance(board: Leaderboard) -> tuple[Value, ...]:
 def caption(board: Leaderboard) -> str:
     """Whose grades these are, on which bank, and how many cells people decided.
 
-    Draft grades are called so.
+    Draft grades are called so, and of nugget scores it says which ratings are support.
     """
     draft = "DRAFT GRADES: " if board.grader.is_draft else ""
     bank = f", bank {board.bank}" if board.bank else ""
     people = f"; {said_by_people(board.oversight)}" if board.oversight.cells else ""
-    return f"{draft}graded by {board.grader.name}{bank}{people}"
+    scores = [one for one in board.columns if one.measure.name in NUGGET_SCORES]
+    thresholds = dict.fromkeys(one.min_rating for one in scores if one.min_rating is not None)
+    support = said_of_support([one.measure for one in scores], thresholds, board.grader.lowest)
+    return f"{draft}graded by {board.grader.name}{bank}{people}" + (support and f"; {support}")
 
 
 def official_columns(officials: Mapping[str, Ranks]) -> list[str]:

@@ -22,7 +22,6 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.formats.fields import shown
-from exampp.formats.importance import WEIGHTS, importance_of
 from exampp.formats.json_document import (
     Json,
     expect,
@@ -44,6 +43,7 @@ from exampp.formats.lines import (
 )
 from exampp.formats.output import writing
 from exampp.records import BankEntry, Item
+from exampp.records.importance import WEIGHTS, importance_of
 
 _BANKS = {"nugget_bank": "question", "claim_bank": "claim"}
 _KINDS = {"question": "question", "claim": "nugget"}

@@ -7,6 +7,7 @@ their own: 2, 1 and 0, so that partial support is neither lost nor taken for sup
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,12 +17,14 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, repeated, shown
-from exampp.formats.importance import importance_of
+from exampp.formats.importance import weight_or_one
 from exampp.formats.json_document import Json, identifier, spoken, without
 from exampp.formats.lines import OnError, decode_json, encode_json, read_lines, refuse
 from exampp.formats.nuggetizer import items_of, query_of
 from exampp.formats.output import writing
+from exampp.formats.remarks import remark
 from exampp.records import Grade, GraderIdentity, Item, State
+from exampp.records.importance import WEIGHTS, importance, importance_of
 
 RATINGS = {"not_support": 0, "partial_support": 1, "support": 2}
 _LABELS = {rating: label for label, rating in RATINGS.items()}
@@ -29,6 +32,7 @@ GRADER = GraderIdentity("nuggetizer", "assignment", "nugget", 0, 2, {"format": "
 """Whose grades the assignments are; the files do not name the model."""
 KEYS = frozenset({"answer_text", "run_id"})
 """A line with one of them holds assignments."""
+_LISTED = 3
 _OBJECT: msgspec.json.Decoder[Json] = msgspec.json.Decoder(Json)
 
 
@@ -49,10 +53,12 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Assigned]:
     """Yield the lines of a file in file order.
 
     A label that is none of the three, as nuggetizer leaves it where it could not read a reply, is
-    an unparsed grade that keeps it; a nugget without an assignment has no grade. InputError for a
+    an unparsed grade that keeps it; a nugget without an assignment has no grade. An importance that
+    is neither vital nor okay, left in the same way, stays in the nugget's `extra`. InputError for a
     line without a query, an answer, a run or nuggets, and for two of one run and query.
     """
     first = FirstLines()
+    strange: Counter[str] = Counter()
     for number, line in read_lines(path):
         try:
             value = decode_json(line, _OBJECT, path, number)
@@ -61,7 +67,13 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Assigned]:
             if earlier := first.add((query_id, system), number):
                 what = f"run {shown(system)} with query {shown(query_id)}"
                 raise repeated(what, earlier, path, number)
-            found = items_of(query_id, value, lambda error, n=number: on_error(error.at(path, n)))  # type: ignore[misc]
+            found = items_of(
+                query_id,
+                value,
+                lambda error, n=number: on_error(error.at(path, n)),  # type: ignore[misc]
+                weight_or_one,
+            )
+            strange.update(filter(None, map(_strange_importance, found)))
         except InputError as error:
             on_error(error.at(path, number))
             continue
@@ -69,6 +81,20 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Assigned]:
         items = tuple(replace(i, extra=without(dict(i.extra), "assignment")) for i in found)
         length = value.get("response_length")
         yield Assigned(query_id, query_text, system, answer, items, grades, length)
+    if strange:
+        words = ", ".join(f"{shown(word, 30)} ({n})" for word, n in strange.most_common(_LISTED))
+        remark(
+            path,
+            None,
+            f"{strange.total()} importances are neither vital nor okay, such as {words}: these "
+            "nuggets count in NuggetAll, but not in NuggetVital and NuggetWeighted",
+        )
+
+
+def _strange_importance(item: Item) -> str | None:
+    """A word that nuggetizer left as an importance and that is none; None where it is one."""
+    word = importance(item.extra, item.weight)
+    return None if word is None or word in WEIGHTS else word or "(empty)"
 
 
 def _grade(item: Item) -> Grade:
@@ -101,7 +127,8 @@ def write(path: str | Path, found: Iterable[Assigned]) -> None:
 
 
 def _nugget(item: Item, grades: Mapping[str, Grade], path: str | Path) -> Json:
-    word = importance_of(item.weight)
+    said = importance(item.extra, item.weight)
+    word = said if said is not None else importance_of(item.weight)
     if word is None or item.kind != "nugget":
         raise InputError(
             f"item {shown(item.item_id)} ({item.kind} of weight {item.weight:g}) is no nugget that "

@@ -22,6 +22,7 @@ from exampp.formats.lines import OnError, decode_json, encode_json, read_lines, 
 from exampp.formats.lossless import difference, restored
 from exampp.formats.output import writing
 from exampp.records import BankEntry, Item, item_id
+from exampp.records.importance import WEIGHTS
 
 FORM = "exampp:form"
 _KINDS = ("question", "nugget")
@@ -168,7 +169,8 @@ def _item(entry: BankEntry, value: Json) -> Item:
         raise InputError(f"the weight is not between 0 and {LARGEST_WEIGHT:g}", field="weight")
     facet_id = row.facet_id if row.facet_id is not None else entry.facet_id
     answers = [row.gold_answers] if isinstance(row.gold_answers, str) else row.gold_answers
-    own_id = getattr(row, f"{kind}_id")
+    own_id, extra = getattr(row, f"{kind}_id"), _without(value, _ITEM_KEYS)
+    usual = WEIGHTS.get(str(extra.get("importance")).strip().lower(), 1.0)
     if own_id is not None and not own_id.strip():
         raise InputError("the id is blank", field=f"{kind}_id")
     return Item(
@@ -178,8 +180,8 @@ def _item(entry: BankEntry, value: Json) -> Item:
         kind,
         facet_id,
         tuple(answers or ()),
-        1.0 if row.weight is None else row.weight,
-        _without(value, _ITEM_KEYS),
+        usual if row.weight is None else row.weight,
+        extra,
     )
 
 

@@ -1,15 +1,10 @@
-"""Vital and okay nuggets, and the weights they stand for.
-
-A vital nugget weighs 1, an okay one half: cover then counts what a good answer must say twice as
-much as what it may say. A file's own word stays in `Item.extra["importance"]`.
-"""
+"""The importances in files: words that must be known, and words that may be anything."""
 
 from __future__ import annotations
 
 from exampp.errors import InputError
 from exampp.formats.fields import shown
-
-WEIGHTS = {"vital": 1.0, "okay": 0.5}
+from exampp.records.importance import WEIGHTS
 
 
 def weight_of(importance: str, field: str) -> float:
@@ -24,6 +19,10 @@ def weight_of(importance: str, field: str) -> float:
     return weight
 
 
-def importance_of(weight: float) -> str | None:
-    """The word for a weight; None where there is none."""
-    return next((word for word, known in WEIGHTS.items() if known == weight), None)
+def weight_or_one(importance: str, field: str) -> float:  # noqa: ARG001
+    """The weight that the word stands for; 1 for any other, which stays in the nugget's `extra`.
+
+    A file of assignments holds what a model replied: what it could not say of a nugget takes
+    nothing from what was assigned to it.
+    """
+    return WEIGHTS.get(importance.strip().lower(), 1.0)

@@ -8,14 +8,14 @@ Written nuggets carry what nuggetizer does not read (`item_id`, `subtopic_id`, `
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, repeated, shown
-from exampp.formats.importance import importance_of, weight_of
+from exampp.formats.importance import weight_of
 from exampp.formats.json_document import (
     Json,
     expect,
@@ -29,6 +29,7 @@ from exampp.formats.lines import OnError, decode_json, encode_json, read_lines, 
 from exampp.formats.output import writing
 from exampp.formats.remarks import Keys
 from exampp.records import BankEntry, Item, item_id
+from exampp.records.importance import importance_of
 
 _OBJECT: msgspec.json.Decoder[Json] = msgspec.json.Decoder(Json)
 _QUERY_KEYS = ("query", "qid", "nuggets")
@@ -70,13 +71,21 @@ def query_of(value: Json) -> tuple[str, str]:
     return identifier(value, "qid"), optional(value, "query", str) or ""
 
 
-def items_of(query_id: str, value: Json, on_error: OnError) -> list[Item]:
-    """The nuggets of a line; a bad one goes to `on_error`."""
+def items_of(
+    query_id: str,
+    value: Json,
+    on_error: OnError,
+    weigh: Callable[[str, str], float] = weight_of,
+) -> list[Item]:
+    """The nuggets of a line; a bad one goes to `on_error`.
+
+    `weigh` gives the weight of an importance in a field, or raises InputError.
+    """
     items: dict[tuple[str, str], Item] = {}
     for number, nugget in enumerate(member(value, "nuggets", list)):
         place = f"nuggets[{number}]"
         try:
-            item = _item(query_id, expect(nugget, dict, place), place)
+            item = _item(query_id, expect(nugget, dict, place), place, weigh)
             if (item.kind, item.item_id) in items:
                 raise InputError(
                     f"nugget {shown(item.text)} of query {shown(query_id)} occurs twice",
@@ -90,7 +99,7 @@ def items_of(query_id: str, value: Json, on_error: OnError) -> list[Item]:
     return list(items.values())
 
 
-def _item(query_id: str, nugget: Json, place: str) -> Item:
+def _item(query_id: str, nugget: Json, place: str, weigh: Callable[[str, str], float]) -> Item:
     text = spoken(nugget, "text", place)
     facet_id = optional(nugget, "subtopic_id", str, place) or None
     kind = optional(nugget, "kind", str, place) or "nugget"
@@ -105,7 +114,7 @@ def _item(query_id: str, nugget: Json, place: str) -> Item:
         kind,
         facet_id,
         tuple(expect(answer, str, f"{place}.gold_answers") for answer in answers),
-        1.0 if importance is None else weight_of(importance, f"{place}.importance"),
+        1.0 if importance is None else weigh(importance, f"{place}.importance"),
         without(nugget, *_NUGGET_KEYS),
     )
 

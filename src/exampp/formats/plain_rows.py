@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from exampp.errors import InputError
 from exampp.formats.fields import LARGEST_WEIGHT, real, shown
+from exampp.formats.importance import weight_of
 from exampp.records import BankEntry, Item, item_id
+from exampp.records.importance import WEIGHTS, importance
 
 KINDS = ("question", "nugget")
 TEXTS = (*KINDS, "text")
@@ -23,6 +25,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "item_id": ("item_id", "id", "question_id", "nugget_id"),
     "answers": ("answer", "answers", "gold_answers"),
     "weight": ("weight",),
+    "importance": ("importance",),
 }
 """What a column holds, and the names it may go by; the first is the one we write."""
 MEANINGS: Mapping[str, str] = {name: key for key, names in NAMES.items() for name in names}
@@ -44,13 +47,16 @@ def item_of(row: PlainRow) -> Item:
     if not query_id.strip():
         raise InputError("the item has no query id", field="query_id")
     kind, text = _kind_and_text(row)
-    weight = real(row.cells.get("weight", "").strip() or "1", "weight")
+    word = row.cells.get("importance", "").strip().lower()
+    usual = weight_of(word, "importance") if word else 1.0
+    weight = real(row.cells.get("weight", "").strip() or f"{usual}", "weight")
     if not 0 <= weight <= LARGEST_WEIGHT:
         what = f"the weight {weight:g} is not between 0 and {LARGEST_WEIGHT:g}"
         raise InputError(what, field="weight")
     facet_id = row.cells.get("facet_id") or None
     own_id = row.cells.get("item_id") or item_id(query_id, text, facet_id)
-    return Item(own_id, query_id, text, kind, facet_id, row.answers, weight)
+    extra = {"importance": word} if word else {}
+    return Item(own_id, query_id, text, kind, facet_id, row.answers, weight, extra)
 
 
 def _kind_and_text(row: PlainRow) -> tuple[str, str]:
@@ -72,11 +78,19 @@ def _kind_and_text(row: PlainRow) -> tuple[str, str]:
     return kind, row.cells[given[0]]
 
 
+def kept_importance(item: Item) -> dict[str, str]:
+    """All that a plain bank holds of an item's `extra`: its importance, where it has one."""
+    word = importance(item.extra, item.weight)
+    return {"importance": word} if word is not None and word in WEIGHTS else {}
+
+
 def cells_of(entry: BankEntry, item: Item, ids: bool = False) -> dict[str, str]:
     """The cells of an item's row but its answers; blank where reading supplies what they say.
 
     `ids` gives the id where reading would supply it, too.
     """
+    word = kept_importance(item).get("importance")
+    usual = WEIGHTS[word] if word else 1.0
     own_id = ids or item.item_id != item_id(item.query_id, item.text, item.facet_id)
     return {
         "query_id": item.query_id,
@@ -85,7 +99,8 @@ def cells_of(entry: BankEntry, item: Item, ids: bool = False) -> dict[str, str]:
         "facet_text": entry.facet_text,
         item.kind: item.text,
         "item_id": item.item_id if own_id else "",
-        "weight": "" if item.weight == 1 else f"{item.weight!r}".removesuffix(".0"),
+        "weight": "" if item.weight == usual else f"{item.weight!r}".removesuffix(".0"),
+        "importance": word or "",
     }
 
 

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, repeated, shown
-from exampp.formats.importance import importance_of, weight_of
+from exampp.formats.importance import weight_of
 from exampp.formats.lines import OnError, encode_text, read_lines, refuse, text_of
 from exampp.formats.output import writing
 from exampp.records import BankEntry, Item
+from exampp.records.importance import importance_of
 
 _COLUMNS = 4
 _HEADS = ("query_id", "qid", "topic_id", "topic")

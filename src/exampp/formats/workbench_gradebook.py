@@ -25,6 +25,7 @@ from exampp.records import (
 from exampp.records.choosing import distinct
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking, Ratings
 from exampp.records.grading import RatingScale
+from exampp.records.importance import importance
 
 Rated = dict[str, int]
 """Rating by item id."""
@@ -110,6 +111,7 @@ class GradedItem:
 
     facet_id: str | None = None
     weight: float = 1.0
+    importance: str | None = None
 
 
 def items_by_query(bank: Iterable[BankEntry], kind: str) -> dict[str, dict[str, GradedItem]]:
@@ -119,7 +121,11 @@ def items_by_query(bank: Iterable[BankEntry], kind: str) -> dict[str, dict[str, 
         of_query = items.setdefault(entry.query_id, {})
         for item in entry.items:
             if item.kind == kind:
-                of_query[item.item_id] = GradedItem(item.facet_id or entry.facet_id, item.weight)
+                of_query[item.item_id] = GradedItem(
+                    item.facet_id or entry.facet_id,
+                    item.weight,
+                    importance(item.extra, item.weight),
+                )
     return items
 
 
@@ -214,6 +220,7 @@ def query_grades(
             [facet_number.get(item.facet_id or "", 0) for item in items.values()], np.int32
         ),
         weights=np.array([item.weight for item in items.values()], np.float64),
+        importances=tuple(item.importance for item in items.values()),
         passage_ids=tuple(passage.paragraph_id for passage in passages),
         pool_size=len(passages),
         ratings=ratings,

@@ -65,7 +65,8 @@ class QueryGrades:
     are per item; `judgments` is (facets + 1) x passages, row 0 for the query as a whole.
     `passage_ids` holds the pool in file order, then whatever else was ranked or judged;
     passages from `pool_size` on have no text and can have no grade. `decided` are the cells in
-    whose ratings people's decisions stand.
+    whose ratings people's decisions stand. `importances` are those of the items (see
+    `records.importance`), none at all where nothing is known of any.
     """
 
     query_id: str
@@ -79,6 +80,7 @@ class QueryGrades:
     judgments: NDArray[np.int16]
     rankings: tuple[Ranking, ...]
     decided: tuple[DecidedCell, ...] = ()
+    importances: tuple[str | None, ...] = ()
 
     @property
     def is_graded(self) -> bool:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from exampp.errors import InputError
 from exampp.records.gradebook import MISSING, DecidedCell, QueryGrades, Ratings
+from exampp.records.importance import weighed
 
 Known = Mapping[str, int]
 """Passage id -> the rating that a text of an item has there already."""
@@ -99,15 +100,20 @@ def _added(query: QueryGrades, edit: Add) -> QueryGrades:
         item_ids=(*query.item_ids, edit.item_id),
         item_facets=np.append(query.item_facets, np.int32(facet)),
         weights=np.append(query.weights, _checked_weight(edit.weight)),
+        importances=(*query.importances, None) if query.importances else (),
         ratings=np.column_stack([query.ratings, column]),
     )
     return _with_items(wider, order)
 
 
 def _weighed(query: QueryGrades, edit: Weigh) -> QueryGrades:
-    weights = query.weights.copy()
-    weights[_place(query, edit)] = _checked_weight(edit.weight)
-    return replace(query, weights=weights)
+    weights, place = query.weights.copy(), _place(query, edit)
+    weights[place] = _checked_weight(edit.weight)
+    words = tuple(
+        weighed(word, edit.weight) if index == place else word
+        for index, word in enumerate(query.importances)
+    )
+    return replace(query, weights=weights, importances=words)
 
 
 def _reworded(query: QueryGrades, edit: Reword) -> QueryGrades:
@@ -135,6 +141,7 @@ def _with_items(query: QueryGrades, columns: NDArray[np.intp]) -> QueryGrades:
         item_ids=tuple(query.item_ids[index] for index in columns.tolist()),
         item_facets=query.item_facets[columns],
         weights=query.weights[columns],
+        importances=tuple(query.importances[i] for i in columns.tolist() if query.importances),
         ratings=np.ascontiguousarray(query.ratings[:, columns]),
     )
 

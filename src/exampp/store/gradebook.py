@@ -13,12 +13,14 @@ import numpy as np
 from exampp.errors import InputError
 from exampp.records.decisions import Decision, deciders, disputed, effective
 from exampp.records.gradebook import MISSING, DecidedCell, Gradebook, QueryGrades, Ranking, Ratings
+from exampp.records.importance import importance
 from exampp.records.readings import by_state, said_without_key
 from exampp.store.bank import has_items_without_text
 from exampp.store.cells import exam_of, items_without_key
 from exampp.store.decisions import VersionCell, decisions_on
 from exampp.store.grades import IN_FORCE, StoredGrader, asked_otherwise, rule_counts
 from exampp.store.inputs import Member, members
+from exampp.store.interning import from_json
 from exampp.store.splits import PARTS, newest_split
 
 _ITEMS = """
@@ -155,6 +157,7 @@ def query_grades(
         item_ids=tuple(item.item_id for item in items),
         item_facets=np.array([facet_index.get(item.facet_id or "", 0) for item in items], np.int32),
         weights=np.array([item.weight for item in items], np.float64),
+        importances=tuple(importance(from_json(i.extra or "{}"), i.weight) for i in items),
         passage_ids=tuple(p.passage_id for p in passages),
         pool_size=len(rows.row),
         ratings=ratings,
