@@ -129,7 +129,7 @@ def test_from_the_command_line(exam: Path, exampp_command: Commands) -> None:
 def test_from_python(exam: Path) -> None:
     with exampp.create("my.exam", exist_ok=True) as collection:
         collection.import_files("two.csv", kind="csv-run")
-        collection.grade("shared-words", enough=1)
+        collection.grade("shared-words", enough=1)  # type: ignore[call-arg]
         grades = collection.grades("shared-words")
         # p1 and p2 share "air" with a question of q1, p4 nothing with any; beta leaves q2 out
         assert grades.evaluate(["AnswerRate"], min_rating=5).scores("AnswerRate") == {
@@ -137,7 +137,7 @@ def test_from_python(exam: Path) -> None:
             "beta": 0.5,
         }
         with pytest.raises(exampp.InputError, match="enough is 'x'"):
-            collection.grade("shared-words", enough="x")
+            collection.grade("shared-words", enough="x")  # type: ignore[call-arg]
         with pytest.raises(exampp.InputError, match=r"no option --beams\. It has --enough, --kind"):
             collection.grade("shared-words", beams=2)
         with pytest.raises(exampp.InputError, match="AnswerRate has no parameter"):

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Required, Unpack
 
 from exampp.bank.changes import Operation, Version
 from exampp.bank.editor import NOW, BankEditor
@@ -16,7 +16,7 @@ from exampp.evaluate.measure import Measure
 from exampp.grade.graders import make_writer
 from exampp.grade.kept import verify_again
 from exampp.llm.base import Grader, check_grader
-from exampp.llm.options import of_options
+from exampp.llm.options import ModelOptions, check_options
 from exampp.prompts import generation
 from exampp.report.result import Tables
 from exampp.report.table import Table
@@ -24,6 +24,20 @@ from exampp.review.impact import MEASURES
 from exampp.review.trial import Trial, watch
 from exampp.store.bank import Settle, edit_by
 from exampp.store.bank_history import ItemState, Logged, log_of_item, states
+
+
+class GenerationOptions(ModelOptions, total=False):
+    """What may be said of a run that makes items: `Bank.generation` has the defaults."""
+
+    prompt: Required[str | Path]
+    per: str | None
+    keys: bool
+    query_id: str | None
+    more: int
+    grounded: int
+    keep_near: bool
+    author: str | None
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -260,12 +274,12 @@ class Bank:
         keep_near: bool = False,
         author: str | None = None,
         reason: str = "",
-        **options: Any,
+        **options: Unpack[ModelOptions],
     ) -> GenerationRun:
         """A run that is planned but not started: see its `preview`, iterate over its `steps`.
 
         `grader` is `hf`, `openai`, or a grader of your own; `options` are those of
-        `llm.options.Options`, such as model. `prompt` is a bundled one (`car-questions`,
+        `llm.options.ModelOptions`, such as model. `prompt` is a bundled one (`car-questions`,
         `car-nuggets`, `dl-questions`, `dl-nuggets`) or a TOML file. One request is made per query
         or per subtopic (`per`). `keys` asks for answer keys, `more` for so many other items of
         the query `query_id`, and `grounded` shows so many of the query's best passages. An item
@@ -276,7 +290,8 @@ class Bank:
             named, grader = grader, make_writer(grader, options)
             name = grader.called or options.get("model") or named
         else:
-            name = of_options(options).model or check_grader(grader).called or type(grader).__name__
+            model = check_options(options).get("model")
+            name = model or check_grader(grader).called or type(grader).__name__
         return GenerationRun(
             self.connection,
             self.name,
@@ -295,7 +310,7 @@ class Bank:
         grader: str | Grader,
         *,
         on_reply: Callable[[Settled], None] | None = None,
-        **options: Any,
+        **options: Unpack[GenerationOptions],
     ) -> Tables:
         """Let a model make items where it made none yet; continues where an earlier call stopped.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from exampp.bank.editor import list_banks
 from exampp.banks import Bank
@@ -20,7 +20,7 @@ from exampp.errors import InputError
 from exampp.formats.lines import refuse
 from exampp.formats.output import keep_inputs
 from exampp.formats.workbench_graders import scale_note
-from exampp.grade.given import OfFunction, bank_of_kind, plan
+from exampp.grade.given import GradingOptions, OfFunction, bank_of_kind, plan
 from exampp.grade.merging import Merged, merge
 from exampp.grade.reparse import Reparsed, reparse
 from exampp.grade.run import MAX_FAILURES, GradingRun, Progress
@@ -41,6 +41,7 @@ from exampp.inputs.importing import Importer
 from exampp.inputs.pooling import pool_tables
 from exampp.inputs.segment import PASSAGE_TOKENS
 from exampp.llm.base import Grader
+from exampp.llm.options import Options
 from exampp.outside import check_lists, check_path
 from exampp.records import GraderIdentity
 from exampp.records.choosing import choose_grader
@@ -312,7 +313,7 @@ class Collection(GradeSource[CollectionGrades]):
         max_failures: int = MAX_FAILURES,
         max_queries: int | None = None,
         take_over: bool = False,
-        **options: Any,
+        **options: Unpack[Options],
     ) -> GradingRun:
         """A grading run that is planned but not started: iterate over its `steps`.
 
@@ -345,7 +346,7 @@ class Collection(GradeSource[CollectionGrades]):
         grader: str | Grader | Callable[..., Any],
         *,
         on_progress: Callable[[Progress], None] | None = None,
-        **options: Any,
+        **options: Unpack[GradingOptions],
     ) -> Progress:
         """Grade everything that is due; continues where an earlier call stopped.
 

@@ -15,7 +15,6 @@ from exampp.llm.openai.budget import TEMPLATE_TOKENS
 from exampp.llm.openai.connection import ServerConnection
 from exampp.llm.openai.context import pieces
 from exampp.llm.openai.trouble import Then, of_status
-from exampp.llm.options import Options
 from exampp.records import State
 
 SLOTS: dict[str, Any] = {"default_generation_settings": {"n_ctx": 800}, "total_slots": 2}
@@ -45,7 +44,7 @@ def test_the_limit_is_what_the_server_says_less_the_reply(
     path: str, told: Any, context: int | None
 ) -> None:
     with telling(path, told) as server:
-        grader: Any = make_grading("openai", Options(**options_at(server)).given()).grader
+        grader: Any = make_grading("openai", options_at(server)).grader
         assert grader.limit == (None if context is None else context - 500)
 
 
@@ -67,7 +66,7 @@ def test_long_passages_are_cut_and_counted_in_status_and_leaderboard(tmp_path: P
 
 def test_a_limit_that_is_given_counts_and_names_the_grader() -> None:
     with telling(*TELLS[0][:2]) as server:
-        grading = make_grading("openai", Options(**options_at(server, limit=700)).given())
+        grading = make_grading("openai", options_at(server, limit=700))
         assert getattr(grading.grader, "limit", None) == 700
         assert grading.identity.settings["limit"] == 700
         assert not server.requests
@@ -76,9 +75,7 @@ def test_a_limit_that_is_given_counts_and_names_the_grader() -> None:
 def test_a_prompt_that_never_fits_is_refused_before_the_run() -> None:
     with telling(*TELLS[0][:2]) as server:
         with pytest.raises(InputError, match="before item and passage are put in"):
-            make_grading(
-                "openai", Options(**options_at(server, prompt="sun-few", limit=200)).given()
-            )
+            make_grading("openai", options_at(server, prompt="sun-few", limit=200))
         assert not server.requests
 
 

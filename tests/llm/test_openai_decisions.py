@@ -13,7 +13,6 @@ from servers import Answer, FaultServer, Seen, capable, decide, error
 from exampp.errors import InputError
 from exampp.grade.graders import make_grading
 from exampp.llm.openai import Limits, OpenAICompatibleGrader, Patience
-from exampp.llm.options import Options
 from exampp.prompts import load
 from exampp.prompts.declaration import meanings_of
 
@@ -157,7 +156,7 @@ def test_max_requests_loses_no_ask_that_was_pulled() -> None:
 )
 def test_the_meanings_are_those_of_the_prompt(prompt: str, first: str, last: str) -> None:
     with capable("decisions") as server:
-        options = Options("m", prompt, decode="decisions", base_url=server.url).given()
+        options = {"model": "m", "prompt": prompt, "decode": "decisions", "base_url": server.url}
         grading = make_grading("openai", options)
         answers(grading.grader, make_asks(1, 1))
         levels = server.requests[-1].body["questions"][0]["levels"]

@@ -22,7 +22,6 @@ from servers import llama_server
 from exampp.grade.graders import make_grading
 from exampp.grade.reading import Reading
 from exampp.llm.base import LEAST_MASS, Reply
-from exampp.llm.options import Options
 from exampp.prompts import Prompt, load, names
 from exampp.records import State
 from exampp.store.cells import Due
@@ -72,9 +71,14 @@ def test_every_prompt_ends_in_states_and_no_grade_is_made_up(
 ) -> None:
     states: Counter[str] = Counter()
     for name in ASKED:
-        options = Options(
-            "m", name, decode=decode, endpoint=endpoint, base_url=server, max_new_tokens=24
-        ).given()
+        options = {
+            "model": "m",
+            "prompt": name,
+            "decode": decode,
+            "endpoint": endpoint,
+            "base_url": server,
+            "max_new_tokens": 24,
+        }
         source = {"answers_of": "x"} if "answer" in load(name).grades else None
         grading = make_grading("openai", options, source)
         asks = [grading.ask(number, due).ask for number, due in enumerate(DUES)]

@@ -12,7 +12,6 @@ from exampp.errors import InputError
 from exampp.grade.graders import make_grading, make_writer
 from exampp.llm.openai import OpenAICompatibleGrader, Patience, Sampling
 from exampp.llm.openai.connection import ServerConnection
-from exampp.llm.options import Options
 
 POLICY = Patience(max_concurrency=4, max_retries=2, timeout=2, backoff=0.01)
 
@@ -122,12 +121,10 @@ def test_options_reach_the_request_and_the_identity() -> None:
     with FaultServer(rating) as server:
         common: dict[str, Any] = {"model": "m", "base_url": server.url, "retries": 0}
         extra: dict[str, Any] = {"extra_body": '{"top_k": 3}'}
-        options = Options(**common, **CHOSEN, **extra, decode="text", max_new_tokens=9).given()
+        options = dict(**common, **CHOSEN, **extra, decode="text", max_new_tokens=9)
         grading = make_grading("openai", options)
         answers(grading.grader, make_asks(1, 1))
-        answers(
-            make_writer("openai", Options(**common, **CHOSEN, **extra).given()), make_asks(1, 1)
-        )
+        answers(make_writer("openai", dict(**common, **CHOSEN, **extra)), make_asks(1, 1))
         graded, written = (seen.body for seen in server.requests)
     for body, most in ((graded, 9), (written, 2048)):
         sent = {name: value for name, value in body.items() if name not in ("model", "messages")}
@@ -139,12 +136,12 @@ def test_options_reach_the_request_and_the_identity() -> None:
 
 def test_options_by_default_add_nothing_to_the_identity() -> None:
     common: dict[str, Any] = {"model": "m", "base_url": "http://localhost:1/v1", "decode": "text"}
-    plain = make_grading("openai", Options(**common).given()).identity
+    plain = make_grading("openai", dict(**common)).identity
     assert set(plain.settings) == {
         *("name", "model", "decode", "temperature", "seed", "max_tokens"),
         *("prompt_hash", "unnumbered"),
     }
-    named = Options(**common, temperature=0, seed=0, endpoint="chat", extra_body={}).given()
+    named = dict(**common, temperature=0, seed=0, endpoint="chat", extra_body={})
     assert make_grading("openai", named).identity.key == plain.key
 
 
@@ -168,7 +165,7 @@ def test_options_by_default_add_nothing_to_the_identity() -> None:
 def test_options_that_cannot_be(options: dict[str, Any], message: str) -> None:
     common: dict[str, Any] = {"model": "m", "base_url": "http://localhost:1/v1", "decode": "text"}
     with pytest.raises(InputError) as caught:
-        make_grading("openai", Options(**{**common, **options}).given())
+        make_grading("openai", dict(**{**common, **options}))
     assert message in str(caught.value)
 
 
@@ -181,4 +178,4 @@ def test_a_forgotten_address_is_what_the_error_names(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("make", [make_grading, make_writer])
 def test_a_misspelt_grader_is_recognised(make: Any) -> None:
     with pytest.raises(InputError, match=r"called 'opnai'\. Did you mean 'openai'"):
-        make("opnai", Options().given())
+        make("opnai", {})

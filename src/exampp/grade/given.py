@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from exampp.errors import InputError
 from exampp.grade.graders import (
@@ -20,7 +20,7 @@ from exampp.grade.run import Grading, GradingRun
 from exampp.llm.backends import GRADERS
 from exampp.llm.base import Grader, check_grader
 from exampp.llm.function import CONCURRENCY, FunctionGrader
-from exampp.llm.options import KINDS, Options, of_options
+from exampp.llm.options import KINDS, Options, check_options
 from exampp.prompts import Prompt, load
 from exampp.records.choosing import choose_grader
 from exampp.records.grading import USUAL_SCALE, RatingScale, check_scale
@@ -31,6 +31,21 @@ from exampp.store.cells import GradingScope, items_without_key
 from exampp.store.grades import graders, known_grader
 
 LONGEST_NAME = 100
+
+
+class GradingOptions(Options, total=False):
+    """What may be said of a run of a grader: `Collection.grading` has the defaults."""
+
+    name: str | None
+    scale: RatingScale | None
+    batch: int | None
+    bank: str | None
+    depth: int
+    select: str
+    answers_of: str | None
+    max_failures: int
+    max_queries: int | None
+    take_over: bool
 
 
 class OfFunction(NamedTuple):
@@ -110,7 +125,7 @@ def _grading(
     if callable(grader) and not hasattr(grader, "answer"):
         if answers_of:
             raise InputError("a function grades passages", mend="Leave answers_of out")
-        return function_grading(grader, said, kinds, of_options(options))
+        return function_grading(grader, said, kinds, check_options(options))
     if said.scale is not None or said.batch is not None:
         raise InputError("scale and batch are those of a function", mend="Leave them out")
     if isinstance(grader, str):
@@ -119,11 +134,12 @@ def _grading(
         return make_grading(grader, options, settings)
     if isinstance(grader, type):
         raise InputError(f"{grader.__name__} is a class", mend="Give one that is made of it")
-    own, wanted = check_grader(grader), of_options(options)
-    prompt = load(wanted.prompt or default_prompt(own))
+    own, wanted = check_grader(grader), check_options(options)
+    prompt = load(wanted.get("prompt") or default_prompt(own))
     check_answers_of(prompt, answers_of)
-    name = said.name or wanted.model or own.called or type(own).__name__
-    return join(own, name, prompt, wanted.kind, unnumbered=wanted.unnumbered, settings=settings)
+    name = said.name or wanted.get("model") or own.called or type(own).__name__
+    kind, unnumbered = wanted.get("kind"), wanted.get("unnumbered")
+    return join(own, name, prompt, kind, unnumbered=unnumbered, settings=settings)
 
 
 def function_grading(
@@ -135,14 +151,13 @@ def function_grading(
     choose. Raises InputError for a function without a name, and for options of other graders.
     """
     checked = _checked_name(said.name)
-    given = options.given()
-    if strange := [option for option in given if option not in ("kind", "concurrency")]:
+    if strange := [option for option in options if option not in ("kind", "concurrency")]:
         what = f"a function has no option {strange[0].replace('_', '-')}"
         raise InputError(what, mend="It has name, scale, kind, batch and concurrency")
     low, high = check_scale(said.scale or USUAL_SCALE)
-    concurrency = given.get("concurrency", CONCURRENCY)
+    concurrency = cast("int", options.get("concurrency", CONCURRENCY))
     grader = FunctionGrader(function, (low, high), batch=said.batch, concurrency=concurrency)
-    kind = _kind(options.kind, kinds)
+    kind = _kind(options.get("kind"), kinds)
     # a function sees the query, so that its ratings are of the query's text, too
     prompt = Prompt(checked, "a function", "", (kind,), "rating", low, high, ("query",))
     return join(grader, checked, prompt, kind)

@@ -8,7 +8,7 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.llm.base import Grader
-from exampp.llm.options import TYPES, Option, Options, options_of
+from exampp.llm.options import TYPES, Option, Options, check_options, options_of
 from exampp.plugins import Registry
 from exampp.prompts import Prompt
 from exampp.prompts.declaration import meanings_of
@@ -41,40 +41,40 @@ def _hf(prompt: Prompt, given: Mapping[str, Any]) -> Grader:
     from exampp.llm import hf
 
     names = ("revision", "device", "dtype", "quantize", "decode", "beams", "limit", "batch_tokens")
-    options = Options(**given)
+    options = check_options(given)
     chosen = {name: given[name] for name in (*names, "max_new_tokens") if name in given}
-    template = options.chat_template_kwargs
+    template = options.get("chat_template_kwargs")
     return hf.load(_named(options), labels=prompt.labels, template=template, **chosen)
 
 
 def _openai(prompt: Prompt, given: Mapping[str, Any]) -> Grader:
     from exampp.llm import openai
 
-    options = Options(**given)
+    options = check_options(given)
     policy = {"concurrency": "max_concurrency", "retries": "max_retries", "timeout": "timeout"}
-    prices = (options.price_read, options.price_written)
+    prices = (options.get("price_read"), options.get("price_written"))
     if (prices[0] is None) != (prices[1] is None):
         raise InputError("a price needs both --price-read and --price-written")
     price = None
     if prices[0] is not None and prices[1] is not None:
-        price = openai.Price(prices[0], prices[1], options.price_cached)
+        price = openai.Price(prices[0], prices[1], options.get("price_cached"))
     names = {name: name for name in _SAMPLING} | {"max_new_tokens": "max_tokens"}
     sampling = openai.Sampling(**{names[name]: given[name] for name in names if name in given})
     return openai.OpenAICompatibleGrader(
         _named(options),
-        options.base_url,
-        options.api_key,
+        options.get("base_url"),
+        options.get("api_key"),
         prompt.labels,
         prompt.field,
         meanings_of(prompt),
         decode=given.get("decode", "auto"),
-        revision=options.revision or "",
+        revision=options.get("revision") or "",
         sampling=sampling,
         policy=openai.Patience(**{policy[name]: given[name] for name in policy if name in given}),
-        limits=openai.Limits(options.max_requests, options.max_cost, price),
-        redirect_to=options.redirect_to,
+        limits=openai.Limits(options.get("max_requests"), options.get("max_cost"), price),
+        redirect_to=options.get("redirect_to"),
         endpoint=given.get("endpoint", "chat"),
-        limit=options.limit,
+        limit=options.get("limit"),
     )
 
 
@@ -85,9 +85,9 @@ _SAMPLING = (
 
 
 def _named(options: Options) -> str:
-    if options.model is None:
+    if (model := options.get("model")) is None:
         raise InputError("which model?", mend="Name it with --model")
-    return options.model
+    return model
 
 
 BUILT_IN: Mapping[str, Backend] = {

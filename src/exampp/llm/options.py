@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
 from functools import cache
 from types import UnionType
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypedDict, cast, get_args, get_type_hints
 
 from exampp.errors import InputError
+from exampp.prompts.declaration import suggest
 from exampp.prompts.reading import UNNUMBERED
 
 DRAFT, HF, OPENAI = "draft", "hf", "openai"
@@ -37,130 +37,169 @@ class Option(NamedTuple):
     backends: frozenset[str] = frozenset()
 
 
-def _option(said: str, *backends: str, **more: Any) -> Any:
-    """A field that is None unless it is given; `more` as in `Option`."""
-    declared = Option(object, said, backends=frozenset(backends), **more)
-    return field(default=None, metadata={"declared": declared})
+def _said(said: str, *backends: str, **more: Any) -> Option:
+    return Option(object, said, backends=frozenset(backends), **more)
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What a user says about a backend; None leaves a choice to it.
+class ModelOptions(TypedDict, total=False):
+    """What a user may say about a model; what is left out, or None, is left to its backend."""
+
+    model: Annotated[
+        str | None, _said("A folder, a model hub name, or the server's name for it.", HF, OPENAI)
+    ]
+    decode: Annotated[
+        str | None,
+        _said(
+            "hf: score (one step, label probabilities) or generate (the papers' way); "
+            "openai: text, labels, json, decisions. [default: auto]",
+            *(HF, OPENAI),
+            writes=False,
+        ),
+    ]
+    revision: Annotated[str | None, _said("The model's revision.", HF, OPENAI)]
+    device: Annotated[
+        str | None,
+        _said("hf: cpu, cuda, cuda:1, mps, or cards that share the layers (cuda:0,cuda:1).", HF),
+    ]
+    dtype: Annotated[
+        str | None,
+        _said(
+            "hf: float32, bfloat16, float16 or auto. [default: auto, bfloat16 on cards that "
+            "have it, else float32]",
+            HF,
+        ),
+    ]
+    quantize: Annotated[
+        str | None,
+        _said("hf: weights in fewer bits (needs bitsandbytes).", HF, choices=("8bit", "4bit")),
+    ]
+    beams: Annotated[int | None, _said("hf: beams of generate.", HF, writes=False)]
+    limit: Annotated[
+        int | None,
+        _said(
+            "Tokens of a prompt at most; longer passages are cut. [default: what the model or the "
+            "server says]",
+            *(HF, OPENAI),
+            writes=False,
+        ),
+    ]
+    batch_tokens: Annotated[int | None, _said("hf: tokens in a batch.", HF, writes=False)]
+    max_new_tokens: Annotated[int | None, _said("Tokens of a reply at most.", HF, OPENAI)]
+    temperature: Annotated[
+        float | None, _said("openai: of the model's choices. [default: 0]", OPENAI)
+    ]
+    seed: Annotated[int | None, _said("openai: of the model's choices. [default: 0]", OPENAI)]
+    top_p: Annotated[
+        float | None, _said("openai: the share of likely tokens it chooses from.", OPENAI)
+    ]
+    reasoning_effort: Annotated[
+        str | None, _said("openai: how long a model may think, such as low, medium, high.", OPENAI)
+    ]
+    chat_template_kwargs: Annotated[
+        Mapping[str, Any] | None,
+        _said('Options of the chat template, such as {"enable_thinking": false}.', HF, OPENAI),
+    ]
+    extra_body: Annotated[
+        Mapping[str, Any] | None,
+        _said('openai: what else every request says, such as {"top_k": 20}.', OPENAI),
+    ]
+    endpoint: Annotated[
+        str | None,
+        _said(
+            "openai: chat, or completions, where the model goes on writing the prompt. "
+            "[default: chat]",
+            OPENAI,
+            choices=("chat", "completions"),
+        ),
+    ]
+    base_url: Annotated[
+        str | None,
+        _said(
+            "openai: the server's address. The key comes from OPENAI_API_KEY and is never stored.",
+            OPENAI,
+        ),
+    ]
+    api_key: Annotated[str | None, _said("", OPENAI, shown=False)]
+    concurrency: Annotated[int | None, _said("openai: requests in flight at most.", OPENAI)]
+    retries: Annotated[int | None, _said("openai: tries after a failed one.", OPENAI)]
+    timeout: Annotated[float | None, _said("openai: seconds to wait.", OPENAI)]
+    redirect_to: Annotated[
+        str | None,
+        _said(
+            "openai: another host that the server may send passages on to.", OPENAI, metavar="HOST"
+        ),
+    ]
+    max_requests: Annotated[int | None, _said("openai: stop before more.", OPENAI)]
+    max_cost: Annotated[float | None, _said("openai: stop before it costs more.", OPENAI)]
+    price_read: Annotated[float | None, _said("openai: price of a million tokens read.", OPENAI)]
+    price_written: Annotated[
+        float | None, _said("openai: price of a million tokens written.", OPENAI)
+    ]
+    price_cached: Annotated[
+        float | None,
+        _said("openai: price of a million tokens read from the cache.", OPENAI, writes=False),
+    ]
+
+
+class Options(ModelOptions, total=False):
+    """What a user may say about a backend that grades: the prompt, and how it is read, too."""
+
+    prompt: Annotated[
+        str | None,
+        _said(
+            "A bundled prompt or a TOML file. [default: question-self-rating]",
+            HF,
+            OPENAI,
+            writes=False,
+        ),
+    ]
+    kind: Annotated[
+        str | None,
+        _said(
+            "What is graded, where the prompt can grade several.",
+            *(DRAFT, HF, OPENAI),
+            choices=KINDS,
+            writes=False,
+        ),
+    ]
+    unnumbered: Annotated[
+        str | None,
+        _said(
+            "What a self-rating without a number is: an answer, which counts 1, or unparsed. "
+            "[default: what the model's kind says]",
+            *(HF, OPENAI),
+            choices=UNNUMBERED,
+            writes=False,
+        ),
+    ]
+
+
+def check_options(given: Mapping[str, Any]) -> Options:
+    """The options that were given, of their types; None is left out.
 
     Raises:
-        InputError: a value of another type, or text that is no JSON object where one is wanted.
+        InputError: an option that no grader of exampp has, a value of another type, or text that
+            is no JSON object where one is wanted.
 
     """
-
-    model: str | None = _option(
-        "A folder, a model hub name, or the server's name for it.", HF, OPENAI
-    )
-    prompt: str | None = _option(
-        "A bundled prompt or a TOML file. [default: question-self-rating]", HF, OPENAI, writes=False
-    )
-    kind: str | None = _option(
-        "What is graded, where the prompt can grade several.",
-        *(DRAFT, HF, OPENAI),
-        choices=KINDS,
-        writes=False,
-    )
-    unnumbered: str | None = _option(
-        "What a self-rating without a number is: an answer, which counts 1, or unparsed. "
-        "[default: what the model's kind says]",
-        *(HF, OPENAI),
-        choices=UNNUMBERED,
-        writes=False,
-    )
-    decode: str | None = _option(
-        "hf: score (one step, label probabilities) or generate (the papers' way); "
-        "openai: text, labels, json, decisions. [default: auto]",
-        *(HF, OPENAI),
-        writes=False,
-    )
-    revision: str | None = _option("The model's revision.", HF, OPENAI)
-    device: str | None = _option(
-        "hf: cpu, cuda, cuda:1, mps, or cards that share the layers (cuda:0,cuda:1).", HF
-    )
-    dtype: str | None = _option(
-        "hf: float32, bfloat16, float16 or auto. [default: auto, bfloat16 on cards that have it, "
-        "else float32]",
-        HF,
-    )
-    quantize: str | None = _option(
-        "hf: weights in fewer bits (needs bitsandbytes).", HF, choices=("8bit", "4bit")
-    )
-    beams: int | None = _option("hf: beams of generate.", HF, writes=False)
-    limit: int | None = _option(
-        "Tokens of a prompt at most; longer passages are cut. [default: what the model or the "
-        "server says]",
-        *(HF, OPENAI),
-        writes=False,
-    )
-    batch_tokens: int | None = _option("hf: tokens in a batch.", HF, writes=False)
-    max_new_tokens: int | None = _option("Tokens of a reply at most.", HF, OPENAI)
-    temperature: float | None = _option("openai: of the model's choices. [default: 0]", OPENAI)
-    seed: int | None = _option("openai: of the model's choices. [default: 0]", OPENAI)
-    top_p: float | None = _option("openai: the share of likely tokens it chooses from.", OPENAI)
-    reasoning_effort: str | None = _option(
-        "openai: how long a model may think, such as low, medium, high.", OPENAI
-    )
-    chat_template_kwargs: Mapping[str, Any] | None = _option(
-        'Options of the chat template, such as {"enable_thinking": false}.', HF, OPENAI
-    )
-    extra_body: Mapping[str, Any] | None = _option(
-        'openai: what else every request says, such as {"top_k": 20}.', OPENAI
-    )
-    endpoint: str | None = _option(
-        "openai: chat, or completions, where the model goes on writing the prompt. [default: chat]",
-        OPENAI,
-        choices=("chat", "completions"),
-    )
-    base_url: str | None = _option(
-        "openai: the server's address. The key comes from OPENAI_API_KEY and is never stored.",
-        OPENAI,
-    )
-    api_key: str | None = _option("", OPENAI, shown=False)
-    concurrency: int | None = _option("openai: requests in flight at most.", OPENAI)
-    retries: int | None = _option("openai: tries after a failed one.", OPENAI)
-    timeout: float | None = _option("openai: seconds to wait.", OPENAI)
-    redirect_to: str | None = _option(
-        "openai: another host that the server may send passages on to.", OPENAI, metavar="HOST"
-    )
-    max_requests: int | None = _option("openai: stop before more.", OPENAI)
-    max_cost: float | None = _option("openai: stop before it costs more.", OPENAI)
-    price_read: float | None = _option("openai: price of a million tokens read.", OPENAI)
-    price_written: float | None = _option("openai: price of a million tokens written.", OPENAI)
-    price_cached: float | None = _option(
-        "openai: price of a million tokens read from the cache.", OPENAI, writes=False
-    )
-
-    def __post_init__(self) -> None:
-        for name, declared in declarations().items():
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, _checked(name, value, declared.type))
-
-    def given(self) -> dict[str, Any]:
-        """The options that were given, by name."""
-        named = {one.name: getattr(self, one.name) for one in fields(self)}
-        return {name: value for name, value in named.items() if value is not None}
-
-
-def of_options(given: Mapping[str, Any]) -> Options:
-    """The options by name. Raises InputError for one that no grader of exampp has."""
-    try:
-        return Options(**given)
-    except TypeError as error:
-        raise InputError(f"a grader has no such option ({error})") from None
+    known = declarations()
+    named = {name: value for name, value in given.items() if value is not None}
+    if strange := [name for name in named if name not in known]:
+        mend = suggest(strange[0], known) or f"known: {', '.join(known)}"
+        raise InputError(
+            f"a grader has no such option: {strange[0]}", mend=mend[0].upper() + mend[1:]
+        )
+    options: Any = check_values(known, named)
+    return cast("Options", options)
 
 
 @cache
 def declarations() -> Mapping[str, Option]:
     """Every option by its name in Python, in the order in which they are shown."""
-    hints = get_type_hints(Options)
+    hints = get_type_hints(Options, include_extras=True)
     return {
-        one.name: one.metadata["declared"]._replace(type=_type(hints[one.name]))
-        for one in fields(Options)
+        name: hint.__metadata__[0]._replace(type=_type(hint.__origin__))
+        for name, hint in hints.items()
     }
 
 
@@ -192,7 +231,7 @@ def check_choices(declared: Mapping[str, Option], given: Mapping[str, Any]) -> N
 
 def _type(hint: UnionType) -> Any:
     found = get_args(hint)[0]
-    return Mapping if found is not str and found not in (int, float) else found
+    return Mapping if found not in (str, int, float) else found
 
 
 def _object(value: Any) -> Any:
