@@ -207,3 +207,22 @@ def test_published_correlations_of_dl19() -> None:
     assert values["Cover@20", "kendall"] == pytest.approx(0.54, abs=0.005)
     assert values["P@20", "spearman"] == pytest.approx(0.908, abs=0.0005)
     assert values["P@20", "kendall"] == pytest.approx(0.754, abs=0.0005)
+
+
+def test_graders_are_correlated_with_each_other_without_an_official_leaderboard() -> None:
+    """Every two graders, under the measures and at the thresholds that both have."""
+    found = side_by_side(METHODS, {})
+    rows = found.tables()["between"].rows
+    assert [row[:5] for row in rows] == [
+        ("flan:question", at, "flan:nugget", at, "RR") for at in (3, 4, 5)
+    ]
+    values = [[float(value) for value in row[1:7]] for row in ROWS]
+    for number, (*_, rho, tau, systems) in enumerate(rows):
+        ours = [row[number] for row in values]
+        theirs = [row[number + 3] for row in values]
+        assert rho == pytest.approx(stats.spearmanr(ours, theirs).statistic, abs=1e-12)
+        assert tau == pytest.approx(stats.kendalltau(ours, theirs).statistic, abs=1e-12)
+        assert systems == len(ROWS)
+    # programs get the pairs at unequal thresholds, too
+    assert len(found.records()["between"].rows) == 9
+    assert "between" not in side_by_side(METHODS[:1], {}).tables()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import typer
 from commands import Commands
@@ -42,9 +44,9 @@ def test_what_is_offered(exampp_command: Commands, line: str, offered: list[str]
 
 
 def test_the_verbs_are_offered_without_importing_one() -> None:
-    group = typer.main.get_command(app)
+    group: Any = typer.main.get_command(app)
     offered = group.shell_complete(typer.Context(group), "re")
-    assert [(one.value, one.help.partition("...")[0]) for one in offered] == [
+    assert [(one.value, (one.help or "").partition("...")[0]) for one in offered] == [
         ("reparse", "Read the kept replies of a grader again,"),
         ("report", "Write one self-contained page: tables,"),
         ("review", "Look at grades and decisions: four lists"),

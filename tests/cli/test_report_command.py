@@ -311,3 +311,39 @@ def test_a_plot_without_rankings_says_so(tmp_path: Path, exampp_command: Command
         assert ran.code == 2
         assert "There are no rankings, and so no systems to compare. Import runs" in ran.err
     assert exampp_command("plot", "grades", path, "-o", tmp_path / "x.csv").code == 0
+
+
+def test_all_who_graded_the_bank_stand_side_by_side(
+    tmp_path: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two graders that order three systems against each other: both leaderboards, and -1."""
+    monkeypatch.chdir(tmp_path)
+    with exampp.create("two.exam") as exam:
+        exam.add(
+            queries={"q1": "what is it"},
+            passages={"p1": "1", "p2": "2", "p3": "3"},
+            bank=[{"query_id": "q1", "question": f"{n}"} for n in (1, 2, 3)],
+            runs={f"s{n}": {"q1": [f"p{n}"]} for n in (1, 2, 3)},
+        )
+        exam.grade(lambda item, passage: 5 * (int(item.text) <= int(passage.text)), name="up")
+        exam.grade(lambda item, passage: 5 * (int(item.text) >= int(passage.text)), name="down")
+    assert "choose one with --grader" in exampp_command("report", "two.exam", "-o", "r.html").err
+    arguments = ("report", "two.exam", "-o", "r.html", "--json", "r.json", "-m", "Cover@5")
+    ran = exampp_command(*arguments, "--grader", "up")
+    assert ran.code == 0, ran.err
+    sections = {
+        one["key"]: one["blocks"] for one in json.loads(Path("r.json").read_text())["sections"]
+    }
+    boards, between = (block["rows"] for block in sections["graders"])
+    assert [list(row.values()) for row in boards] == [
+        ["s3", 1.0, pytest.approx(1 / 3)],
+        ["s2", pytest.approx(2 / 3), pytest.approx(2 / 3)],
+        ["s1", pytest.approx(1 / 3), 1.0],
+    ]
+    assert [(row["method"], row["other"], row["kendall"]) for row in between] == [
+        ("up", "down", pytest.approx(-1))
+    ]
+    (commands,) = (b["text"] for b in sections["methods"] if b.get("label") == "The commands")
+    line = next(line for line in commands.splitlines() if "analyze leaderboards" in line)
+    said = exampp_command(*shlex.split(line)[1:])
+    assert (said.code, said.out.count("-1.000")) == (0, 2)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from exampp.analysis import agreement_findings
 from exampp.analysis.agreement import Layout
 from exampp.analysis.agreement_tables import AgreementBlock
 from exampp.analysis.correlation import Correlations, compare_methods
-from exampp.analysis.methods import board_method
+from exampp.analysis.methods import Method, board_method
+from exampp.analysis.side_by_side import SideBySide, side_by_side
 from exampp.analysis.significance import Significance, significance
 from exampp.analysis.significance import SignificanceSettings as Testing
 from exampp.evaluate.exams import FacetChoice
@@ -62,7 +63,8 @@ class Findings:
     """All that was computed, once, for the sections to tell.
 
     `everywhere` is the board at every threshold: of all measures where they are correlated with
-    official leaderboards, else of the first. `correlation` is that of `board`, with intervals.
+    official leaderboards, else of the first. `correlation` is that of `board`, with intervals;
+    `beside` is the board beside those of other graders, None where there are none.
     """
 
     book: Gradebook
@@ -74,6 +76,7 @@ class Findings:
     agreement: tuple[AgreementBlock, ...]
     correlation: Correlations | None = None
     correlation_everywhere: Correlations | None = None
+    beside: SideBySide | None = None
 
     @property
     def main(self) -> MeasureColumn:
@@ -86,19 +89,18 @@ class Findings:
         return heading(str(self.main.measure), self.main.min_rating)
 
 
-def find(book: Gradebook, settings: ReportSettings, source: ReportSource) -> Findings:
-    """Compute what a report needs.
+def find(
+    book: Gradebook,
+    settings: ReportSettings,
+    source: ReportSource,
+    others: Sequence[Gradebook] = (),
+) -> Findings:
+    """Compute what a report needs; `others` are what other graders said of the same exam.
 
     Raises:
         InputError: A measure or the threshold makes no sense.
     """
-    board = evaluate(
-        book,
-        settings.measures,
-        [settings.min_rating],
-        facets=settings.facets,
-        labelling=settings.labelling,
-    )
+    board = _board(book, settings)
     everywhere = evaluate(
         book,
         settings.measures if settings.official else settings.measures[:1],
@@ -124,7 +126,39 @@ def find(book: Gradebook, settings: ReportSettings, source: ReportSource) -> Fin
         agreement=tuple(block for block in agreement.judged if block.comparison.units),
         correlation=_correlation(board, settings, settings.testing.samples),
         correlation_everywhere=_correlation(everywhere, settings, 0),
+        beside=_beside(board, others, settings),
     )
+
+
+def _board(book: Gradebook, settings: ReportSettings, min_rating: int | None = None) -> Leaderboard:
+    return evaluate(
+        book,
+        settings.measures,
+        [settings.min_rating if min_rating is None else min_rating],
+        facets=settings.facets,
+        labelling=settings.labelling,
+    )
+
+
+def _beside(
+    board: Leaderboard, others: Sequence[Gradebook], settings: ReportSettings
+) -> SideBySide | None:
+    """The board beside those of the others: at its threshold on its scale, else at their usual."""
+    if not others:
+        return None
+    scale = (board.grader.lowest, board.grader.highest)
+    boards = [board]
+    for book in others:
+        grader = book.grader
+        usual = grader.default_min_rating
+        same = (grader.lowest, grader.highest) == scale
+        boards.append(_board(book, settings, None if same else usual))
+    return side_by_side(list(map(_method, boards)), settings.official, decimals=settings.decimals)
+
+
+def _method(board: Leaderboard) -> Method:
+    draft = "DRAFT GRADES: " if board.grader.is_draft else ""
+    return board_method(board, draft + board.grader.name)
 
 
 def _correlation(board: Leaderboard, settings: ReportSettings, samples: int) -> Correlations | None:

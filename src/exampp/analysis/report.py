@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,15 +42,21 @@ def write(document: Document, path: str | Path) -> int:
     return len(content)
 
 
-def report(book: Gradebook, settings: ReportSettings, source: ReportSource) -> Document:
-    """The whole report; see `find` for what it raises."""
-    found = find(book, settings, source)
+def report(
+    book: Gradebook,
+    settings: ReportSettings,
+    source: ReportSource,
+    others: Sequence[Gradebook] = (),
+) -> Document:
+    """The whole report, beside `others` of the same exam; see `find` for what it raises."""
+    found = find(book, settings, source, others)
     draft = "DRAFT GRADES: " if book.grader.is_draft else ""
     sections = (
         _summary(found),
         _evaluated(found),
         _leaderboard(found),
         _differences(found),
+        _graders(found),
         _official(found),
         _judgments(found),
         _grades(found),
@@ -294,6 +300,14 @@ def _differences(found: Findings) -> Section:
             Folded("Interval and letters of every system", plain),
         ],
     )
+
+
+def _graders(found: Findings) -> Section:
+    title = "The same systems under other graders"
+    if found.beside is None:
+        return Section("graders", title, ())
+    tables = found.beside.tables()
+    return Section.of("graders", title, list(tables.values()))
 
 
 def _official(found: Findings) -> Section:

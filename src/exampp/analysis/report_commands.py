@@ -27,8 +27,13 @@ class ReportInputs:
     without: Sequence[str] = ()
 
 
-def commands(given: ReportInputs, settings: ReportSettings, *, judged: bool) -> tuple[str, ...]:
-    """One line for the report, and one for each of its parts; `judged`: there are judgments."""
+def commands(
+    given: ReportInputs, settings: ReportSettings, *, judged: bool, beside: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """One line for the report, and one for each of its parts.
+
+    `judged`: there are judgments; `beside` are the keys of the graders that stand side by side.
+    """
     who = _options({f"--{name}": [value] for name, value in given.grades.items() if value})
     ran = _options({"--run": given.runs, "--system": given.systems, "--leave-out": given.without})
     official = _options({"--official": given.official})
@@ -54,6 +59,11 @@ def commands(given: ReportInputs, settings: ReportSettings, *, judged: bool) -> 
         ["evaluate", *common, *_how(settings, "nDCG"), *measures, "--qrels", "exam.qrels"],
         ["analyze", "significance", *common, *_how(first), *_options({"-m": first.measures})],
     ]
+    if beside:
+        of_bank = _options({"--bank": [bank] if (bank := given.grades.get("bank")) else []})
+        named = _options({"--grader": beside})
+        shown = [*of_bank, *ran, *threshold, *measures, *official, *rounded]
+        lines.append(["analyze", "leaderboards", given.path, *named, *shown])
     if official:
         lines.append(["analyze", "correlation", *common, *measures, *official, *rounded])
     if judged:

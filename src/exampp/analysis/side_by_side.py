@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from exampp.analysis.between import MethodPair, between, between_records, between_table
 from exampp.analysis.correlation import Correlations, compare_methods
 from exampp.analysis.methods import GIVEN, Method, Scoring
 from exampp.errors import InputError
@@ -37,7 +38,8 @@ class Series(NamedTuple):
 class SideBySide(Result):
     """What `side_by_side` found: systems in order, columns, official ranks, and correlations.
 
-    `correlation` is None without an official leaderboard.
+    `correlation` is None without an official leaderboard; `between` are the methods with each
+    other, none where there is one alone.
     """
 
     systems: tuple[str, ...]
@@ -46,15 +48,19 @@ class SideBySide(Result):
     ordered_by: str
     correlation: Correlations | None
     notes: tuple[str, ...]
+    between: tuple[MethodPair, ...] = ()
 
     def tables(self) -> dict[str, Table]:
         """A row a system, a column a method, measure and threshold; the correlations below."""
-        return {"leaderboards": wide(self)}
+        found = {"leaderboards": wide(self)}
+        return {**found, "between": between_table(self.between)} if self.between else found
 
     def records(self) -> dict[str, Table]:
         """A row a system, method, measure and threshold; the correlations, if there are any."""
         found = {"leaderboards": tidy(self)}
-        return {**found, **self.correlation.records()} if self.correlation else found
+        if self.correlation:
+            found |= self.correlation.records()
+        return {**found, "between": between_records(self.between)} if self.between else found
 
 
 def side_by_side(
@@ -91,6 +97,7 @@ def side_by_side(
         ordered_by=name,
         correlation=compared,
         notes=tuple(_told(compared) if compared else notes),
+        between=between(methods),
     )
 
 
@@ -227,8 +234,8 @@ def _shown(one: Series, system: str) -> Value:
 
 def _shortened(names: Sequence[str]) -> tuple[str, list[str]]:
     """The names without the model that all of them begin with, and that model for the caption."""
-    models = {name.partition(":")[0] for name in names if ":" in name}
-    if len(models) != 1:
+    models = {name.partition(":")[0] for name in names}
+    if len(models) != 1 or not any(":" in name for name in names):
         return "", list(names)
     return f"{models.pop()}; ", [name.partition(":")[2] or name for name in names]
 

@@ -76,7 +76,7 @@ def leaderboards(
     """Show all graders and thresholds side by side, with official ranks beside them.
 
     A row a system, a column a grader, measure and threshold; rank correlations with the official
-    leaderboards below. tsv, csv and json hold a row a value.
+    leaderboards, and of the graders with each other, below. tsv, csv and json hold a row a value.
 
     Example: exampp analyze leaderboards my.exam -m Cover@20 -m P@10
     """
@@ -103,12 +103,12 @@ def leaderboards(
     )
     officials = {name: files.read(path) for name, path in by_name(official or ()).items()}
     found = side_by_side(methods, officials, order=order, decimals=round_to)
-    if style not in (Style.tsv, Style.csv, Style.json):
-        show_several(found.tables(), style.value, digits)
-    elif found.correlation:
-        show_several(found.records(), style.value, digits)
+    machine = style in (Style.tsv, Style.csv, Style.json)
+    shown = found.records() if machine else found.tables()
+    if len(shown) == 1:
+        show(shown["leaderboards"], style.value, digits)
     else:
-        show(found.records()["leaderboards"], style.value, digits)
+        show_several(shown, style.value, digits)
     end_where_undefined(
         [mean.mean for one in found.series for mean in one.means.values()] or [None],
         ["no query counts" if found.systems else "there are no rankings, and so no systems"],

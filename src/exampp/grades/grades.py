@@ -26,7 +26,13 @@ from exampp.outside import check_lists
 from exampp.records import GraderIdentity
 from exampp.records.choosing import label
 from exampp.records.dossier import Dossier
-from exampp.records.gradebook import DecisionChoice, Gradebook, choose_systems, without_decisions
+from exampp.records.gradebook import (
+    MISSING,
+    DecisionChoice,
+    Gradebook,
+    choose_systems,
+    without_decisions,
+)
 from exampp.records.topics import default_min_relevant
 from exampp.report.table import Table
 
@@ -259,11 +265,14 @@ class Grades:
         facets: FacetChoice = "auto",
         labelling: Labelling | None = None,
         decimals: int | None = None,
+        beside: Sequence[Grades] | None = None,
     ) -> Document:
         """Everything known about the leaderboard; written to `path` as HTML or JSON, if given.
 
         The plots show the first of the `measures`; `official` are files of official leaderboards,
         and means are rounded to `decimals` before they are ranked against those, if some are given.
+        `beside` are the grades of other graders, to be set beside these: by default those of all
+        who graded the same bank.
         """
         from exampp import __version__
         from exampp.analysis.findings import MEASURES, ReportSettings, ReportSource
@@ -291,6 +300,7 @@ class Grades:
             self.systems,
             self.without,
         )
+        others = list(self._same_bank()) if beside is None else beside
         version, own_bank = self.source.bank_origin(self.gradebook)
         source = ReportSource(
             name=self.source.path.name,
@@ -298,13 +308,26 @@ class Grades:
             bank_version=version,
             own_bank=own_bank,
             graders=tuple(one.name for one in self.source.graders),
-            commands=commands(given, settings, judged=self.source.highest_judgment is not None),
+            commands=commands(
+                given,
+                settings,
+                judged=self.source.highest_judgment is not None,
+                beside=[one.grader.key for one in (self, *others)] if others else (),
+            ),
             made=f"exampp {__version__}, {datetime.now(UTC):%Y-%m-%d}",
         )
-        document = report(self.gradebook, settings, source)
+        document = report(self.gradebook, settings, source, [one.gradebook for one in others])
         if path is not None:
             write(document, path)
         return document
+
+    def _same_bank(self) -> Iterator[Grades]:
+        """The grades of everyone else who graded this bank."""
+        for grader in self.source.graders:
+            if grader.key != self.grader.key and grader.kind == self.grader.kind:
+                found = replace(self, grader=grader)
+                if any((query.ratings != MISSING).any() for query in found.gradebook.queries):
+                    yield found
 
     # ---- what people look at --------------------------------------------------------------------
 
