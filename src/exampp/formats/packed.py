@@ -27,7 +27,11 @@ _PIECE = 1 << 20
 def compression(path: Path) -> str:
     """`gz`, `xz`, `zst` or an empty string, by the first bytes of the file, whatever its name."""
     with path.open("rb") as stream:
-        head = stream.read(6)
+        return _compression(stream)
+
+
+def _compression(stream: io.BufferedReader) -> str:
+    head = stream.peek(6)
     return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "")
 
 
@@ -37,10 +41,11 @@ def unpacked(path: Path) -> io.BufferedReader:
     Reading raises InputError where more comes out than is in proportion to the file, and one of
     `READ_FAULTS` or zstandard's own error where it is damaged or cut off.
     """
-    kind = compression(path)
+    stream = path.open("rb")
+    kind = _compression(stream)
     if not kind:
-        return path.open("rb")
-    return io.BufferedReader(_Unpacked(path, _OPENERS[kind](path)), _PIECE)
+        return stream
+    return io.BufferedReader(_Unpacked(path, stream, _OPENERS[kind](stream)), _PIECE)
 
 
 def is_read_fault(error: BaseException) -> bool:
@@ -61,8 +66,9 @@ class _Source(Protocol):
 class _Unpacked(io.RawIOBase):
     """What comes out of a file: all there is before it says that it is cut off, or too much."""
 
-    def __init__(self, path: Path, source: _Source) -> None:
+    def __init__(self, path: Path, file: io.BufferedReader, source: _Source) -> None:
         self._path = path
+        self._file = file
         self._source = source
         self._left = ROOM + PROPORTION * path.stat().st_size
 
@@ -83,6 +89,7 @@ class _Unpacked(io.RawIOBase):
 
     def close(self) -> None:
         self._source.close()
+        self._file.close()
         super().close()
 
 
@@ -92,12 +99,12 @@ class _Zstd:
     zstandard's own stream reader ends at a cut as if the file were whole.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, file: io.BufferedReader) -> None:
         import zstandard
 
         self._new_frame = zstandard.ZstdDecompressor().decompressobj
         self._frame: Any = None
-        self._file = path.open("rb")
+        self._file = file
         self._ready = memoryview(b"")
 
     def read1(self, size: int, /) -> bytes:
@@ -124,4 +131,8 @@ class _Zstd:
         self._file.close()
 
 
-_OPENERS: dict[str, Any] = {"gz": gzip.GzipFile, "xz": lzma.LZMAFile, "zst": _Zstd}
+def _gzip(file: io.BufferedReader) -> gzip.GzipFile:
+    return gzip.GzipFile(fileobj=file)
+
+
+_OPENERS: dict[str, Any] = {"gz": _gzip, "xz": lzma.LZMAFile, "zst": _Zstd}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from exampp.errors import InputError
@@ -44,7 +45,8 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Passage]:
     title are kept in `Passage.extra`. InputError for a passage without id, without text or with a
     blank one, and for an id that occurs twice.
     """
-    start, head = next(read_lines(path))
+    lines = read_lines(path)
+    start, head = next(lines)
     parse = _from_object if head.lstrip().startswith((b"{", b"[")) else _from_columns
     columns = head.decode(errors="replace").split("\t") if parse is _from_columns else []
     skips_header = is_header(columns)
@@ -59,9 +61,7 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Passage]:
         raise InputError(slips, file=path, line=start, mend="Correct the header")
     keys = Keys(path, _KNOWN_KEYS)
     first = FirstLines()
-    for number, line in read_lines(path):
-        if skips_header and number == start:
-            continue
+    for number, line in lines if skips_header else chain([(start, head)], lines):
         try:
             passage = _checked(parse, line, path, number)
             keys.see(passage.extra, number)
