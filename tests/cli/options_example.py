@@ -103,6 +103,7 @@ def write(folder: Path) -> None:
     (folder / "judgments.qrels").write_text("".join(judged))
     made = [f"{q} 0 p{n} {chance('made', q, str(n))}\n" for q in QUERIES for n in range(9)]
     (folder / "made.qrels").write_text("".join(made))
+    (folder / "scores.csv").write_text("a,b,c\n.1,.5,.2\n.3,.9,.2\n.2,.6,.1\n")
     (folder / "official.json").write_text(json.dumps({"alpha": 1, "beta": 2, "gamma": 3}))
     (folder / "other.json").write_text(json.dumps({"gamma": 1, "alpha": 2, "beta": 3}))
 

@@ -111,7 +111,7 @@ MODEL = {
     "--price-read": "2 --price-written 2",
     "--price-written": "2 --price-read 2",
 }
-AVERAGED = ("leaderboard", "methods", "curve", "heatmap", "labels")
+AVERAGED = ("leaderboard", "methods", "curve", "heatmap", "labels", "reliability")
 MORE = "--grader openai --model m --prompt dl-questions --query q1 --per subtopic --more 2"
 HF, OPENAI = "--grader hf --model m", "--grader openai --model m"
 
@@ -344,10 +344,7 @@ OPTIONS: Mapping[str, Uses] = {
     ),
     "plot": Uses(
         (
-            *(
-                f"plot {kind} my.exam -o out.json"
-                for kind in ("leaderboard", "methods", "grades", "labels", "curve", "heatmap")
-            ),
+            *(f"plot {kind} my.exam -o out.json" for kind in (*AVERAGED, "grades")),
             "plot scatter my.exam -o out.json --official official.json",
             "plot leaderboard my.exam -o out.csv",
         ),
@@ -457,6 +454,37 @@ OPTIONS: Mapping[str, Uses] = {
             **READ,
         },
         choices("analyze significance"),
+    ),
+    "analyze reliability": Uses(
+        (
+            "analyze reliability my.exam --drop 0",
+            "analyze reliability my.exam -m Cover@2 --facets query --drop 0 --format tsv",
+            "analyze reliability my.exam -m nDCG@3",
+            "analyze reliability my.exam -m P@3",
+            "analyze reliability scores.csv",
+            "analyze reliability graders.exam -m P@3 --drop 0",
+        ),
+        {
+            **BOARD,
+            **LABELS,
+            "--missing": "skip",
+            "--target": "0.5",
+            "--drop": "0.5",
+            "--queries": "7",
+            "--decisions": {"analyze reliability my.exam": "without"},
+            # subtopics of unequal size: items are no facet
+            "--items": {"analyze reliability my.exam -m Cover": "9"},
+            "--query-cost": {"analyze reliability my.exam -m Cover": "5"},
+            "--item-cost": {"analyze reliability my.exam -m Cover": "5"},
+            "--samples": {"analyze reliability my.exam -m Cover": "60"},
+            "--seed": {"analyze reliability my.exam -m Cover": "9"},
+            **READ,
+        },
+        {
+            "analyze reliability banks.exam": ("--bank small",),
+            "analyze reliability bad.graded.jsonl": ("--on-error skip",),
+            "analyze reliability labels.graded.jsonl --min-rating 3": ("--scale 0..3",),
+        },
     ),
     "bank generate": Uses(
         (

@@ -19,7 +19,7 @@ import pytest
 
 from exampp.errors import InputError
 from exampp.installed import install_command
-from exampp.report.plots import curves, distributions, heatmap, methods, scatter
+from exampp.report.plots import curves, distributions, heatmap, methods, reliability, scatter
 from exampp.report.plots.figure import FORMATS, GREY, SERIES, Figure, Theme, writer
 from exampp.report.plots.leaderboard import Spread, groups, leaderboard
 from exampp.report.plots.pixels import VIRIDIS, picture, shade
@@ -66,7 +66,19 @@ def heat(names: list[str]) -> Figure:
     return heatmap.heatmap(values, np.ones(values.shape, np.bool_), names, ids, "Cover@20")
 
 
-FAMILIES = [leaderboards, several_methods, ranks, grades, labels, covers, heat]
+def sizes(names: list[str]) -> Figure:
+    points = [
+        reliability.Foreseen(f"panel {panel}", line, n, n / (n + 20 + panel), 0.1, 0.9)
+        for panel in range(3)
+        for line in names[:3]
+        for n in (1, 10, 40)
+    ]
+    return reliability.reliability(
+        points, "Cover@20", present=10, target=0.95, interval="95% interval"
+    )
+
+
+FAMILIES = [leaderboards, several_methods, ranks, grades, labels, covers, heat, sizes]
 Make = Callable[[list[str]], Figure]
 
 
@@ -325,6 +337,7 @@ def test_every_format_is_written() -> None:
 
 
 NOTHING = [
+    reliability.reliability([], "AP", present=0, target=0.95, interval=""),
     leaderboard([], "AP"),
     leaderboard([Spread("a", None)], "AP"),
     methods.methods({"AP": [Spread("a", 0.5)]}, ["a"]),

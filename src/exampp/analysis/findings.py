@@ -10,6 +10,7 @@ from exampp.analysis.agreement import Layout
 from exampp.analysis.agreement_tables import AgreementBlock
 from exampp.analysis.correlation import Correlations, compare_methods
 from exampp.analysis.methods import Method, board_method
+from exampp.analysis.reliability import Reliability, reliability, scored_column
 from exampp.analysis.side_by_side import SideBySide, side_by_side
 from exampp.analysis.significance import Significance, significance
 from exampp.analysis.significance import SignificanceSettings as Testing
@@ -73,6 +74,7 @@ class Findings:
     board: Leaderboard
     everywhere: Leaderboard
     tested: Significance
+    reliability: Reliability
     agreement: tuple[AgreementBlock, ...]
     correlation: Correlations | None = None
     correlation_everywhere: Correlations | None = None
@@ -123,6 +125,7 @@ def find(
         board=board,
         everywhere=everywhere,
         tested=significance(board.columns[0], board.column_systems, settings.testing),
+        reliability=reliability(scored_column(book, board)),
         agreement=tuple(block for block in agreement.judged if block.comparison.units),
         correlation=_correlation(board, settings, settings.testing.samples),
         correlation_everywhere=_correlation(everywhere, settings, 0),

@@ -14,6 +14,7 @@ from exampp.analysis.cautions import EvaluatedGrades, cautions
 from exampp.analysis.correlation import Correlations
 from exampp.analysis.findings import LAYOUTS, Findings, ReportSettings, ReportSource, find
 from exampp.analysis.phrases import counted, percent, with_interval
+from exampp.analysis.report_trust import reliability_section
 from exampp.analysis.significance_tables import leaderboard_table
 from exampp.analysis.significance_tables import notes as significance_notes
 from exampp.evaluate.leaderboard import MeasureColumn
@@ -56,6 +57,7 @@ def report(
         _evaluated(found),
         _leaderboard(found),
         _differences(found),
+        reliability_section(found.reliability, found.board.notes),
         _graders(found),
         _official(found),
         _judgments(found),

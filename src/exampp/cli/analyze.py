@@ -6,6 +6,7 @@ from exampp.cli import (
     analyze_agreement,
     analyze_correlation,
     analyze_leaderboards,
+    analyze_reliability,
     analyze_significance,
 )
 from exampp.cli.command import Commands
@@ -15,3 +16,4 @@ app.command("leaderboards")(analyze_leaderboards.leaderboards)
 app.command("correlation")(analyze_correlation.correlation)
 app.command("agreement")(analyze_agreement.agreement)
 app.command("significance")(analyze_significance.significance)
+app.command("reliability")(analyze_reliability.reliability)

@@ -52,6 +52,7 @@ class PlotKind(StrEnum):
     labels = "labels"
     curve = "curve"
     heatmap = "heatmap"
+    reliability = "reliability"
 
 
 class Theme(StrEnum):
@@ -89,6 +90,7 @@ _KINDS: Mapping[PlotKind, _Kind] = {
     PlotKind.labels: _Kind((), "Add judgments and grades of the same passages"),
     PlotKind.curve: _Kind(_BOARD, "Add the rankings of systems"),
     PlotKind.heatmap: _Kind(_BOARD, "Choose another --measure"),
+    PlotKind.reliability: _Kind(_BOARD, "Add systems, queries or grades"),
 }
 
 
@@ -303,6 +305,7 @@ def _figure(
 ) -> Figure:
     from exampp.analysis import figures
     from exampp.analysis.agreement_raters import check_min_rating
+    from exampp.analysis.reliability import reliability, scored_column
     from exampp.evaluate.leaderboard import evaluate_gradebook
     from exampp.formats import leaderboards
 
@@ -321,4 +324,6 @@ def _figure(
         return figures.scatter_figure(board, first, ranks, decimals=round_to)
     if what is PlotKind.heatmap:
         return figures.heatmap_figure(board, first)
+    if what is PlotKind.reliability:
+        return reliability(scored_column(book, board)).figure()
     return figures.leaderboard_figure(board, first)

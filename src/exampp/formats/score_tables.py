@@ -64,6 +64,15 @@ def read(path: str | Path, *, alone: bool = False) -> Scores | None:
     return _means(rows, path)
 
 
+def read_by_topic(path: str | Path) -> Mapping[str, Mapping[str, Mapping[str, float]]] | None:
+    """The scores of a file by measure, system and topic; None where it is no such table.
+
+    Scores of all topics are left out. Raises as `read` does.
+    """
+    rows = _rows(path, alone=False)
+    return None if rows is None else _grouped(rows, path)[1]
+
+
 def _rows(path: str | Path, alone: bool) -> list[_Row] | None:
     first, head = next(read_lines(path))
     if head.lstrip().startswith(b"{"):
@@ -190,7 +199,10 @@ def _from_objects(path: str | Path, first: int) -> list[_Row] | None:
 _PARTS = (SYSTEM, TOPIC, MEASURE, VALUE)
 
 
-def _means(rows: Sequence[_Row], path: str | Path) -> Scores:
+def _grouped(
+    rows: Sequence[_Row], path: str | Path
+) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, dict[str, float]]]]:
+    """The scores of all topics, by measure and system, and those of each topic."""
     totals: dict[str, dict[str, float]] = {}
     topics: dict[str, dict[str, dict[str, float]]] = {}
     for row in rows:
@@ -204,6 +216,11 @@ def _means(rows: Sequence[_Row], path: str | Path) -> Scores:
             if row.topic in of_system:
                 raise _twice(row, path)
             of_system[row.topic] = row.value
+    return totals, topics
+
+
+def _means(rows: Sequence[_Row], path: str | Path) -> Scores:
+    totals, topics = _grouped(rows, path)
     for measure, by_system in topics.items():
         missing = {s: t for s, t in by_system.items() if s not in totals.get(measure, {})}
         wanted = set().union(*missing.values()) if missing else set()

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from exampp.analysis.agreement_findings import Against, Agreements
     from exampp.analysis.compare import SystemComparison
     from exampp.analysis.correlation import Correlations
+    from exampp.analysis.reliability import Reliability, ReliabilitySettings, Scored
     from exampp.analysis.significance import Significances, SignificanceSettings
     from exampp.evaluate.qrels import Labelling
     from exampp.grades.panel import Judgments, Officials
@@ -221,6 +222,47 @@ class Grades:
             measures, min_rating=min_rating, facets=facets, missing=missing, labelling=labelling
         )
         return significances(board, settings)
+
+    def scored(
+        self,
+        measure: Measure | str = "Cover@20",
+        *,
+        min_rating: int | None = None,
+        facets: FacetChoice = "auto",
+        missing: Missing = "zero",
+        labelling: Labelling | None = None,
+    ) -> Scored:
+        """The scores of all systems on all queries, to be studied; options of `evaluate`.
+
+        Raises InputError for missing cells with bounds.
+        """
+        from exampp.analysis.reliability import scored_column
+
+        board = self.evaluate(
+            [measure], min_rating=min_rating, facets=facets, missing=missing, labelling=labelling
+        )
+        return scored_column(self.gradebook, board, missing)
+
+    def reliability(
+        self,
+        measure: Measure | str = "Cover@20",
+        *,
+        settings: ReliabilitySettings | None = None,
+        min_rating: int | None = None,
+        facets: FacetChoice = "auto",
+        missing: Missing = "zero",
+        labelling: Labelling | None = None,
+    ) -> Reliability:
+        """How reliable the leaderboard is, and how many queries and items it takes.
+
+        Takes the options of `scored`.
+        """
+        from exampp.analysis.reliability import reliability
+
+        scored = self.scored(
+            measure, min_rating=min_rating, facets=facets, missing=missing, labelling=labelling
+        )
+        return reliability(scored, settings)
 
     def compare(
         self,

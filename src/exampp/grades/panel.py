@@ -17,8 +17,13 @@ if TYPE_CHECKING:
     from exampp.analysis.agreement_findings import Against, Agreements
     from exampp.analysis.correlation import Correlations
     from exampp.analysis.methods import Method
+    from exampp.analysis.reliability import Reliability, ReliabilitySettings
+    from exampp.analysis.reliability_graders import GraderReliability
     from exampp.analysis.side_by_side import SideBySide
+    from exampp.evaluate.cover import Missing
+    from exampp.evaluate.exams import FacetChoice
     from exampp.evaluate.measure import Measure
+    from exampp.evaluate.qrels import Labelling
     from exampp.grades.grades import Grades
     from exampp.grades.source import GradeSource
 
@@ -153,6 +158,33 @@ class Panel:
             layouts=layouts or LAYOUTS,
             against=against,
         )
+
+    def reliability(
+        self,
+        measure: Measure | str = "Cover@20",
+        *,
+        settings: ReliabilitySettings | None = None,
+        min_rating: int | None = None,
+        facets: FacetChoice = "auto",
+        missing: Missing = "zero",
+        labelling: Labelling | None = None,
+    ) -> Reliability | GraderReliability:
+        """How reliable the leaderboard is; several graders are a facet of one more study.
+
+        Takes the options of `Grades.scored`.
+        """
+        from exampp.analysis.reliability import reliability
+        from exampp.analysis.reliability_graders import grader_reliability
+
+        scored = {
+            name: one.scored(
+                measure, min_rating=min_rating, facets=facets, missing=missing, labelling=labelling
+            )
+            for name, one in self.named()
+        }
+        if len(scored) == 1:
+            return reliability(next(iter(scored.values())), settings)
+        return grader_reliability(scored, settings)
 
     def _with_people(self, min_rating: int | None) -> list[Agreement]:
         """People against each grader, and against each other, once for every sort of scale."""

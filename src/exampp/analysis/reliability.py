@@ -1,0 +1,419 @@
+"""How reliable a leaderboard is, and how many queries and items a better one takes.
+
+A generalizability study of the scores (`stats.generalizability`), once with all systems and again
+without the worst: one system that is far below the others makes any exam look reliable. With Cover
+the items within queries are a facet of their own, and with several graders so are these.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.errors import InputError
+from exampp.evaluate.cover import Missing, coverings
+from exampp.evaluate.lacking import lacking
+from exampp.evaluate.leaderboard import Leaderboard
+from exampp.evaluate.tables import caption, heading
+from exampp.evaluate.values import Values
+from exampp.formats import score_matrix
+from exampp.records.gradebook import Gradebook
+from exampp.report.plots.figure import Figure
+from exampp.report.result import Result
+from exampp.report.table import Table
+from exampp.stats import generalizability as theory
+from exampp.stats.estimate import Estimate, undefined
+from exampp.stats.resampling import FEWEST_SAMPLES, draw_queries
+
+Floats = NDArray[np.float64]
+
+DROPS = (0.0, 0.03, 0.25)
+ONLY_COVER = "only Cover is a mean over items"
+ONE_ITEM = "no query has two items"
+UNEQUAL = "the items of a query weigh differently"
+SKIPPED = "with --missing skip systems sit different items"
+_MOST_ITEMS = 1000
+_NONE = theory.Needed(None, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class ReliabilitySettings:
+    """What is asked of an exam.
+
+    `target` is the coefficient wanted; `drop` are shares of the worst systems to leave out, each a
+    study of its own; `queries` and `items` the sizes of exams to foresee (by default half, as many,
+    twice and four times as many); `query_cost` and `item_cost` what one more costs; `samples` and
+    `seed` belong to the bootstrap.
+
+    Raises:
+        InputError: A number makes no sense.
+    """
+
+    target: float = 0.95
+    level: float = 0.95
+    drop: tuple[float, ...] = DROPS
+    queries: tuple[int, ...] = ()
+    items: tuple[int, ...] = ()
+    query_cost: float = 1.0
+    item_cost: float = 1.0
+    samples: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        costs = (self.query_cost, self.item_cost)
+        wrong = (
+            *(
+                f"the {name} must be between 0 and 1, not {share:g}"
+                for name, share in {"target": self.target, "level": self.level}.items()
+                if not 0 < share < 1
+            ),
+            *(
+                f"a share of systems to leave out is from 0 to below 1, not {drop:g}"
+                for drop in self.drop
+                if not 0 <= drop < 1
+            ),
+            *(
+                f"an exam has 1 or more {name}, not {size}"
+                for name, sizes in {"queries": self.queries, "items": self.items}.items()
+                for size in sizes
+                if size < 1
+            ),
+            *(
+                f"a cost is a number from 0 on, not {cost:g}"
+                for cost in costs
+                if not (math.isfinite(cost) and cost >= 0)
+            ),
+            *(["queries and items cannot both cost nothing"] if not any(costs) else []),
+            *check_draws(self.samples, self.seed),
+        )
+        for what in wrong:
+            raise InputError(what)
+
+
+def check_draws(samples: int, seed: int) -> Iterator[str]:
+    """What is wrong with the numbers of a bootstrap."""
+    if samples < FEWEST_SAMPLES:
+        yield f"samples must be {FEWEST_SAMPLES} or more, not {samples}"
+    if seed < 0:
+        yield f"the seed must be 0 or more, not {seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Scores of systems on queries, by whatever measure, to be studied.
+
+    `exams` are those of the queries, in their order, systems x items each, of which the scores are
+    the means; empty where there are none, and `no_items` then says why. `lacking` says why there is
+    nothing to study.
+    """
+
+    name: str
+    systems: tuple[str, ...]
+    query_ids: tuple[str, ...]
+    values: Values
+    exams: tuple[Floats, ...] = ()
+    no_items: str = ONLY_COVER
+    caption: str = ""
+    notes: tuple[str, ...] = ()
+    lacking: str = ""
+    draft: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ExamSize:
+    """What an exam of so many queries and items (None: without limit) is to be expected to do.
+
+    `phi` is the reliability of levels; `errors` are the standard errors of measurement, of
+    differences and of levels, in units of the score. `interval` names the method of that of
+    `erho2`: Feldt's where the items are those at hand, or the bootstrap over queries.
+    """
+
+    queries: int
+    items: float | None
+    erho2: Estimate
+    phi: float | None
+    errors: tuple[float, float]
+    interval: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExamDesign:
+    """So many items per query, the queries that the target then takes (None: none suffice)."""
+
+    items: int
+    queries: int | None
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Purchase:
+    """More queries, or more items in every query: what they cost, and Erho2 after them."""
+
+    more: int
+    erho2: float | None
+    cost: float
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """The systems that are left when a share `drop` of the worst is not counted, best first.
+
+    `crossed` is None where nothing can be studied; `nested` where there are no items to study.
+    """
+
+    drop: float
+    systems: tuple[str, ...]
+    erho2: Estimate
+    phi: Estimate
+    crossed: theory.Crossed | None = None
+    nested: theory.Nested | None = None
+    for_order: theory.Needed = _NONE
+    for_level: theory.Needed = _NONE
+    sizes: tuple[ExamSize, ...] = ()
+    designs: tuple[ExamDesign, ...] = ()
+    purchases: tuple[Purchase, Purchase] | None = None
+
+    @property
+    def says_something(self) -> bool:
+        """Whether there is a coefficient."""
+        return self.erho2.value is not None
+
+    @property
+    def cheapest(self) -> ExamDesign | None:
+        """The design that reaches the target at the least cost."""
+        priced = [one for one in self.designs if one.cost is not None]
+        return min(priced, key=lambda one: one.cost or 0.0, default=None)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Reliability(Result):
+    """How reliable scores are: a study for every share of systems dropped."""
+
+    scored: Scored
+    queries: int
+    studies: tuple[Study, ...]
+    settings: ReliabilitySettings
+
+    def tables(self) -> Mapping[str, Table]:
+        """Reliability by systems dropped, components, sizes of exams, and designs by cost."""
+        # these tables are made from this module's records
+        from exampp.analysis import reliability_tables
+
+        return reliability_tables.for_people(self)
+
+    def records(self) -> Mapping[str, Table]:
+        """The same, a row a value."""
+        from exampp.analysis import reliability_tables
+
+        return reliability_tables.for_programs(self)
+
+    def figure(self) -> Figure:
+        """Reliability over the number of queries, a line a number of items, a panel a study."""
+        from exampp.analysis.reliability_tables import drawn
+
+        return drawn(self)
+
+
+# ---- what is studied -----------------------------------------------------------------------------
+
+
+def scored_column(book: Gradebook, board: Leaderboard, missing: Missing = "zero") -> Scored:
+    """The first column of a leaderboard, with the items behind it where it is Cover.
+
+    Raises:
+        InputError: Missing cells have bounds in place of values.
+    """
+    if missing == "bounds":
+        raise InputError(
+            "reliability is that of scores, and bounds are none",
+            mend="Choose --missing zero or skip; exampp analyze sensitivity has the bounds",
+        )
+    column = board.columns[0]
+    exams, no_items = _exams(book, board, missing)
+    nothing = lacking(book)
+    return Scored(
+        name=heading(str(column.measure), column.min_rating),
+        systems=board.column_systems,
+        query_ids=column.query_ids,
+        values=column.values,
+        exams=exams,
+        no_items=no_items,
+        caption=caption(board),
+        notes=board.notes,
+        lacking=nothing.cause if nothing else "",
+        draft=book.grader.is_draft,
+    )
+
+
+def scored_table(path: str | Path) -> Scored:
+    """The scores of a table made elsewhere, FILE or FILE:MEASURE (`formats.score_matrix`)."""
+    found = score_matrix.read(path)
+    values = np.array(found.values, np.float64)
+    return Scored(
+        name=found.measure or Path(path).name,
+        systems=found.systems,
+        query_ids=found.topics,
+        values=Values(values, np.ones(values.shape, np.bool_)),
+        no_items="the table has one score a query",
+    )
+
+
+def _exams(book: Gradebook, board: Leaderboard, missing: Missing) -> tuple[tuple[Floats, ...], str]:
+    """The exams of the queries, systems x items; or none, and why."""
+    column = board.columns[0]
+    if column.measure.name != "Cover" or column.min_rating is None:
+        return (), ONLY_COVER
+    if missing != "zero":
+        return (), SKIPPED
+    k = column.measure.cutoff or 1
+    found = coverings(book, column.min_rating, k=k, facets=board.facets)
+    if any(np.ptp(query.shares) > 1e-9 for query in found):
+        return (), UNEQUAL
+    if all(len(query.shares) < 2 for query in found):
+        return (), ONE_ITEM
+    return tuple(query.covered.astype(np.float64) for query in found), ""
+
+
+# ---- the study -----------------------------------------------------------------------------------
+
+
+def reliability(scored: Scored, settings: ReliabilitySettings | None = None) -> Reliability:
+    """Study scores on the queries that count for every system; see `Reliability`."""
+    settings = settings or ReliabilitySettings()
+    counting = scored.values.counts.all(axis=0) & (len(scored.systems) > 0)
+    table = scored.values.values[:, counting]
+    exams = [scored.exams[at] for at in np.flatnonzero(counting)] if scored.exams else []
+    studies = tuple(_study(scored, table, exams, drop, settings) for drop in settings.drop)
+    return Reliability(scored, int(counting.sum()), studies, settings)
+
+
+def _study(
+    scored: Scored,
+    table: Floats,
+    exams: Sequence[Floats],
+    drop: float,
+    settings: ReliabilitySettings,
+) -> Study:
+    kept = theory.kept_systems(table, drop) if table.size else np.zeros(len(table), np.bool_)
+    means = np.round(table[kept].mean(axis=1), 9) if table.size else np.zeros(0)
+    names = [scored.systems[row] for row in np.flatnonzero(kept).tolist()]
+    order = sorted(range(len(names)), key=lambda row: (-means[row], names[row]))
+    systems = tuple(names[row] for row in order)
+    reason = _why_none(scored, table, int(kept.sum()))
+    if reason:
+        return Study(drop, systems, undefined(reason), undefined(reason))
+    found = theory.crossed(table[kept])
+    of_items = [exam[kept] for exam in exams]
+    nested = theory.nested(of_items) if of_items else None
+    n = found.queries
+    return Study(
+        drop=drop,
+        systems=systems,
+        erho2=theory.erho2(found, n, settings.level),
+        phi=theory.phi(found, n, settings.level),
+        crossed=found,
+        nested=nested,
+        for_order=theory.erho2_queries(found, settings.target, settings.level),
+        for_level=theory.phi_queries(found, settings.target, settings.level),
+        sizes=tuple(_sizes(found, nested, of_items, settings)),
+        designs=_designs(nested, settings) if nested else (),
+        purchases=_purchases(nested, settings) if nested else None,
+    )
+
+
+def _why_none(scored: Scored, table: Floats, systems: int) -> str:
+    if scored.lacking:
+        return scored.lacking[0].lower() + scored.lacking[1:]
+    if len(table) < 2:
+        return theory.FEW_SYSTEMS
+    if table.shape[1] < 2:
+        return theory.FEW_QUERIES
+    if systems < 2:
+        return "fewer than 2 systems are left"
+    return ""
+
+
+def _steps(present: float, asked: Sequence[int]) -> list[float]:
+    """The sizes asked for, or half, as many, twice and four times as many as there are."""
+    foreseen = (present, *(max(1, round(present * factor)) for factor in (0.5, 2, 4)))
+    return sorted({float(one) for one in asked or foreseen})
+
+
+def _sizes(
+    found: theory.Crossed,
+    nested: theory.Nested | None,
+    exams: Sequence[Floats],
+    settings: ReliabilitySettings,
+) -> list[ExamSize]:
+    queries = [int(one) for one in _steps(found.queries, settings.queries)]
+    if nested is None:
+        return [_of_present_items(found, n, None, settings) for n in queries]
+    items = _steps(nested.items, settings.items)
+    grid = [(n, m) for n in queries for m in (*items, math.inf)]
+    draws = draw_queries(found.queries, settings.samples, settings.seed)
+    bounds = theory.bootstrap_erho2(theory.within(exams), draws, grid, settings.level)
+    sizes = []
+    for (n, m), bound in zip(grid, bounds, strict=True):
+        if m == nested.items:
+            sizes.append(_of_present_items(found, n, m, settings))
+            continue
+        value = nested.relative(n, m)
+        low, high = bound or (None, None)
+        estimate = undefined(theory.ALL_ALIKE) if value is None else Estimate(value, low, high)
+        shown = None if math.isinf(m) else m
+        how = "bootstrap" if bound else ""
+        sizes.append(ExamSize(n, shown, estimate, nested.absolute(n, m), nested.errors(n, m), how))
+    return sizes
+
+
+def _of_present_items(
+    found: theory.Crossed, queries: int, items: float | None, settings: ReliabilitySettings
+) -> ExamSize:
+    estimate = theory.erho2(found, queries, settings.level)
+    how = "" if estimate.low is None else "Feldt"
+    phi = found.absolute(queries)
+    return ExamSize(queries, items, estimate, phi, found.errors(queries), how)
+
+
+def _cost(queries: float, items: float, settings: ReliabilitySettings) -> float:
+    return queries * (settings.query_cost + items * settings.item_cost)
+
+
+def _designs(nested: theory.Nested, settings: ReliabilitySettings) -> tuple[ExamDesign, ...]:
+    """Those of the items of the grid, and the one that costs least of all."""
+
+    def design(items: int) -> ExamDesign:
+        needed = nested.queries_needed(settings.target, items)
+        queries = None if needed is None else max(2, needed)
+        cost = None if queries is None else _cost(queries, items, settings)
+        return ExamDesign(items, queries, cost)
+
+    grid = [round(one) for one in _steps(nested.items, settings.items)]
+    everything = {items: design(items) for items in {*range(1, _MOST_ITEMS + 1), *grid}}
+    priced = [one for one in everything.values() if one.cost is not None]
+    best = min(priced, key=lambda one: (one.cost, one.items), default=None)
+    shown = {*grid, *([best.items] if best else [])}
+    return tuple(everything[items] for items in sorted(shown))
+
+
+MORE_QUERIES, MORE_ITEMS = 10, 5
+
+
+def _purchases(nested: theory.Nested, settings: ReliabilitySettings) -> tuple[Purchase, Purchase]:
+    """Ten more queries, and five more items in every query."""
+    n, m = nested.means.queries, nested.items
+    return (
+        Purchase(
+            MORE_QUERIES,
+            nested.relative(n + MORE_QUERIES, m),
+            _cost(MORE_QUERIES, m, settings),
+        ),
+        Purchase(
+            MORE_ITEMS, nested.relative(n, m + MORE_ITEMS), n * MORE_ITEMS * settings.item_cost
+        ),
+    )

@@ -1,0 +1,301 @@
+"""The reliability of a leaderboard as tables and sentences that one can act on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from exampp.analysis.phrases import counted, percent, with_interval
+from exampp.analysis.reliability import Reliability, Study
+from exampp.analysis.reliability_sentences import (
+    LEVEL,
+    ORDER,
+    component_name,
+    components,
+    left_out,
+    sentences,
+    shares,
+)
+from exampp.report.plots import reliability as plots
+from exampp.report.plots.figure import Figure
+from exampp.report.table import Column, Table, Value
+from exampp.stats.generalizability import Needed, erho2
+
+_COMPONENTS = "Where the variance of scores comes from"
+
+
+def for_people(found: Reliability) -> dict[str, Table]:
+    """What every study says, its components, and exams of other sizes."""
+    tables = {"reliability": _reliability(found)}
+    if any(study.says_something for study in found.studies):
+        tables["queries"] = _queries(found)
+        tables["components"] = components_table(_raw_by_drop(found), _COMPONENTS)
+        tables["sizes"] = _sizes(found)
+    if any(study.cheapest for study in found.studies):
+        tables["designs"] = _designs(found)
+    return tables
+
+
+# ---- one row a study -----------------------------------------------------------------------------
+
+
+def _reliability(found: Reliability) -> Table:
+    rows = [[left_out(study.drop), len(study.systems), *summary(study)] for study in found.studies]
+    columns: list[str | Column] = ["left out", "systems", *SUMMARY]
+    return Table.of(columns, rows, _caption(found), sentences(found))
+
+
+SUMMARY = (
+    Column(ORDER),
+    Column(LEVEL),
+    Column("differences", 4, "error of"),
+    Column("levels", 4, "error of"),
+)
+
+
+def summary(study: Study) -> list[Value]:
+    """The values of `SUMMARY` of a study."""
+    if study.crossed is None:
+        return [None] * len(SUMMARY)
+    return [
+        with_interval(study.erho2),
+        with_interval(study.phi),
+        *study.crossed.errors(study.crossed.queries),
+    ]
+
+
+def _queries(found: Reliability) -> Table:
+    """How many queries, of as many items as now, reach the target."""
+    target = f"{found.settings.target:g}"
+    rows = [
+        [left_out(study.drop), *((_needed(one)) for one in (study.for_order, study.for_level))]
+        for study in found.studies
+        if study.says_something
+    ]
+    columns = ["left out", f"for {ORDER} {target}", f"for {LEVEL} {target}"]
+    notes = (
+        ["none: no number of queries suffices"] if any("none" in str(r[1:]) for r in rows) else []
+    )
+    return Table.of(columns, rows, f"Queries that an exam like this takes for {target}", notes)
+
+
+def _needed(needed: Needed) -> str:
+    shown = [f"{number:,}" if number else "none" for number in needed]
+    if needed == Needed(needed.queries, needed.queries, needed.queries):
+        return shown[0]
+    return f"{shown[0]} [{shown[1]}, {shown[2]}]"
+
+
+def _caption(found: Reliability) -> str:
+    of = f"; {found.scored.caption}" if found.scored.caption else ""
+    queries = counted(found.queries, "query")
+    title = f"Reliability of {found.scored.name} on {queries}{of}"
+    draft, mark, rest = of.partition("DRAFT GRADES: ")
+    return f"{mark}Reliability of {found.scored.name} on {queries}{draft}{rest}" if mark else title
+
+
+# ---- components ----------------------------------------------------------------------------------
+
+
+def components_table(raw_by_drop: Mapping[float, Mapping[str, float]], caption: str) -> Table:
+    """A row a component, its variance and share of all for every share of systems dropped."""
+    columns: list[str | Column] = ["variance of"]
+    for drop in raw_by_drop:
+        group = f"{left_out(drop)} left out"
+        columns += [Column("variance", 6, group), Column("share", 3, group)]
+    every = list(raw_by_drop.values())
+    rows: list[list[Value]] = []
+    for name in every[0]:
+        row: list[Value] = [component_name(name, every[0])]
+        for raw in every:
+            share = shares(raw)[name]
+            row += [raw[name], None if share is None else f"{share:.1%}"]
+        rows.append(row)
+    return Table.of(columns, rows, caption)
+
+
+def component_records(
+    raw_by_drop: Mapping[float, Mapping[str, float]], caption: str, notes: Sequence[str] = ()
+) -> Table:
+    """A row a component and share of systems dropped."""
+    rows: list[list[Value]] = []
+    for drop, raw in raw_by_drop.items():
+        of_all = shares(raw)
+        for name, value in raw.items():
+            shown = component_name(name, raw)
+            rows.append([drop, name, shown, value, max(0.0, value), of_all[name]])
+    columns = ["left_out", "component", "of", "raw", "variance", "share"]
+    return Table.of(columns, rows, caption, notes)
+
+
+def _raw_by_drop(found: Reliability) -> dict[float, dict[str, float]]:
+    return {study.drop: components(study) for study in found.studies if study.says_something}
+
+
+# ---- other exams ---------------------------------------------------------------------------------
+
+
+def _sizes(found: Reliability) -> Table:
+    """A row a number of queries, a column a number of items per query."""
+    studies = [study for study in found.studies if study.says_something]
+    items = list(dict.fromkeys(size.items for study in studies for size in study.sizes))
+    group = "items per query" if items != [None] else ""
+    columns: list[str | Column] = ["left out", "queries"]
+    columns += [Column(_items(one) if group else ORDER, 3, group) for one in items]
+    rows: list[list[Value]] = []
+    marks: dict[tuple[int, int], str] = {}
+    for study in studies:
+        of = {(size.queries, size.items): size for size in study.sizes}
+        for queries in dict.fromkeys(size.queries for size in study.sizes):
+            values = [
+                of[queries, one].erho2.value if (queries, one) in of else None for one in items
+            ]
+            if queries == found.queries:
+                present = study.nested.items if study.nested else None
+                marks |= {
+                    (len(rows), 2 + at): "best" for at, one in enumerate(items) if one == present
+                }
+            rows.append([left_out(study.drop), queries, *values])
+    return Table.of(
+        columns,
+        rows,
+        f"{ORDER} of exams of other sizes",
+        marks=marks,
+        legend={"best": "the exam at hand"},
+        grouped=True,
+    )
+
+
+def _items(items: float | None) -> str:
+    return "no limit" if items is None else f"{items:.3g}"
+
+
+def _designs(found: Reliability) -> Table:
+    rows: list[list[Value]] = []
+    marks: dict[tuple[int, int], str] = {}
+    for study in found.studies:
+        for design in study.designs:
+            if design == study.cheapest:
+                marks[len(rows), 4] = "best"
+            cells = None if design.queries is None else design.queries * design.items
+            rows.append([left_out(study.drop), design.items, design.queries, cells, design.cost])
+    settings = found.settings
+    caption = (
+        f"Exams that reach {ORDER} {settings.target:g}, at {settings.query_cost:g} a query and "
+        f"{settings.item_cost:g} an item"
+    )
+    notes = ["-: no number of queries suffices"] if any(row[2] is None for row in rows) else []
+    columns: list[str | Column] = ["left out", "items per query", "queries", "items in all"]
+    columns.append(Column("cost", 0))
+    legend = {"best": "the least that any number of items per query costs"}
+    return Table.of(columns, rows, caption, notes, marks=marks, legend=legend, grouped=True)
+
+
+def drawn(found: Reliability) -> Figure:
+    """The figure of the studies: as many points as make a curve."""
+    studies = [study for study in found.studies if study.says_something]
+    deepest = 4 * found.queries
+    numbers = sorted(
+        {*(round(deepest * n / _POINTS) for n in range(1, _POINTS + 1)), found.queries}
+    )
+    numbers = [number for number in numbers if number]
+    foreseen = [point for study in studies for point in _points(study, numbers, found)]
+    figure = plots.reliability(
+        foreseen,
+        found.scored.name,
+        present=found.queries,
+        target=found.settings.target,
+        interval=f"{percent(found.settings.level)} interval with the items at hand",
+    )
+    return replace(figure, draft=found.scored.draft)
+
+
+_POINTS = 48
+
+
+def _points(study: Study, numbers: Sequence[int], found: Reliability) -> Iterator[plots.Foreseen]:
+    panel = f"{counted(len(study.systems), 'system')}: {_panel(study)}"
+    items = list(dict.fromkeys(size.items for size in study.sizes))
+    for line in items:
+        for queries in numbers:
+            if study.nested is None or line == study.nested.items:
+                one = erho2(study.crossed, queries, found.settings.level) if study.crossed else None
+                if one is not None and one.value is not None:
+                    yield plots.Foreseen(panel, _items(line), queries, one.value, one.low, one.high)
+                continue
+            value = study.nested.relative(queries, math.inf if line is None else line)
+            if value is not None:
+                yield plots.Foreseen(panel, _items(line), queries, value, None, None)
+
+
+def _panel(study: Study) -> str:
+    return f"without the {left_out(study.drop)}" if study.drop else "all"
+
+
+# ---- for programs --------------------------------------------------------------------------------
+
+_NEEDED = ("queries_for_target", "fewest", "most")
+
+
+def for_programs(found: Reliability) -> dict[str, Table]:
+    """A row a study; a row a component; a row a size of exams; a row a design."""
+    return {
+        "reliability": _study_records(found),
+        "components": component_records(_raw_by_drop(found), _COMPONENTS),
+        "sizes": _size_records(found),
+        "designs": _design_records(found),
+    }
+
+
+def _study_records(found: Reliability) -> Table:
+    columns = [
+        *("measure", "left_out", "systems", "queries", "items", "ms_s", "ms_q", "ms_e"),
+        *("ms_iq", "ms_siq", "erho2", "erho2_low", "erho2_high", "phi", "phi_low", "phi_high"),
+        *("error_of_differences", "error_of_levels", "target"),
+        *(f"erho2_{name}" for name in _NEEDED),
+        *(f"phi_{name}" for name in _NEEDED),
+    ]
+    rows: list[list[Value]] = []
+    for study in found.studies:
+        one, of_items = study.crossed, study.nested
+        squares = (one.ms_s, one.ms_q, one.ms_e) if one else (None,) * 3
+        inner = (of_items.ms_iq, of_items.ms_siq) if of_items else (None, None)
+        errors = one.errors(one.queries) if one else (None, None)
+        rows.append(
+            [
+                *(found.scored.name, study.drop, len(study.systems), found.queries),
+                *(of_items.items if of_items else None, *squares, *inner),
+                *(study.erho2.value, study.erho2.low, study.erho2.high),
+                *(study.phi.value, study.phi.low, study.phi.high),
+                *(*errors, found.settings.target, *study.for_order, *study.for_level),
+            ]
+        )
+    return Table.of(columns, rows, _caption(found), sentences(found))
+
+
+def _size_records(found: Reliability) -> Table:
+    rows: list[list[Value]] = [
+        [
+            *(study.drop, size.queries, size.items),
+            *(size.erho2.value, size.erho2.low, size.erho2.high, size.interval or None),
+            *(size.phi, *size.errors),
+        ]
+        for study in found.studies
+        for size in study.sizes
+    ]
+    columns = [
+        *("left_out", "queries", "items", "erho2", "erho2_low", "erho2_high", "interval"),
+        *("phi", "error_of_differences", "error_of_levels"),
+    ]
+    return Table.of(columns, rows, "Exams of other sizes; items empty: without limit, or no facet")
+
+
+def _design_records(found: Reliability) -> Table:
+    rows: list[list[Value]] = [
+        [study.drop, one.items, one.queries, one.cost, one == study.cheapest]
+        for study in found.studies
+        for one in study.designs
+    ]
+    columns = ["left_out", "items", "queries", "cost", "cheapest"]
+    return Table.of(columns, rows, f"Exams that reach {found.settings.target:g}")

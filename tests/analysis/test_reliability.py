@@ -1,0 +1,249 @@
+"""How reliable a leaderboard is: what is said, what is shown, and where there is nothing to say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import Commands
+from gradebooks import dl19, make_book, make_query, make_ranking
+
+import exampp
+from exampp.analysis.reliability import (
+    ONE_ITEM,
+    ONLY_COVER,
+    UNEQUAL,
+    Reliability,
+    ReliabilitySettings,
+    Scored,
+    reliability,
+    scored_column,
+)
+from exampp.analysis.reliability_graders import grader_reliability
+from exampp.analysis.reliability_sentences import ORDER
+from exampp.errors import InputError
+from exampp.evaluate.leaderboard import evaluate_gradebook
+from exampp.evaluate.values import Values
+from exampp.records.gradebook import Gradebook
+from exampp.stats.generalizability import ALL_ALIKE, FEW_QUERIES, FEW_SYSTEMS
+
+
+def studied(
+    book: Gradebook, measure: str = "Cover@20", settings: ReliabilitySettings | None = None
+) -> Reliability:
+    board = evaluate_gradebook(book, [measure], 4)
+    return reliability(scored_column(book, board), settings)
+
+
+def scored(rows: dict[str, list[float]]) -> Scored:
+    values = np.array(list(rows.values()), np.float64)
+    queries = tuple(f"q{n}" for n in range(values.shape[1]))
+    return Scored("AP", tuple(rows), queries, Values(values, np.ones(values.shape, np.bool_)))
+
+
+def notes(found: Reliability) -> str:
+    return " ".join(found.tables()["reliability"].notes)
+
+
+def hand() -> Gradebook:
+    """Systems a, b, c of a passage each; rows 11 10, 10 10, 00 10 of the hand check."""
+    rankings = [make_ranking(system, [row]) for row, system in enumerate("abc")]
+    return make_book(
+        make_query([[5, 5], [5, 0], [0, 0]], *rankings, query_id="q1"),
+        make_query([[5, 0], [5, 0], [5, 0]], *rankings, query_id="q2"),
+    )
+
+
+def test_by_hand() -> None:
+    found = studied(hand())
+    first = found.studies[0]
+    assert first.nested is not None
+    expected = {"siq": 1 / 12, "iq": 1 / 4, "sq": 1 / 12, "s": 0.0, "q": -1 / 6}
+    assert first.nested.raw == pytest.approx(expected)
+    assert (first.erho2.value, first.erho2.low) == (0, 0)
+    said = notes(found)
+    assert "cannot be told apart" in said
+    assert "Negative variances count as 0: queries -0.167 of all systems" in said
+    rows = found.records()["components"].rows
+    (of_queries,) = (row[3:5] for row in rows if row[:2] == (0.0, "q"))
+    assert of_queries == (pytest.approx(-1 / 6), 0.0)
+
+
+def test_two_of_37_systems_make_the_reliability_of_dl19() -> None:
+    """The golden numbers of the crossed study, and what follows from them in words."""
+    found = studied(dl19())
+    assert [len(study.systems) for study in found.studies] == [37, 35, 29]
+    values = [study.erho2.value for study in found.studies]
+    assert values == pytest.approx([0.9643, 0.4714, 0.3576], abs=5e-5)
+    assert [study.for_order for study in found.studies] == [
+        (31, 18, 47),
+        (916, 362, 3564),
+        (1468, 440, None),
+    ]
+    said = notes(found)
+    assert "0.471 [0.186, 0.693] without the worst 2" in said
+    assert "believe the lower figures" in said
+    assert "Buy more queries next: 10 more queries (cost 110) and 5 more items" in said
+    assert f"lifts {ORDER} above 0.985 (of all systems), 0.738" in said
+    marked = found.tables()["sizes"]
+    at_hand = [marked.rows[row][column] for row, column in marked.marks]
+    assert at_hand == pytest.approx(values)
+
+
+def test_what_items_cost_decides_what_to_buy() -> None:
+    free = ReliabilitySettings(item_cost=0.0)
+    assert "Buy more items next" in notes(studied(dl19(), settings=free))
+    designs = [one for one in studied(dl19(), settings=free).studies[0].designs if one.queries]
+    cheapest = studied(dl19(), settings=free).studies[0].cheapest
+    assert cheapest is not None
+    assert cheapest.queries == min(one.queries or 0 for one in designs)
+
+
+def test_only_plain_means_over_items_have_items_as_a_facet() -> None:
+    ranking = [make_ranking(system, [row]) for row, system in enumerate("ab")]
+    one = [make_query([[5], [row]], *ranking, query_id=f"q{row}") for row in range(4)]
+    weighed = make_query([[5, 0], [0, 5]], *ranking, weights=[1, 2])
+    for book, measure, reason in (
+        (make_book(*one), "Cover@20", ONE_ITEM),
+        (make_book(weighed, *one), "Cover@20", UNEQUAL),
+        (hand(), "P@1", ONLY_COVER),
+    ):
+        found = studied(book, measure)
+        assert found.studies[0].nested is None
+        assert f"Items are no facet of this study, because {reason}." in notes(found)
+
+
+def test_banks_of_unequal_size() -> None:
+    rankings = [make_ranking(system, [row]) for row, system in enumerate("abc")]
+    book = make_book(
+        make_query([[5, 5, 5], [5, 5, 0], [0, 0, 0]], *rankings, query_id="q1"),
+        make_query([[5, 0], [5, 5], [0, 0]], *rankings, query_id="q2"),
+        make_query([[5], [0], [0]], *rankings, query_id="q3"),
+    )
+    first = studied(book).studies[0]
+    assert first.nested is not None
+    assert first.nested.items == pytest.approx(3 / (1 / 3 + 1 / 2 + 1))
+    table = np.array([[1, 0.5, 1], [2 / 3, 1, 0], [0, 0, 0]])
+    assert first.crossed is not None
+    assert first.crossed.ms_s == pytest.approx(3 * table.mean(axis=1).var(ddof=1))
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ({"a": [0.1, 0.2]}, FEW_SYSTEMS),
+        ({"a": [0.1], "b": [0.3]}, FEW_QUERIES),
+        ({"a": [0.3, 0.3], "b": [0.3, 0.1 + 0.2]}, ALL_ALIKE),
+    ],
+)
+def test_nothing_to_say_is_said(rows: dict[str, list[float]], reason: str) -> None:
+    found = reliability(scored(rows))
+    assert {study.erho2.reason for study in found.studies} == {reason}
+    assert f"The reliability is undefined, because {reason}." in notes(found)
+    assert list(found.tables()) == ["reliability"]
+    assert not found.figure().spec
+    for table in found.records().values():
+        assert "nan" not in table.to_json().lower()
+
+
+def test_two_systems() -> None:
+    found = reliability(scored({"a": [0.4, 0.6, 0.3], "b": [0.2, 0.1, 0.2]}))
+    assert found.studies[0].erho2.value is not None
+    assert found.studies[1].erho2.reason == "fewer than 2 systems are left"
+    assert "undefined where worst 3% and worst 25% are left out" in notes(found)
+    assert "With 2 systems the variance of systems is a guess" in notes(found)
+
+
+def test_systems_that_differ_by_the_same_on_every_query_have_no_interval() -> None:
+    found = reliability(scored({"a": [0.4, 0.6], "b": [0.2, 0.4], "c": [0.3, 0.5]}))
+    assert found.studies[0].erho2.value == 1
+    assert "There is no interval of all systems" in notes(found)
+
+
+def test_queries_that_do_not_count_for_all_are_left_out() -> None:
+    values = np.array([[0.5, 0.2, 0.9], [0.1, 0.0, 0.3]])
+    counts = np.array([[True, True, True], [True, False, True]])
+    found = reliability(Scored("AP", ("a", "b"), ("x", "y", "z"), Values(values, counts)))
+    assert found.queries == 2
+    assert "do not count for every system: 1 query" in notes(found)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"target": 1.0},
+        {"level": 0.0},
+        {"drop": (1.0,)},
+        {"drop": (-0.1,)},
+        {"queries": (0,)},
+        {"items": (-3,)},
+        {"query_cost": 0.0, "item_cost": 0.0},
+        {"item_cost": float("nan")},
+        {"samples": 10},
+        {"seed": -1},
+    ],
+)
+def test_settings_that_make_no_sense(wrong: dict[str, float]) -> None:
+    with pytest.raises(InputError):
+        ReliabilitySettings(**wrong)  # type: ignore[arg-type]
+
+
+def test_graders_as_a_facet() -> None:
+    """Two graders that order the systems the other way round agree on no difference."""
+    one = {"a": [0.9, 0.8, 0.7], "b": [0.1, 0.3, 0.2]}
+    turned = grader_reliability({"x": scored(one), "y": scored({"a": one["b"], "b": one["a"]})})
+    found = turned.studies[0].found
+    assert found is not None
+    assert found.raw["s"] <= 0 < found.raw["sg"]
+    assert "tell no systems apart" in " ".join(turned.tables()["reliability"].notes)
+    alike = grader_reliability({"x": scored(one), "y": scored(one)})
+    found = alike.studies[0].found
+    assert found is not None
+    assert found.raw["sg"] == pytest.approx(0, abs=1e-12)
+    said = " ".join(alike.tables()["reliability"].notes)
+    assert "is 0% of that of systems" in said
+    assert "2 graders are few" in said
+    assert {row[0] for row in alike.records()["reliability"].rows} == {"x", "y"}
+
+
+def test_graders_on_the_systems_and_queries_of_both() -> None:
+    first = scored({"a": [0.9, 0.8], "b": [0.1, 0.3], "c": [0.5, 0.2]})
+    second = Scored("AP", ("b", "a"), ("q1", "q9"), Values(np.ones((2, 2)), np.ones((2, 2), bool)))
+    found = grader_reliability({"x": first, "y": second})
+    assert found.queries == 1
+    assert "fewer than 2 queries count with all graders" in str(found)
+
+
+# ---- the command ---------------------------------------------------------------------------------
+
+
+def test_the_command_says_what_python_does(exampp_command: Commands, tmp_path: Path) -> None:
+    table = tmp_path / "scores.csv"
+    table.write_text("a,b,c\n.1,.5,.2\n.3,.9,.2\n.2,.6,.1\n")
+    ran = exampp_command.line(f"analyze reliability {table} --drop 0 --format json")
+    assert ran.code == 0
+    (row,) = json.loads(ran.out)["reliability"]["rows"]
+    expected = reliability(
+        scored({"a": [0.1, 0.3, 0.2], "b": [0.5, 0.9, 0.6], "c": [0.2, 0.2, 0.1]})
+    )
+    assert row["erho2"] == pytest.approx(expected.studies[0].erho2.value)
+    refused = exampp_command.line(f"analyze reliability {table} --min-rating 3")
+    assert refused.code == 2
+    assert "not for a table of scores" in refused.err
+
+
+def test_nothing_graded_ends_with_its_sentence(exampp_command: Commands, tmp_path: Path) -> None:
+    one = tmp_path / "one.csv"
+    one.write_text("a,b\n.1,.5\n")
+    ran = exampp_command.line(f"analyze reliability {one}")
+    assert ran.code == 1
+    assert "fewer than 2 queries count" in ran.err
+
+
+def test_missing_cells_with_bounds_are_refused() -> None:
+    book = hand()
+    board = evaluate_gradebook(book, ["Cover@20"], 4, missing="bounds")
+    with pytest.raises(exampp.InputError, match="bounds are none"):
+        scored_column(book, board, "bounds")

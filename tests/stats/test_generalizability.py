@@ -1,0 +1,326 @@
+"""Generalizability: by hand, against published values, and against a plain analysis of variance."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+import scipy.stats
+import statsmodels.api
+import statsmodels.formula.api
+from gradebooks import dl19
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from exampp.evaluate.cover import coverings
+from exampp.stats.f_distribution import f_quantile
+from exampp.stats.generalizability import (
+    ALL_ALIKE,
+    NO_RESIDUAL,
+    Nested,
+    bootstrap_erho2,
+    crossed,
+    erho2,
+    erho2_queries,
+    kept_systems,
+    nested,
+    phi,
+    phi_queries,
+    with_graders,
+    within,
+)
+from exampp.stats.resampling import draw_queries
+
+Floats = NDArray[np.float64]
+
+
+@pytest.mark.parametrize("p", [0.001, 0.025, 0.5, 0.9, 0.975])
+@pytest.mark.parametrize("above", [1, 2, 28, 99])
+@pytest.mark.parametrize("below", [1, 5, 42, 1512, 19701, math.inf])
+def test_the_quantile_is_that_of_scipy(p: float, above: int, below: float) -> None:
+    infinite = math.isinf(below)
+    expected = (
+        scipy.stats.chi2.ppf(p, above) / above if infinite else scipy.stats.f.ppf(p, above, below)
+    )
+    assert f_quantile(p, above, below) == pytest.approx(expected, rel=1e-8)
+
+
+# ---- by hand -------------------------------------------------------------------------------------
+
+HAND = [
+    np.array([[1.0, 1], [1, 0], [0, 0]]),
+    np.array([[1.0, 0], [1, 0], [1, 0]]),
+]
+"""Three systems, two queries of two items; query means 1 .5 0 and .5 .5 .5, so .75 .5 .25."""
+
+
+def test_by_hand() -> None:
+    found = nested(HAND)
+    assert found is not None
+    # twice the mean squares of the query means: .25, 0, .25
+    assert found.items == 2
+    assert (found.means.ms_s, found.means.ms_q, found.means.ms_e) == (0.125, 0, 0.125)
+    assert found.ms_iq == pytest.approx(5 / 6)
+    assert found.ms_siq == pytest.approx(1 / 12)
+    expected = {"siq": 1 / 12, "iq": 1 / 4, "sq": 1 / 12, "s": 0.0, "q": -1 / 6}
+    assert found.raw == pytest.approx(expected, abs=1e-12)
+    assert found.relative(2, 2) == 0
+    assert found.queries_needed(0.9, 2) is None
+    assert found.items_needed(0.9, 2) is None
+
+
+def test_sizes_by_hand() -> None:
+    # means of three systems with variance 1/4 (raw_s = (.25 * 4 - .25) / 4), error 1/4
+    study = crossed(np.array([[1.0, 0, 1, 0], [1, 1, 1, 1], [0, 0, 0, 0]]))
+    assert study.ms_s == pytest.approx(1)
+    assert study.ms_e == pytest.approx(1 / 9)
+    assert study.raw_s == pytest.approx((1 - 1 / 9) / 4)
+    assert study.relative(4) == pytest.approx(1 - 1 / 9)
+    assert study.errors(4)[0] == pytest.approx(1 / 6)
+    # .9 wants an error of a ninth of the signal: 1/9 / n <= (2/9) / 9
+    assert erho2_queries(study, 0.9).queries == math.ceil(9 * (1 / 9) / (2 / 9))
+
+
+def test_what_is_undefined_says_why() -> None:
+    constant = crossed(np.full((3, 4), 0.1 + 0.2))
+    assert constant.relative(4) is None
+    assert erho2(constant, 4).reason == ALL_ALIKE
+    apart = crossed(np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]))
+    assert erho2(apart, 3).value == 1
+    assert erho2(apart, 3).no_interval == NO_RESIDUAL
+    assert phi(apart, 3).no_interval == NO_RESIDUAL
+    assert nested([np.ones((3, 1)), np.zeros((3, 1))]) is None
+
+
+def test_limits_below_0_are_0_and_no_number_of_queries_suffices() -> None:
+    alike = crossed(np.array([[1.0, 0, 0], [0, 1.0, 0], [0, 0, 0.9]]))
+    assert alike.raw_s < 0
+    for found, needed in (
+        (erho2(alike, 3), erho2_queries(alike, 0.95)),
+        (phi(alike, 3), phi_queries(alike, 0.95)),
+    ):
+        assert (found.value, found.low) == (0, 0)
+        assert needed.queries is None
+        assert needed.high is None
+
+
+def test_the_worst_are_dropped_and_ties_stay() -> None:
+    scores = np.array([[0.1], [0.5], [0.5], [0.5], [0.9]])
+    assert kept_systems(scores, 0).all()
+    assert kept_systems(scores, 0.25).tolist() == [False, True, True, True, True]
+    # equal but for the order of summation
+    thirds = np.array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1], [0.9, 0.9, 0.9]])
+    assert kept_systems(thirds, 0.25).all()
+
+
+# ---- published values ----------------------------------------------------------------------------
+
+
+def close(found: float | None, expected: float | None) -> bool:
+    if found is None or expected is None:
+        return found is expected
+    return found == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def check_sizes(scores: Floats, expected: dict[str, Any]) -> None:
+    """The D-study of a golden file."""
+    study = crossed(scores)
+    for key, value in expected["g"].items():
+        name = {"n_s": "systems", "n_q": "queries", "raw_var_s": "raw_s", "raw_var_q": "raw_q"}
+        name |= {"MS_s": "ms_s", "MS_q": "ms_q", "MS_e": "ms_e", "var_e": "ms_e"}
+        if key in name:
+            assert close(getattr(study, name[key]), value), key
+    for key, values in expected["d"].items():
+        queries, _, side = key.removeprefix("queries=").partition(", side=")
+        level = 1 - 2 * float(side or 0.025)
+        order, of_level = erho2(study, int(queries), level), phi(study, int(queries), level)
+        few, fewer = erho2_queries(study, 0.95, level), phi_queries(study, 0.95, level)
+        found = {
+            "Erho2": order.value,
+            "Erho2_lower": order.low,
+            "Erho2_upper": order.high,
+            "Phi": of_level.value,
+            "Phi_lower": of_level.low,
+            "Phi_upper": of_level.high,
+            "n_q_Erho2": few.queries,
+            "n_q_Phi": fewer.queries,
+            "n_q_Erho2_at_lower": few.high,
+            "n_q_Erho2_at_upper": few.low,
+            "n_q_Phi_at_lower": fewer.high,
+            "n_q_Phi_at_upper": fewer.low,
+        }
+        for name, value in values.items():
+            # a limit to which no number of queries belongs is 0; the files have it unclipped
+            coefficient, _, end = name.partition("_")
+            none = values.get(f"n_q_{coefficient}_at_{end}", 0) is None
+            assert close(found[name], 0.0 if none else value), (key, name)
+
+
+def test_gt4ireval(shared_data: Path) -> None:
+    folder = shared_data / "science"
+    expected = json.loads((folder / "gt4ireval-adhoc3.expected.json").read_text())
+    with (folder / "gt4ireval-adhoc3.csv").open() as stream:
+        rows = list(csv.reader(stream))[1:]
+    scores = np.array(rows, np.float64).T
+    for drop in (0.0, 0.25):
+        check_sizes(scores[kept_systems(scores, drop)], expected[f"drop={drop:g}"])
+
+
+@pytest.mark.parametrize("min_rating", [4, 5])
+def test_dl19(shared_data: Path, min_rating: int) -> None:
+    path = shared_data / "science" / f"dl19-generalizability-min{min_rating}.json"
+    expected = json.loads(path.read_text())
+    exams = [query.covered.astype(np.float64) for query in coverings(dl19(), min_rating)]
+    scores = within(exams).means
+    alpha = expected.pop("alpha_over_queries", None)
+    if alpha is not None:
+        assert crossed(scores).relative(scores.shape[1]) == pytest.approx(alpha)
+    for key, one in expected.items():
+        kept = kept_systems(scores, float(key.removeprefix("drop=")))
+        check_sizes(scores[kept], one["s_x_q"])
+        check_items([exam[kept] for exam in exams], one["s_x_(i:q)"])
+
+
+def check_items(exams: list[Floats], expected: dict[str, Any]) -> None:
+    found = nested(exams)
+    assert found is not None
+    assert close(found.ms_iq, expected["g"]["MS_iq"])
+    assert close(found.ms_siq, expected["g"]["MS_siq"])
+    # the classic mean squares of a balanced table
+    assert close(found.means.ms_s * found.items, expected["g"]["MS_s"])
+    for name, value in expected["g"]["raw"].items():
+        assert found.raw[name] == pytest.approx(value, rel=1e-8, abs=1e-11)
+    for key, values in expected["d"].items():
+        queries, items = map(int, key.split("x"))
+        assert found.relative(queries, items) == pytest.approx(values["Erho2"], rel=1e-9)
+        assert found.absolute(queries, items) == pytest.approx(values["Phi"], rel=1e-9)
+        errors = (values["sem_rel"], values["sem_abs"])
+        assert found.errors(queries, items) == pytest.approx(errors, rel=1e-9)
+    ceiling = next(value for key, value in expected.items() if "infinitely" in key)
+    assert found.relative(43, math.inf) == pytest.approx(ceiling, rel=1e-9)
+
+
+# ---- a plain analysis of variance ----------------------------------------------------------------
+
+
+def mean_squares(table: Floats, formula: str) -> dict[str, float]:
+    """By least squares: every factor and interaction of a formula of x0, x1 ..."""
+    rows = [[*place, table[place]] for place in product(*map(range, table.shape))]
+    names = [f"x{axis}" for axis in range(table.ndim)]
+    frame = pandas.DataFrame(rows, columns=[*names, "y"])
+    fitted = statsmodels.formula.api.ols(f"y ~ {formula}", frame).fit()
+    found = statsmodels.api.stats.anova_lm(fitted)
+    return {
+        str(name).replace("C(", "").replace(")", ""): row["sum_sq"] / row["df"]
+        for name, row in found.iterrows()
+    }
+
+
+tables = st.integers(0, 10_000).map(lambda seed: np.random.default_rng(seed))
+
+
+@settings(max_examples=8)
+@given(tables)
+def test_crossed_is_the_anova_of_two_factors(random: np.random.Generator) -> None:
+    scores = random.random(tuple(random.integers(2, 6, 2)))
+    expected = mean_squares(scores, "C(x0) + C(x1)")
+    found = crossed(scores)
+    assert found.ms_s == pytest.approx(expected["x0"])
+    assert found.ms_q == pytest.approx(expected["x1"])
+    assert found.ms_e == pytest.approx(expected["Residual"], abs=1e-12)
+    alpha = scores.sum(axis=1).var(ddof=1), scores.var(axis=0, ddof=1).sum()
+    n = scores.shape[1]
+    if found.raw_s > 0:
+        assert found.relative(n) == pytest.approx(n / (n - 1) * (1 - alpha[1] / alpha[0]))
+
+
+@settings(max_examples=5)
+@given(tables)
+def test_nested_is_the_anova_of_items_in_queries(random: np.random.Generator) -> None:
+    s, q, i = random.integers(2, 5, 3)
+    table = random.random((s, q, i))
+    expected = mean_squares(table, "C(x0) + C(x1) + C(x0):C(x1) + C(x1):C(x2)")
+    found = nested([table[:, query] for query in range(q)])
+    assert found is not None
+    assert found.ms_iq == pytest.approx(expected["x1:x2"])
+    assert found.ms_siq == pytest.approx(expected["Residual"])
+    # those of query means, of i items each
+    assert i * found.means.ms_s == pytest.approx(expected["x0"])
+    assert i * found.means.ms_q == pytest.approx(expected["x1"])
+    assert i * found.means.ms_e == pytest.approx(expected["x0:x1"])
+    assert found.raw["q"] == pytest.approx(
+        (expected["x1"] - expected["x1:x2"] - expected["x0:x1"] + expected["Residual"]) / (s * i)
+    )
+
+
+@settings(max_examples=5)
+@given(tables)
+def test_graders_are_the_anova_of_three_factors(random: np.random.Generator) -> None:
+    scores = random.random(tuple(random.integers(2, 5, 3)))
+    ms = mean_squares(scores, "(C(x0) + C(x1) + C(x2)) ** 2")
+    raw = with_graders(scores).raw
+    s, q, g = scores.shape
+    error = ms["Residual"]
+    assert raw["sqg"] == pytest.approx(error, abs=1e-12)
+    assert raw["sg"] == pytest.approx((ms["x0:x2"] - error) / q)
+    assert raw["qg"] == pytest.approx((ms["x1:x2"] - error) / s)
+    assert raw["s"] == pytest.approx((ms["x0"] - ms["x0:x1"] - ms["x0:x2"] + error) / (q * g))
+    assert raw["g"] == pytest.approx((ms["x2"] - ms["x0:x2"] - ms["x1:x2"] + error) / (s * q))
+
+
+@settings(max_examples=10)
+@given(tables)
+def test_one_item_a_query_counts_in_the_means_alone(random: np.random.Generator) -> None:
+    exams = [random.random((4, size)) for size in (3, 2, 4)]
+    alone = random.random((4, 1))
+    without, found = nested(exams), nested([*exams, alone])
+    assert without is not None
+    assert found is not None
+    assert (found.ms_siq, found.ms_iq) == pytest.approx((without.ms_siq, without.ms_iq))
+    assert found.means == crossed(
+        np.hstack([*(e.mean(axis=1, keepdims=True) for e in exams), alone])
+    )
+    assert found.items == pytest.approx(4 / (1 / 3 + 1 / 2 + 1 / 4 + 1))
+
+
+def test_a_target_is_reached_with_the_numbers_that_it_is_said_to_take() -> None:
+    random = np.random.default_rng(3)
+    ability = random.normal(0, 1, 12)[:, None]
+    found = nested([ability + random.normal(0, 2, (12, 5)) for _ in range(10)])
+    assert isinstance(found, Nested)
+    queries = found.queries_needed(0.9, 5)
+    items = found.items_needed(0.9, 10)
+    assert queries is not None
+    assert items is not None
+    for reached, missed in (
+        (found.relative(queries, 5), found.relative(queries - 1, 5)),
+        (found.relative(10, items), found.relative(10, items - 1) if items > 1 else 0.0),
+    ):
+        assert reached is not None
+        assert missed is not None
+        assert missed < 0.9 <= reached
+
+
+def test_the_bootstrap_holds_for_these_systems() -> None:
+    """In about 95 of 100 exams; the seed is fixed."""
+    random = np.random.default_rng(1)
+    ability = random.normal(0, 0.03, 12)
+    true = ability.var(ddof=1) / (ability.var(ddof=1) + (0.06**2 + 0.25**2 / 20) / 25)
+    held = 0
+    for _ in range(60):
+        exams = [
+            ability[:, None] + random.normal(0, 0.06, (12, 1)) + random.normal(0, 0.25, (12, 8))
+            for _ in range(25)
+        ]
+        (bounds,) = bootstrap_erho2(within(exams), draw_queries(25, 200), [(25, 20)])
+        assert bounds is not None
+        held += bounds[0] <= true <= bounds[1]
+    assert held >= 54
