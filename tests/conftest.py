@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import fcntl
+import functools
 import gc
 import os
 import shutil
@@ -17,6 +18,7 @@ from commands import Commands
 from hypothesis import settings
 
 import exampp
+from exampp.llm import draft
 from exampp.store import connection
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 # as many workers as cores, each with one thread; read by the libraries when they are loaded
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# a process that a test starts would compile the whole source each time
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 HANGS = 300
 """Seconds after which a test has hung: all stacks are printed, and its process ends."""
 AS_SHIPPED = connection.SYNCHRONOUS
@@ -50,6 +54,20 @@ def pytest_runtest_protocol() -> Iterator[None]:
         return (yield)
     finally:
         faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _encoded_once() -> Iterator[None]:
+    """The draft grader's model encodes a text once in a process; its own tests undo this."""
+    load = draft.load_encoder
+
+    @functools.cache
+    def load_once(folder: Path = draft.MODEL_FOLDER) -> Callable[[str], draft.Encoded]:
+        return functools.lru_cache(1000)(load(folder))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(draft, "load_encoder", load_once)
+        yield
 
 
 @pytest.fixture

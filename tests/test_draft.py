@@ -29,6 +29,14 @@ UNRELATED = "The parcel office is closed on public holidays and opens at nine on
 WORDS = (QUESTION + ANSWER + UNRELATED).split()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _as_released() -> Iterator[None]:
+    """Every text is encoded anew."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(draft, "load_encoder", load_encoder)
+        yield
+
+
 @pytest.fixture(scope="module")
 def grader() -> DraftGrader:
     return DraftGrader(threads=2)

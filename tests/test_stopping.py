@@ -31,11 +31,15 @@ class Work:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_first_signal_stops_the_work(number: signal.Signals) -> None:
     work = Work()
-    before = signal.getsignal(number)
-    with stopping(work.stop, 5, work.say):
-        signal.raise_signal(number)
-        assert work.stopped.wait(5)
-    assert (work.graces, signal.getsignal(number)) == ([5], before)
+    # nohup has SIGHUP ignored
+    before = signal.signal(number, signal.default_int_handler)
+    try:
+        with stopping(work.stop, 5, work.say):
+            signal.raise_signal(number)
+            assert work.stopped.wait(60)
+        assert (work.graces, signal.getsignal(number)) == ([5], signal.default_int_handler)
+    finally:
+        signal.signal(number, before)
 
 
 def test_the_second_signal_leaves_at_once_and_a_flood_does_not_disturb() -> None:

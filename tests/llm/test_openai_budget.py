@@ -19,7 +19,7 @@ from exampp.llm.openai import (
     Sampling,
 )
 
-POLICY = Patience(max_concurrency=4, max_retries=2, timeout=0.3, backoff=0.01)
+POLICY = Patience(max_concurrency=4, max_retries=2, timeout=60, backoff=0.01)
 
 
 def grader_at(server: FaultServer, limits: Limits, max_tokens: int = 8) -> OpenAICompatibleGrader:

@@ -18,7 +18,7 @@ from exampp.prompts.declaration import meanings_of
 
 SIX = tuple("012345")
 MEANINGS = {label: f"meaning {label}" for label in SIX}
-POLICY = Patience(max_concurrency=4, max_retries=2, timeout=2, backoff=0.01)
+POLICY = Patience(max_concurrency=4, max_retries=2, timeout=60, backoff=0.01)
 
 
 def grader_at(

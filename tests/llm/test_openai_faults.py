@@ -18,7 +18,7 @@ from exampp.prompts import load
 from exampp.records import State
 from exampp.store.cells import Due
 
-QUICK = Patience(max_concurrency=16, max_retries=3, timeout=1, backoff=0.01)
+QUICK = Patience(max_concurrency=16, max_retries=3, timeout=3, backoff=0.01)
 
 
 def grader_at(server: FaultServer, policy: Patience = QUICK) -> OpenAICompatibleGrader:
@@ -137,7 +137,7 @@ def test_a_malformed_reply_is_asked_for_a_few_times_only(answer: Answer) -> None
     ],
 )
 def test_transport_faults_are_asked_again_and_then_faults(answer: Answer, reason: str) -> None:
-    policy = Patience(max_retries=1, timeout=0.2, backoff=0.01)
+    policy = Patience(max_retries=1, timeout=1 if answer.hang else 60, backoff=0.01)
     with FaultServer(plan=lambda _: answer) as server:
         replies = answers(grader_at(server, policy), make_asks(1, items=1))
         assert len(server.requests) == 2

@@ -9,7 +9,7 @@ from servers import Answer, FaultServer
 from exampp.errors import ExamError, InputError
 from exampp.llm.openai import OpenAICompatibleGrader, Patience
 
-POLICY = Patience(max_retries=1, timeout=2, backoff=0.01)
+POLICY = Patience(max_retries=1, timeout=60, backoff=0.01)
 
 
 def redirecting(status: int, to: str) -> Answer:

@@ -13,7 +13,7 @@ from exampp.grade.graders import make_grading, make_writer
 from exampp.llm.openai import OpenAICompatibleGrader, Patience, Sampling
 from exampp.llm.openai.connection import ServerConnection
 
-POLICY = Patience(max_concurrency=4, max_retries=2, timeout=2, backoff=0.01)
+POLICY = Patience(max_concurrency=4, max_retries=2, timeout=60, backoff=0.01)
 
 
 def grader_at(server: FaultServer, **sampling: Any) -> OpenAICompatibleGrader:
