@@ -11,13 +11,15 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from commands import Commands
 from hypothesis import settings
 
 import exampp
+from exampp import graded_file
+from exampp.formats import workbench_gradebook
 from exampp.llm import draft
 from exampp.store import connection
 
@@ -40,10 +42,14 @@ connection.SYNCHRONOUS = "OFF"  # no test cuts the power, and waiting for the di
 STDERR = os.dup(sys.__stderr__.fileno()) if sys.__stderr__ else 2
 
 
+def pytest_collection() -> None:
+    """What is imported stays: looking through it at every garbage collection is slow."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """What was imported stays: looking through it at every garbage collection is slow."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -101,13 +107,24 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Build:
 
 
 @pytest.fixture(scope="session")
-def shared_data() -> Path:
-    """The folder of real data beside the project; the test is skipped where there is none."""
-    for folder in Path(__file__).resolve().parents:
-        found = folder.parent / "shared" / "data"
-        if (found / "dl19").is_dir():
-            return found
-    pytest.skip("no real data beside the project (../shared/data)")
+def shared_data() -> Iterator[Path]:
+    """The folder of real data beside the project; the test is skipped where there is none.
+
+    A process reads each graded file once.
+    """
+    folders = (folder.parent / "shared" / "data" for folder in Path(__file__).resolve().parents)
+    here = next((folder for folder in folders if (folder / "dl19").is_dir()), None)
+    if here is None:
+        pytest.skip("no real data beside the project (../shared/data)")
+    read = workbench_gradebook.read_grades
+    read_once = functools.cache(read)
+
+    def read_grades(path: Path, *how: Any) -> object:
+        return (read_once if path.is_relative_to(here) else read)(path, *how)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(graded_file, "read_grades", read_grades)
+        yield here
 
 
 @pytest.fixture(scope="session")

@@ -109,10 +109,9 @@ def test_direct_grades_are_of_the_query(shared_data: Path) -> None:
     assert len(dossier.automatic) == len(dossier.texts) > 100
 
 
-def test_the_real_file_and_its_collection(shared_data: Path, tmp_path: Path) -> None:
+def test_the_real_file_and_its_collection(shared_data: Path, dl19_exam: Path) -> None:
     folder = shared_data / "dl19"
-    with exampp.Collection.create(tmp_path / "dl19.exam") as collection:
-        collection.import_files(folder / "questions.jsonl.gz", folder / "graded.jsonl.gz")
+    with exampp.Collection(dl19_exam) as collection:
         workbench = exampp.GradedFile(folder / "graded.jsonl.gz")
         for other in workbench.grades(bank=str(folder / "questions.jsonl.gz")).dossiers():
             (one,) = collection.grades().dossiers([other.query_id])

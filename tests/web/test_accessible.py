@@ -38,7 +38,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[rooms.Served]:
         yield one
 
 
-@pytest.fixture(params=["light", "dark"])
+@pytest.fixture(scope="module", params=["light", "dark"])
 def opened(
     browser: Browser, served: rooms.Served, request: pytest.FixtureRequest
 ) -> Iterator[tuple[Page, Trouble]]:
@@ -58,6 +58,7 @@ def test_no_serious_fault(opened: tuple[Page, Trouble], address: str) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
     page, trouble = opened
+    trouble.clear()
     page.goto(address)
     found: list[dict[str, Any]] = Axe().run(page).response["violations"]
     serious = [
