@@ -85,11 +85,13 @@ def split_measure(path: str | Path) -> tuple[Path, str | None]:
 
     A file whose own name has the colon is that file.
     """
-    whole = check_path(path)
-    name, colon, measure = str(path).rpartition(":")
-    if not colon or whole.exists() or not name or not measure:
+    whole, text = check_path(path), str(path)
+    if whole.exists():
         return whole, None
-    return Path(name), measure
+    ends = [at for at, character in enumerate(text) if character == ":" and 0 < at < len(text) - 1]
+    # a measure may have a colon, too: `FILE:Cover@20 model:prompt`
+    end = next((at for at in ends if Path(text[:at]).exists()), ends[-1] if ends else None)
+    return (whole, None) if end is None else (Path(text[:end]), text[end + 1 :])
 
 
 def files_of(paths: Iterable[str | Path]) -> Iterator[Path]:

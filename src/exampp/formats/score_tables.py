@@ -1,4 +1,4 @@
-"""Tables of scores that other programs write: by measure, the score of every system.
+"""Tables of scores that programs write, exampp among them: by measure, the score of every system.
 
 | program | lines |
 |---|---|
@@ -9,19 +9,23 @@
 | AutoJudge: jsonl | `{"run_id", "topic_id", "measure", "value"}` |
 | workbench: leaderboards | a header `method ...`, a column a measure, others of `+/-` and errors |
 | workbench: results | `{"method", "examScore", "nExamScore", ...}` |
+| exampp: leaderboards | tsv, csv, JSON, and text and Markdown for people; see `own_tables` |
 
 A file may name its columns. Where it does not, the rows of `all` topics tell which column is which.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import csv
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
 from exampp.errors import InputError
+from exampp.formats import own_tables
 from exampp.formats.fields import number, real, shown
 from exampp.formats.headers import plain
 from exampp.formats.lines import decode_json, read_lines, system_of, text_of
@@ -30,6 +34,8 @@ SYSTEM = frozenset({"system", "run", "run_id", "runid", "run_tag", "method"})
 TOPIC = frozenset({"topic", "topic_id", "query", "query_id", "qid", "request_id", "narrative_id"})
 MEASURE = frozenset({"measure", "metric"})
 VALUE = frozenset({"value", "score", "mean"})
+_OF_MEASURE = ("method", "bank", "min_rating")
+"""Columns of exampp that tell rows of one measure apart, and so belong to its name."""
 _ALL = frozenset({"all", "amean"})
 _NO_SYSTEMS = frozenset({"_overall_", "spearman", "kendall"})
 """First cells of rows of the workbench's tables that are about no system."""
@@ -46,6 +52,8 @@ class _Row(NamedTuple):
     measure: str
     topic: str | None
     value: float
+    apart: tuple[str, ...] = ()
+    """The cells of `_OF_MEASURE`."""
 
 
 def read(path: str | Path, *, alone: bool = False) -> Scores | None:
@@ -76,21 +84,71 @@ def read_by_topic(path: str | Path) -> Mapping[str, Mapping[str, Mapping[str, fl
 def _rows(path: str | Path, alone: bool) -> list[_Row] | None:
     first, head = next(read_lines(path))
     if head.lstrip().startswith(b"{"):
-        return _from_objects(path, first)
+        if (rows := _from_objects(path, first)) is not None:
+            return rows
+        lines = own_tables.from_json(path)
+        return None if lines is None else _from_names(lines, path)
+    if not alone and (lines := own_tables.from_text(path)) is not None:
+        return _from_names(lines, path) or list(_from_wide(lines, path))
     text = head.decode(errors="replace")
     separator = next((mark for mark in "\t," if mark in text), None)
     lines = [
-        (line, [cell.strip() for cell in data.decode(errors="replace").split(separator)])
+        (line, [cell.strip() for cell in _cells(data.decode(errors="replace"), separator)])
         for line, data in read_lines(path)
     ]
+    found = None if alone else _from_names(lines, path)
+    return _without_names(lines, path, alone) if found is None else found
+
+
+def _cells(line: str, separator: str | None) -> list[str]:
+    try:
+        return next(csv.reader([line]), []) if separator == "," else line.split(separator)
+    except csv.Error:
+        # a field of more characters than csv takes is no cell of such a table
+        return line.split(separator)
+
+
+def _from_names(lines: list[tuple[int, list[str]]], path: str | Path) -> list[_Row] | None:
+    """The rows below a line of names; None where the first line holds none that tell."""
     names = [plain(cell) for cell in lines[0][1]]
-    if (_place(names, MEASURE), _place(names, VALUE)) != (None, None) and not alone:
-        places = [_place(names, one) for one in (SYSTEM, TOPIC, MEASURE, VALUE)]
-        if None not in (places[0], places[2], places[3]):
-            return list(_from_columns(lines[1:], places, path, system_of(Path(path))))
+    places = [_place(names, one) for one in (SYSTEM, TOPIC, MEASURE, VALUE)]
+    if None not in (places[0], places[2], places[3]):
+        apart = [at for at, name in enumerate(names) if name in _OF_MEASURE and at != places[0]]
+        table = _first_table(lines, places[3] or 0)
+        return _named(list(_from_columns(table, places, path, system_of(Path(path)), apart)))
     if names[0] in SYSTEM and len(names) > 2 and names[1] not in _ALL:
         return list(_from_wide(lines, path))
-    return _without_names(lines, path, alone)
+    return None
+
+
+def _first_table(lines: list[tuple[int, list[str]]], value: int) -> Iterator[tuple[int, list[str]]]:
+    """The rows below the names, up to those of a next table, which stand behind an empty line."""
+    for (before, _), (line, cells) in pairwise(lines):
+        if line > before + 1 and not _is_number(cells[value : value + 1]):
+            return
+        yield line, cells
+
+
+def _is_number(cells: Sequence[str]) -> bool:
+    try:
+        return bool(cells) and (not cells[0] or real(cells[0], "value") is not None)
+    except InputError:
+        return False
+
+
+def _named(rows: list[_Row]) -> list[_Row]:
+    """The rows with what tells those of a measure apart in its name, such as `Cover@20 \u22654`."""
+    known: dict[str, list[set[str]]] = {}
+    for row in rows:
+        seen = known.setdefault(row.measure, [set() for _ in row.apart])
+        for values, cell in zip(seen, row.apart, strict=True):
+            values.add(cell)
+    return [row._replace(measure=_full_name(row, known[row.measure])) for row in rows]
+
+
+def _full_name(row: _Row, seen: Sequence[set[str]]) -> str:
+    several = [cell for cell, values in zip(row.apart, seen, strict=True) if len(values) > 1]
+    return " ".join([row.measure, *filter(None, several)])
 
 
 def _place(names: Sequence[str], known: frozenset[str]) -> int | None:
@@ -122,12 +180,16 @@ def _without_names(
 
 
 def _from_columns(
-    lines: Sequence[tuple[int, list[str]]],
+    lines: Iterable[tuple[int, list[str]]],
     places: Sequence[int | None],
     path: str | Path,
     named: str,
+    apart: Sequence[int] = (),
 ) -> Iterator[_Row]:
-    """The rows at the places of system, topic, measure and value; `runid` names what follows."""
+    """The rows at the places of system, topic, measure and value; `runid` names what follows.
+
+    The cells at the places `apart` tell rows of one measure apart.
+    """
     at_system, at_topic, at_measure, at_value = places
     highest = max(place for place in places if place is not None)
     for line, cells in lines:
@@ -142,9 +204,15 @@ def _from_columns(
         if system in _NO_SYSTEMS or not value:
             continue
         try:
-            yield _Row(line, system, measure, topic, real(value, "value"))
+            told = tuple(_told(cells[place]) for place in apart)
+            yield _Row(line, system, measure, topic, real(value, "value"), told)
         except InputError as error:
             raise error.at(path, line) from None
+
+
+def _told(cell: str) -> str:
+    """A threshold as headings have it, `\u22654`; anything else as it is."""
+    return f"\u2265{cell}" if cell.isdecimal() else cell
 
 
 def _from_wide(lines: Sequence[tuple[int, list[str]]], path: str | Path) -> Iterator[_Row]:
@@ -248,18 +316,22 @@ def _twice(row: _Row, path: str | Path) -> InputError:
 def one_of(scores: Scores, measure: str | None, path: str | Path) -> Mapping[str, float]:
     """The scores by the measure, or by the only one there is.
 
-    InputError where there are several, or none of that name.
+    A name may leave out what tells columns of one measure apart, such as ` \u22654`, where there is
+    one such column; `>=` is `\u2265`. InputError where there are several, or none of that name.
     """
     names = ", ".join(scores)
-    if measure is None and len(scores) == 1:
-        return next(iter(scores.values()))
-    if measure is None:
-        first = next(iter(scores), "MEASURE")
-        mend = f"Choose one: {Path(path).name}:{first}"
+    asked = None if measure is None else measure.replace(">=", "\u2265")
+    if asked is not None and asked in scores:
+        return scores[asked]
+    fitting = [name for name in scores if asked is None or name.startswith(f"{asked} ")]
+    if len(fitting) == 1:
+        return scores[fitting[0]]
+    if measure is None or fitting:
+        first = next(iter(fitting), "MEASURE").replace("\u2265", ">=")
+        choice = f"{Path(path).name}:{first}"
+        mend = f"Choose one: {choice if choice.split() == [choice] else repr(choice)}"
         raise InputError(f"holds several measures: {names}", file=path, mend=mend)
-    if measure not in scores:
-        raise InputError(f"has no measure {shown(measure)}", file=path, mend=f"It has {names}")
-    return scores[measure]
+    raise InputError(f"has no measure {shown(measure)}", file=path, mend=f"It has {names}")
 
 
 def read_folder(path: Path) -> Scores:
