@@ -10,7 +10,17 @@ import pytest
 from samples import fault, file
 
 from exampp.errors import InputError
-from exampp.formats import candidates, nuggetizer, passages, plain_bank, queries, responses
+from exampp.formats import (
+    argue,
+    bank,
+    candidates,
+    nuggetizer,
+    passages,
+    plain_bank,
+    queries,
+    responses,
+    workbench,
+)
 from exampp.formats.detect import detect
 from exampp.formats.headers import near, nearly, plain
 from exampp.formats.remarks import hearing
@@ -131,6 +141,56 @@ def test_a_key_that_nearly_is_a_known_one_is_remarked_on_once(
             nuggetizer.read,
             {"qid": "q1", "query": "?", "nuggets": [{"text": "a", "importence": "okay"}]},
             ["the key `importence` is not read; it is nearly `importance`"],
+        ),
+        (
+            bank.read,
+            {"query_id": "q", "items": [{"question_text": "Why?", "gold_answer": ["a"]}]},
+            ["the key `gold_answer` is not read; it is nearly `gold_answers`"],
+        ),
+        (
+            argue.read,
+            {
+                "query_id": "q",
+                "title_querry": "x",
+                "nugget_bank": [
+                    {"question": "Why?", "sub_nuggets": [{"claim": "a", "anwsers": 1}]}
+                ],
+            },
+            [
+                "the key `title_querry` is not read; it is nearly `title_query`",
+                "the key `anwsers` is not read; it is nearly `answers`",
+            ],
+        ),
+        (
+            responses.read,
+            {
+                "metadata": {"run_id": "a", "topic_id": "q", "narative": "?"},
+                "answer": [{"text": "A.", "citation": [0]}],
+            },
+            [
+                "the key `narative` is not read; it is nearly `narrative`",
+                "the key `citation` is not read; it is nearly `citations`",
+            ],
+        ),
+        (
+            workbench.read,
+            [
+                "q",
+                [
+                    {
+                        "paragraph_id": "p",
+                        "text": "t",
+                        "paragraph_data": {"judgements": []},
+                        "exam_grade": [],
+                        "grades": [{"correctAnswered": True, "self_rating": 3}],
+                    }
+                ],
+            ],
+            [
+                "the key `exam_grade` is not read; it is nearly `exam_grades`",
+                "the key `judgements` is not read; it is nearly `judgments`",
+                "the key `self_rating` is not read; it is nearly `self_ratings`",
+            ],
         ),
     ],
 )

@@ -186,3 +186,26 @@ def test_what_reports_cite_is_a_system_of_its_own(tmp_path: Path, exampp_command
             collection.import_files(other, cited=True)
         collection.import_files(other)
         assert not any(line.endswith("run3:cited") for line in runs_of(collection))
+
+
+def test_of_two_texts_of_a_cited_document_the_known_one_stays(
+    tmp_path: Path, exampp_command: Commands
+) -> None:
+    exams.make(tmp_path).close()
+    one = written(tmp_path / "one.jsonl", report("run1", ["D1", "D2"]) + "\n")
+    other = written(
+        tmp_path / "other.jsonl", report("run2", ["D1", "D2"]).replace(P["p1"], "Shorter.") + "\n"
+    )
+    ran = exampp_command("import", tmp_path / "my.exam", one, other, "--cited")
+    assert ran.code == 0, ran.err
+    said = f"{other}: known texts of documents stay, of these another is said: D1"
+    assert said in ran.err
+    with exampp.Collection(tmp_path / "my.exam") as collection:
+        collection.grade("draft")
+        corpus = written(tmp_path / "corpus.jsonl", '{"id": "D1", "text": "Of the corpus."}\n')
+        collection.import_files(one, cited=True, corpus=str(corpus))
+        # later, too, where the first text is graded
+        assert not collection.import_files(other, cited=True).changes
+        collection.export(tmp_path / "passages.jsonl", "passages")
+        assert P["p1"] in (tmp_path / "passages.jsonl").read_text()
+        assert len([line for line in runs_of(collection) if line.endswith("run2:cited")]) == 2

@@ -42,11 +42,17 @@ from exampp.formats.lines import (
     text_of,
 )
 from exampp.formats.output import writing
+from exampp.formats.remarks import Keys
 from exampp.records import BankEntry, Item
 from exampp.records.importance import WEIGHTS, importance_of
 
 _BANKS = {"nugget_bank": "question", "claim_bank": "claim"}
 _KINDS = {"question": "question", "claim": "nugget"}
+_BANK_KEYS = frozenset({"query_id", "title_query", "metadata", *_BANKS})
+_NUGGET_KEYS = frozenset(
+    {*_KINDS, *(f"{name}_id" for name in _KINDS), "answers", "answer", "references", "sub_nuggets"}
+    | {"item_id", "query_id", "subtopic_id", "importance", "aggregator_type"}
+)
 _ALL, _ANY = "AND", ("OR", "Default")
 
 
@@ -58,9 +64,14 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
     out together with those below it.
     """
     seen: set[str] = set()
+    of_bank, of_nugget = Keys(path, _BANK_KEYS), Keys(path, _NUGGET_KEYS)
     for line, value in _values(path, on_error):
         try:
             bank = expect(value, dict, "")
+            of_bank.see(bank, line)
+            for name in _BANKS:
+                for nugget in _with_those_below(bank.get(name), name):
+                    of_nugget.see(nugget, line)
             query_id = _query_id(bank)
             if query_id in seen:
                 raise InputError(f"query {shown(query_id)} occurs twice", field="query_id")
@@ -121,6 +132,15 @@ def _listed(value: Any, place: str) -> Iterable[tuple[str, Any]]:
         return [(f"{place}[{shown(key, 30)}]", nugget) for key, nugget in value.items()]
     nuggets = expect(value, list, place)
     return [(f"{place}[{number}]", nugget) for number, nugget in enumerate(nuggets)]
+
+
+def _with_those_below(value: Any, place: str) -> Iterator[Json]:
+    """All nuggets of a bank, and their answers, as far as they are objects."""
+    for where, nugget in _listed(value, place):
+        if isinstance(nugget, dict):
+            yield nugget
+            for key in ("answers", "sub_nuggets"):
+                yield from _with_those_below(nugget.get(key), f"{where}.{key}")
 
 
 def _collect(

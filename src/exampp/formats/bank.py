@@ -21,6 +21,7 @@ from exampp.formats.fields import LARGEST_WEIGHT, FirstLines, repeated, shown
 from exampp.formats.lines import OnError, decode_json, encode_json, read_lines, refuse
 from exampp.formats.lossless import difference, restored
 from exampp.formats.output import writing
+from exampp.formats.remarks import Keys
 from exampp.records import BankEntry, Item, item_id
 from exampp.records.importance import WEIGHTS
 
@@ -68,9 +69,14 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
     Source: Autograding Workbench, phase 1, and the files published with it.
     """
     first_entry, first_item = FirstLines(), FirstLines()
+    of_line, of_item = Keys(path, _LINE_KEYS), Keys(path, _ITEM_KEYS)
     for number, line in read_lines(path):
         try:
-            entry = _entry(decode_json(line, _OBJECT, path, number))
+            value = decode_json(line, _OBJECT, path, number)
+            entry = _entry(value)
+            of_line.see(value, number)
+            for item_row in (row for name in _LISTS for row in value.get(name) or ()):
+                of_item.see(item_row, number)
             if earlier := first_entry.add((entry.query_id, entry.facet_id), number):
                 subtopic = f" and subtopic {shown(entry.facet_id)}" if entry.facet_id else ""
                 what = f"query {shown(entry.query_id)}{subtopic}"

@@ -90,10 +90,15 @@ def read(
     """
     first = FirstLines()
     keys = Keys(path, _KNOWN_KEYS)
+    of_statement = Keys(path, ("text", "citations"))
     for number, line in read_lines(path):
         try:
             fields = decode_json(line, OBJECT, path, number)
-            keys.see(fields, number)
+            for found in (fields, *_objects(fields, "metadata")):
+                keys.see(found, number)
+            for key in STATEMENT_KEYS:
+                for found in _objects(fields, key):
+                    of_statement.see(found, number)
             response = _response(fields, system)
         except InputError as error:
             on_error(error.at(path, number))
@@ -150,6 +155,12 @@ def _documents(fields: Fields) -> tuple[Passage, ...]:
         if isinstance(text, str) and text.strip():
             found.append(Passage(str(key), text, title if isinstance(title, str) else ""))
     return tuple(found)
+
+
+def _objects(fields: Fields, key: str) -> list[Any]:
+    """The objects under a key, one or a list of them."""
+    value = _decoded(fields, key)
+    return [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, dict)]
 
 
 def _decoded(fields: Fields, key: str) -> Any:

@@ -7,7 +7,7 @@ is kept as residue and written back.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,8 +26,15 @@ from exampp.formats.lines import (
 )
 from exampp.formats.lossless import difference, restored
 from exampp.formats.output import writing
+from exampp.formats.remarks import Keys
 from exampp.formats.workbench_cells import entries, grades, residue_of, sheet_json, within
-from exampp.formats.workbench_json import PassageJson, WorkbenchLine
+from exampp.formats.workbench_json import (
+    DataJson,
+    DirectJson,
+    PassageJson,
+    SheetJson,
+    WorkbenchLine,
+)
 from exampp.records import (
     Judgment,
     PassageGrades,
@@ -40,6 +47,18 @@ from exampp.records import (
 from exampp.records.grading import RatingScale
 
 _ENTRIES = ("exam_grades", "grades")
+_PARTS: tuple[tuple[Callable[[list[Any]], Iterable[Any]], frozenset[str]], ...] = (
+    (lambda passages: passages, frozenset({*PassageJson.__struct_fields__, "paragraph"})),
+    (
+        lambda passages: (one.get("paragraph_data", {}) for one in passages),
+        frozenset(DataJson.__struct_fields__),
+    ),
+    (
+        lambda passages: (e for one in passages for key in _ENTRIES for e in one.get(key) or ()),
+        frozenset({*SheetJson.__struct_fields__, *DirectJson.__struct_fields__, "exam_ratio"}),
+    ),
+)
+"""The objects of a line by what they are, with the keys that these have."""
 
 
 # ---- reading ------------------------------------------------------------------------------------
@@ -68,6 +87,7 @@ def read(
     """
     decoder = msgspec.json.Decoder(WorkbenchLine)
     seen: dict[str, int] = {}
+    keys = tuple((part, Keys(path, known)) for part, known in _PARTS)
     for number, line in read_lines(path):
         try:
             line = valid_json(line, path, number)
@@ -76,7 +96,11 @@ def read(
             check_new_query(query_id, number, seen)
             bad: list[InputError] = []
             reading = _Reading(scale, bad.append)
-            pool = _pool(query_id, typed.passages, decode_part(line, "[1]")[1], reading)
+            plain = decode_part(line, "[1]")[1]
+            pool = _pool(query_id, typed.passages, plain, reading)
+            for part, of_part in keys:
+                for found in part(plain):
+                    of_part.see(found, number)
         except InputError as error:
             on_error(error.at(path, number))
             continue

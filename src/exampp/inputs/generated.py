@@ -18,9 +18,10 @@ from exampp.formats.assignments import GRADER, Assigned
 from exampp.formats.candidates import Retrieved
 from exampp.formats.fields import shown
 from exampp.formats.lines import OnError
+from exampp.formats.remarks import remark
 from exampp.formats.responses import Response
 from exampp.inputs.places import QueryPlaces
-from exampp.inputs.rankings import RunLog, stage, top
+from exampp.inputs.rankings import RunLog, listed, stage, top
 from exampp.inputs.segment import Segment, segments
 from exampp.records import (
     BankEntry,
@@ -32,7 +33,7 @@ from exampp.records import (
     RankedPassage,
     Residue,
 )
-from exampp.store.inputs import put_passages, with_text
+from exampp.store.inputs import put_passages, texts_of
 from exampp.store.interning import batches
 
 
@@ -72,7 +73,7 @@ def take_responses(
         passages: dict[str, Passage] = {}
         for _, _, passage in batch:
             passages.setdefault(passage.passage_id, passage)
-        known = with_text(connection, list(passages))
+        known = texts_of(connection, list(passages))
         put_passages(connection, [passages[key] for key in passages if key not in known])
         count += stage(connection, places, ((ranked, residue) for ranked, residue, _ in batch))
     return count
@@ -125,9 +126,15 @@ def take_candidates(
     on_error: OnError,
     depth: int | None,
     check: Callable[[str], None],
+    *,
+    quoted: bool = False,
 ) -> int:
-    """Take retrieved passages with their rankings; `check` refuses an id without a text."""
+    """Take retrieved passages with their rankings; `check` refuses an id without a text.
+
+    `quoted` texts are what each report has of a document: one that is known stays.
+    """
     places = QueryPlaces(connection)
+    others: dict[str, None] = {}
     count = 0
     for one in found:
         try:
@@ -136,13 +143,24 @@ def take_candidates(
             places.find(ranking[0].query_id)
             log.see(path, ranking[0].query_id, ranking[0].system)
             kept = {ranked.passage_id for ranked in ranking}
-            put_passages(connection, [p for p in one.passages if p.passage_id in kept])
+            texts = [p for p in one.passages if p.passage_id in kept]
+            if quoted:
+                known = texts_of(connection, sorted(kept))
+                same = {p.passage_id for p in texts if known.get(p.passage_id, p.text) == p.text}
+                others |= dict.fromkeys(p.passage_id for p in texts if p.passage_id not in same)
+                texts = [p for p in texts if p.passage_id not in known]
+            put_passages(connection, texts)
             for identifier in sorted(kept - {p.passage_id for p in one.passages}):
                 check(identifier)
         except InputError as error:
             on_error(error.at(path))
             continue
-        count += stage(connection, places, ((ranked, None) for ranked in ranking), log.rank)
+        # quoted texts are not looked up in a corpus: only those that nobody quotes are
+        note = (lambda _: None) if quoted else log.rank
+        count += stage(connection, places, ((ranked, None) for ranked in ranking), note)
+    if others:
+        names = listed([*others])
+        remark(path, None, f"known texts of documents stay, of these another is said: {names}")
     return count
 
 

@@ -225,11 +225,14 @@ class Importer:
             return count
         # what is wrong with a line was said the first time
         cited = cited_by(read(path, _said_already, self.system))
-        return count + self._retrieved(path, cited, on_error)
+        return count + self._retrieved(path, cited, on_error, quoted=True)
 
-    def _retrieved(self, path: Path, found: Iterable[Retrieved], on_error: OnError) -> int:
+    def _retrieved(
+        self, path: Path, found: Iterable[Retrieved], on_error: OnError, *, quoted: bool = False
+    ) -> int:
         check = self._text_check()
-        return take_candidates(self.connection, path, found, self.log, on_error, self.depth, check)
+        given = (self.connection, path, found, self.log, on_error, self.depth, check)
+        return take_candidates(*given, quoted=quoted)
 
     def candidates(self, path: Path) -> int:
         """Retrieved passages with their texts."""

@@ -122,22 +122,23 @@ def findings(connection: sqlite3.Connection, log: RunLog, missing: list[str]) ->
     for system, by_query in log.files.items():
         names = list(dict.fromkeys(path.name for path in by_query.values()))
         if len(names) > 1:
-            rows.append((system, "several files", len(names), _listed(names)))
+            rows.append((system, "several files", len(names), listed(names)))
     for path, count in log.repeated.items():
         rows.append((path.name, "repeated lines left out", count, ""))
     lacking = unanswered(connection, list(log.files))
     nobody = unanswered_by_all(connection) if lacking else []
     if nobody:
-        rows.append(("all systems", "queries without results", len(nobody), _listed(nobody)))
+        rows.append(("all systems", "queries without results", len(nobody), listed(nobody)))
     for system, absent in lacking.items():
         alone = [query_id for query_id in absent if query_id not in set(nobody)]
         if alone:
-            rows.append((system, "queries without results", len(alone), _listed(alone)))
+            rows.append((system, "queries without results", len(alone), listed(alone)))
     if missing:
-        rows.append(("corpus", "passages without a text", len(missing), _listed(missing)))
+        rows.append(("corpus", "passages without a text", len(missing), listed(missing)))
     return Table.of(["system", "finding", "count", "which"], rows)
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
+    """The first names, and how many more there are."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(names[:SHOWN]) + more

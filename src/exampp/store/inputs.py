@@ -343,14 +343,14 @@ def read_judgments(connection: sqlite3.Connection) -> Iterator[Judgment]:
         yield Judgment(*row)
 
 
-def with_text(connection: sqlite3.Connection, passage_ids: Sequence[str]) -> set[str]:
-    """Those of the passages whose text the collection holds."""
+def texts_of(connection: sqlite3.Connection, passage_ids: Sequence[str]) -> dict[str, str]:
+    """The texts of those of the passages whose text the collection holds."""
     rows = connection.execute(
-        "SELECT passage_id FROM passage WHERE version IS NOT NULL "
-        "AND passage_id IN (SELECT value FROM json_each(?))",
+        "SELECT p.passage_id, v.text FROM passage p JOIN passage_version v USING (version) "
+        "WHERE p.passage_id IN (SELECT value FROM json_each(?))",
         (json.dumps(list(passage_ids)),),
     )
-    return {row[0] for row in rows}
+    return dict(rows.fetchall())
 
 
 def without_text(connection: sqlite3.Connection) -> list[str]:
