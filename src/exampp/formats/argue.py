@@ -70,7 +70,7 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
             bank = expect(value, dict, "")
             of_bank.see(bank, line)
             for name in _BANKS:
-                for nugget in _with_those_below(bank.get(name), name):
+                for nugget in _with_those_below(bank.get(name)):
                     of_nugget.see(nugget, line)
             query_id = _query_id(bank)
             if query_id in seen:
@@ -134,13 +134,14 @@ def _listed(value: Any, place: str) -> Iterable[tuple[str, Any]]:
     return [(f"{place}[{number}]", nugget) for number, nugget in enumerate(nuggets)]
 
 
-def _with_those_below(value: Any, place: str) -> Iterator[Json]:
+def _with_those_below(value: Any) -> Iterator[Json]:
     """All nuggets of a bank, and their answers, as far as they are objects."""
-    for where, nugget in _listed(value, place):
+    listed = value.values() if isinstance(value, dict) else value
+    for nugget in listed if isinstance(value, dict | list) else ():
         if isinstance(nugget, dict):
             yield nugget
             for key in ("answers", "sub_nuggets"):
-                yield from _with_those_below(nugget.get(key), f"{where}.{key}")
+                yield from _with_those_below(nugget.get(key))
 
 
 def _collect(
