@@ -110,6 +110,61 @@ CANDIDATES = {
     "query": {"qid": "q1", "text": "why"},
     "candidates": [{"docid": "p1", "score": 2.5, "doc": {"title": "T", "contents": "Air."}}],
 }
+RAGTIME = {
+    "metadata": {"team_id": "t", "topic_id": "q1", "run_id": "r"},
+    "nugget_bank": [
+        {
+            "question": "Where is it?",
+            "aggregator_type": "OR",
+            "answers": [{"answer": "in Peru", "references": ["d1"]}],
+        }
+    ],
+}
+ASSIGNED = {
+    **NUGGETIZER,
+    "answer_text": "Air scatters blue light.",
+    "response_length": 4,
+    "run_id": "delta",
+    "nuggets": [
+        {"text": "air scatters", "importance": "vital", "assignment": "support"},
+        {"text": "red", "importance": "okay", "assignment": "partial_support"},
+        {"text": "sea", "importance": "okay", "assignment": "not_support"},
+    ],
+}
+REPORT = {
+    "metadata": {"team_id": "t", "run_id": "epsilon", "topic_id": "q1", "narrative": "why blue"},
+    "responses": [{"text": "Air scatters light.", "citations": {"d1": 0.9}}, {"text": "So."}],
+    "documents": {"d1": {"id": "d1", "text": "Air.", "title": "T", "url": None}},
+}
+REQUEST = {"request_id": "q3", "title": "leaves", "problem_statement": "why red", "background": "a"}
+QUESTION_LINE = {"query_id": "q1", "query_text": "sky", "qid": "q1/1", "question": "Why blue?"}
+DIRECT = {"correctAnswered": True, "answer": "2", "llm": "m", "self_ratings": 2}
+GRADED = [
+    "q1",
+    [
+        {
+            "paragraph_id": "p1",
+            "text": PASSAGES["p1"],
+            "paragraph_data": {
+                "judgments": [{"paragraphId": "p1", "query": "q1", "relevance": 2}],
+                "rankings": [{"method": "a", "paragraphId": "p1", "rank": 0, "score": 1.5}],
+            },
+            "exam_grades": None,
+            "grades": [{**DIRECT, "prompt_info": {"prompt_class": "Thomas"}}],
+        }
+    ],
+]
+TREC_EVAL = "runid\tall\ta\nmap\tq1\t.5\nmap\tall\t0.5\n"
+BOARDS = {
+    "trec_eval": TREC_EVAL + TREC_EVAL.replace("a\nmap", "b\nmap"),
+    "ir_measures": "run_id\tquery_id\tmeasure\tvalue\na\tq1\tAP\t0.5\nb\tq1\tAP\t1\n",
+    "autojudge": "a\tq1\tAP\t0.5\na\tall\tAP\t0.5\nb\tq1\tAP\t1\nb\tall\tAP\t1\n",
+    "tot": "a AP q1 0.5\na AP all 0.5\nb AP q1 1\nb AP all 1\n",
+    "jsonl": '{"run_id": "a", "topic_id": "q1", "measure": "AP", "value": 0.5}\n',
+    "workbench": "method\texam\t+/-\tn-exam\t+/-\na\t0.5\t0.1\t0.6\t0.1\n_overall_\t1\t0\t1\t0\n",
+    "results": '{"method": "a", "examScore": 0.5, "nExamScore": 0.6}\n',
+}
+"""Tables of scores as other programs write them."""
 EXAM = """\
 [collection]
 path = "my.exam"
@@ -118,7 +173,7 @@ queries = "queries.json"
 passages = ["passages.jsonl"]
 runs = ["*.run"]
 [[bank]]
-file = "bank.csv"
+files = ["bank.csv"]
 [[grade]]
 grader = "draft"
 depth = 20
@@ -131,6 +186,14 @@ def _import(collection: exampp.Collection, path: Path) -> object:
 
 def _skipping(collection: exampp.Collection, path: Path) -> object:
     return collection.import_files(path, dry_run=True, unknown_passages="keep", on_error="skip")
+
+
+def _citing(collection: exampp.Collection, path: Path) -> object:
+    return collection.import_files(path, dry_run=True, unknown_passages="keep", cited=True)
+
+
+def _board(_: exampp.Collection, path: Path) -> object:
+    return leaderboards.read(path), leaderboards.read_scores(path)
 
 
 def _graded(_: exampp.Collection, path: Path) -> object:
@@ -160,7 +223,7 @@ def _car(kind: int) -> bytes:
     page = [0, "Earth", b"enwiki:Earth", [[0, "Rocks", b"Rocks", [[0, "Old", b"Old", []]]]]]
     paragraph = [0, b"a1", [[0, "Geology of "], [1, [0, "A", [], b"enwiki:A", "rocks"]]]]
     item = cbor2.dumps(page if kind == 1 else paragraph)
-    return cbor2.dumps(["CAR", [kind], [["x", "y"]]]) + b"\x9f" + item * 1 + b"\xff"
+    return cbor2.dumps(["CAR", [kind], [["x", "y"]]]) + b"\x9f" + item + b"\xff"
 
 
 def _made() -> dict[str, bytes]:
@@ -185,6 +248,16 @@ def _made() -> dict[str, bytes]:
         "responses.jsonl": _lines(RESPONSE, {**RESPONSE, "topic_id": "q2"}),
         "candidates.jsonl": _lines(CANDIDATES),
         "systems.run": RUN.encode(),
+        "requests.jsonl": _lines(REQUEST),
+        "questions.jsonl": _lines(QUESTION_LINE, {**QUESTION_LINE, "qid": "q1/2"}),
+        "ragtime.jsonl": _lines(RAGTIME),
+        "assignments.jsonl": _lines(ASSIGNED, {**ASSIGNED, "run_id": "zeta"}),
+        "reports.jsonl": _lines(REPORT, {**REPORT, "metadata": {"run_id": "e", "topic_id": "q2"}}),
+        "direct.jsonl": _lines(GRADED),
+        "run.json": b'{"q1": {"p1": 2.5, "p2": 1e-3}, "q2": {"p3": 7}}',
+        "qrels.json": b'{"q1": {"p1": 2, "p2": 0}, "q2": {"p3": -1}}',
+        "test.tsv": b"query-id\tcorpus-id\tscore\nq1\tp1\t2\nq2\tp3\t1\n",
+        "msmarco.run": b"q1\tp1\t1\nq1\tp2\t2\n",
         "judgments.qrels": b"q1 0 p1 3\nq1 0 p2 1\nq2 0 p3 -1\n",
         "topics.cbor": _car(1),
         "paragraphs.cbor": _car(2),
@@ -233,6 +306,11 @@ def build(folder: Path) -> tuple[Path, dict[str, Sample]]:
     samples["graded.jsonl.gz"] = Sample("graded.jsonl.gz", packed["gz"], _import)
     samples["systems.run.zst"] = Sample("systems.run.zst", packed["zst"], _import)
     samples["graded, evaluated"] = Sample("graded.jsonl", exported["graded.jsonl"], _graded)
+    samples["reports.jsonl, cited"] = samples["reports.jsonl"]._replace(read=_citing)
+    samples |= {
+        f"board of {name}": Sample(f"{name}.txt", content.encode(), _board)
+        for name, content in BOARDS.items()
+    }
     board = b'{"alpha": 1, "beta": 2}'
     others: dict[str, Sample] = {
         "leaderboard.json": Sample("leaderboard.json", board, lambda _, p: leaderboards.read(p)),

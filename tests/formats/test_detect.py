@@ -65,6 +65,8 @@ NUMBERS = "a\t1\nb\t2\n"
         ("run", "queries.txt", "\ufeff\n q1\tQ0\td1\t1\t2.5\ta\r\n"),
         ("run", "broken.run", "q1 Q0 d1 1 2.5\n"),
         ("run", "f", "q1 Q0 d1 1 nan a\n"),
+        ("run", "bm25.run", "q1\td1\t1\nq1\td2\t2\n"),
+        ("qrels", "qrels.dev.tsv", "q1\td1\t1\nq1\td2\t0\n"),
         ("qrels", "f", "q1 0 d1 1\nq1 0 d2 -1\n"),
         ("qrels", "f.run", "q1\t0\td1\t1\n"),
         ("qrels", "qrels.dl19.txt", "q1 0 d1 1\nq1 0 d2\n"),
@@ -112,7 +114,7 @@ ALL = ", ".join(KINDS)
             "f.tsv",
             "q1\td1\t1\nq1\td2\t0\n",
             "3 columns without names, first line: 'q1\\td1\\t1'",
-            "passages qrels",
+            "passages run qrels",
         ),
         ("f.jsonl", '{"id": "q", "text": "x"}', "fields found: id, text", "queries passages"),
         ("a4", '{"query_id": "q", "text": "x"}', "fields found: query_id, text", "R queries"),
@@ -126,7 +128,7 @@ def test_what_may_be_several_kinds(
     named = kinds.replace("R", "responses").replace("Q", "queries").split()
     with pytest.raises(InputError) as caught:
         detect(path)
-    roles = [f"--{role} {name}" for role in ROLES if role in named]
+    roles = [f"--{role} {name}" for role, kinds_of in ROLES.items() if {*kinds_of} & {*named}]
     mend = " or ".join(roles) + (", or name their --system" if "responses" in named else "")
     may = " or ".join(named)
     assert str(caught.value) == f"{path}: {found}; that may be {may}. Say what it is: {mend}"

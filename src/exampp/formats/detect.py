@@ -139,7 +139,13 @@ def _has_words(sample: _Sample, width: int) -> bool:
 def _is_run(sample: _Sample) -> bool:
     if _has_words(sample, 6):
         return _has_numbers(sample.columns(None), 3, 4)
-    return trec_objects.is_run(sample.keys)
+    return trec_objects.is_run(sample.keys) or _has_whole_numbers_third(sample)
+
+
+def _has_whole_numbers_third(sample: _Sample) -> bool:
+    """Whether there are three columns as in runs and judgments of MS MARCO, or passages."""
+    rows = sample.columns("\t")
+    return _has_tabs(sample, {3}) and all(row[2].strip().lstrip("-").isdigit() for row in rows)
 
 
 def _is_qrels(sample: _Sample) -> bool:
@@ -149,9 +155,7 @@ def _is_qrels(sample: _Sample) -> bool:
         return False
     if _has_words(sample, 4) and _has_numbers(sample.columns(None), 3):
         return True
-    # without a header, three columns may as well be passages
-    rows = sample.columns("\t")
-    return _has_tabs(sample, {3}) and all(row[2].strip().lstrip("-").isdigit() for row in rows)
+    return _has_whole_numbers_third(sample)
 
 
 def _is_decisions(sample: _Sample) -> bool:
