@@ -44,6 +44,7 @@ from exampp.llm.base import Grader
 from exampp.llm.options import Options
 from exampp.outside import check_lists, check_path
 from exampp.records import GraderIdentity
+from exampp.records.bank import BankTexts
 from exampp.records.choosing import choose_grader
 from exampp.records.dossier import Dossier
 from exampp.records.gradebook import DecisionChoice, Gradebook
@@ -54,6 +55,7 @@ from exampp.report.table import Table
 from exampp.review.trial import import_or_try
 from exampp.store.bank import MAIN_BANK, bank_names, edit_by, makers, now
 from exampp.store.bank_history import known_queries
+from exampp.store.bank_texts import read_bank_texts
 from exampp.store.cells import DEPTH
 from exampp.store.connection import connect, data_version, transaction
 from exampp.store.dossier import read_dossiers
@@ -455,6 +457,10 @@ class Collection(GradeSource[CollectionGrades]):
         warning = self._own_bank(book)
         notes = (*scale_note(grader, "found or given"), *([warning] if warning else []))
         return replace(book, notes=(*book.notes, *notes))
+
+    def read_bank_texts(self, grader: GraderIdentity, bank: str | None) -> BankTexts:
+        """The texts of a bank and of the queries, and which of its items are sealed."""
+        return read_bank_texts(self._connection, self._bank(bank, grader.kind))
 
     def bank_origin(self, book: Gradebook) -> tuple[str, str]:
         """(the version of the bank, a warning if the grader made its items)."""

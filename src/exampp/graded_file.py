@@ -15,6 +15,7 @@ from exampp.grades.grades import Grades
 from exampp.grades.source import GradeSource
 from exampp.outside import counting_replaced
 from exampp.records import BankEntry, GraderIdentity
+from exampp.records.bank import BankTexts
 from exampp.records.dossier import Dossier
 from exampp.records.gradebook import DecisionChoice, Gradebook
 from exampp.records.grading import RatingScale, check_scale
@@ -98,6 +99,10 @@ class GradedFile(GradeSource[Grades]):
             notes.append(f"Characters that are no text are read as U+FFFD, the first in {place}.")
         notes += scale_note(grader, "found" if self._scale is None else "given")
         return replace(book, readings=self._readings(grader), notes=tuple(notes))
+
+    def read_bank_texts(self, grader: GraderIdentity, bank: str | None) -> BankTexts:  # noqa: ARG002
+        """The texts of the bank file, where one is named; the file itself has ids alone."""
+        return BankTexts() if bank is None else BankTexts(tuple(read_bank_file(bank)))
 
     def _readings(self, chosen: GraderIdentity) -> tuple[RuleCount, ...]:
         """The grades of one grader by rule of reading; the file is read again, once for each."""

@@ -93,12 +93,15 @@ def write(folder: Path) -> None:
     eight = {f"system{number}": "".join(turned(number)) for number in range(8)}
     (folder / "eight.run").write_text("".join(ranked(eight)))
     (folder / "eight.json").write_text(json.dumps({name: n for n, name in enumerate(eight, 1)}))
+    twelve = {f"system{number}": "".join(turned(number)) for number in range(12)}
+    (folder / "twelve.run").write_text("".join(ranked(twelve)))
+    (folder / "twelve.json").write_text(json.dumps({name: n for n, name in enumerate(twelve, 1)}))
     (folder / "corpus.run").write_text(
         "".join(f"q1 Q0 c{n} {n + 1} {30 - n} deep\n" for n in range(30))
     )
     (folder / "unknown.run").write_text("q1 Q0 nowhere 1 1 lost\nq1 Q0 p0 2 0.5 lost\n")
     judged = [
-        f"{q} 0 p{n} {chance('judged', q, str(n)) % 4}\n" for q in ("q1", "q2") for n in range(3)
+        f"{q} 0 p{n} {chance('judged', q, str(n)) % 4}\n" for q in ("q1", "q2") for n in range(9)
     ]
     (folder / "judgments.qrels").write_text("".join(judged))
     made = [f"{q} 0 p{n} {chance('made', q, str(n))}\n" for q in QUERIES for n in range(9)]

@@ -113,6 +113,7 @@ MODEL = {
 }
 AVERAGED = ("leaderboard", "methods", "curve", "heatmap", "labels", "reliability")
 MORE = "--grader openai --model m --prompt dl-questions --query q1 --per subtopic --more 2"
+TWELVE = "analyze items graders.exam --grader judge -k 2 --run twelve.run"
 HF, OPENAI = "--grader hf --model m", "--grader openai --model m"
 
 OPTIONS: Mapping[str, Uses] = {
@@ -485,6 +486,29 @@ OPTIONS: Mapping[str, Uses] = {
             "analyze reliability bad.graded.jsonl": ("--on-error skip",),
             "analyze reliability labels.graded.jsonl --min-rating 3": ("--scale 0..3",),
         },
+    ),
+    "analyze items": Uses(
+        (
+            "analyze items my.exam --min-rating 5",
+            "analyze items my.exam --min-rating 5 --format tsv",
+            f"{TWELVE} --limit 9",
+            f"{TWELVE} --official twelve.json",
+        ),
+        {
+            **{name: value for name, value in BOARD.items() if name != "--measure"},
+            "--decisions": {"analyze items my.exam": "without"},
+            "-k": "1",
+            "--min-rating": {"analyze items graders.exam": "2"},
+            "--min-relevant": "1",
+            "--credit": "graded",
+            "--official": {"analyze items my.exam": "official.json"},
+            "--irt": "",
+            "--limit": {"analyze items my.exam": "0"},
+            "--splits": "7",
+            "--seed": "9",
+            **READ,
+        },
+        choices("analyze items"),
     ),
     "bank generate": Uses(
         (

@@ -256,7 +256,7 @@ def test_columns_are_asked_for_by_name() -> None:
 def test_to_polars() -> None:
     board = evaluate(two_queries(), ["Cover@2", "nDCG@1"], [3, 4])
     frame = board.to_polars()
-    assert frame.shape == (len(board.rows) + 2, 19)
+    assert frame.shape == (len(board.rows) + 2, 20)
     assert set(frame["grader"]) == {board.grader.name}
     assert set(frame["grader_key"]) == {board.grader.key}
     assert frame["system"].to_list()[-2:] == ["_overall_"] * 2

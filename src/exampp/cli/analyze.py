@@ -5,6 +5,7 @@ from __future__ import annotations
 from exampp.cli import (
     analyze_agreement,
     analyze_correlation,
+    analyze_items,
     analyze_leaderboards,
     analyze_reliability,
     analyze_significance,
@@ -17,3 +18,4 @@ app.command("correlation")(analyze_correlation.correlation)
 app.command("agreement")(analyze_agreement.agreement)
 app.command("significance")(analyze_significance.significance)
 app.command("reliability")(analyze_reliability.reliability)
+app.command("items")(analyze_items.items)

@@ -16,7 +16,7 @@ PANELS: Mapping[str, str] = {
     ASKED_FOR: "output measure min-rating min-relevant per-query official scores qrels "
     "run leave-out facets missing label at-least gains compat round query queries item by depth "
     "limit against layout statistic order pairs k target drop items query-cost item-cost "
-    "max-queries retry-failed per more keys grounded keep-near",
+    "max-queries retry-failed per more keys grounded keep-near credit irt",
     "Whose grades": "grader prompt kind bank decisions answers-of min-answers author reason",
     "Model": "model revision device dtype quantize decode beams batch-tokens max-new-tokens "
     "temperature top-p reasoning-effort chat-template-kwargs unnumbered task epochs batch-size "
@@ -24,7 +24,7 @@ PANELS: Mapping[str, str] = {
     "Server": "base-url endpoint extra-body redirect-to concurrency retries timeout",
     "Cost and stopping": "dry-run max-requests max-cost price-read price-cached price-written "
     "max-failures take-over grace",
-    "Chance": "alpha correction permutations samples seed",
+    "Chance": "alpha correction permutations samples splits seed",
     "Bad input": "on-error scale",
     "How it is shown": "format wide digits title theme json",
 }

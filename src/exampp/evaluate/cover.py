@@ -20,7 +20,7 @@ Nugget scores (see `nuggets`) are computed in the same pass, by the same rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Literal, get_args
@@ -137,7 +137,7 @@ def cover(
     mode = resolve_facets(gradebook, facets)
     wanted = _Wanted(k, missing, policy, tuple(nuggets), gradebook.grader.lowest)
     tau = np.array(thresholds, np.int32)
-    papers = groupby(_papers(gradebook, mode, k, policy), key=lambda exam: exam.query.query_id)
+    papers = groupby(cover_exams(gradebook, mode, k, policy), key=lambda exam: exam.query.query_id)
     marks = [_mean_marks([_mark(exam, tau, wanted) for exam in of_query]) for _, of_query in papers]
     return _result(gradebook, mode, tuple(thresholds), marks, wanted)
 
@@ -174,7 +174,7 @@ def coverings(
     A cell without a grade covers nothing. A query without items is left out.
     """
     mode = resolve_facets(gradebook, facets)
-    papers = groupby(_papers(gradebook, mode, k, EXAM), key=lambda exam: exam.query.query_id)
+    papers = groupby(cover_exams(gradebook, mode, k, EXAM), key=lambda exam: exam.query.query_id)
     return tuple(_coverings(name, list(of_query), min_rating, k) for name, of_query in papers)
 
 
@@ -185,7 +185,7 @@ def _coverings(
     for exam in papers:
         sat = lay_out(exam.passages, k)
         seen = exam.query.ratings[sat.passages[:, None], exam.items]
-        covered.append(_per_system(np.maximum, seen, sat, MISSING) >= min_rating)
+        covered.append(per_system(np.maximum, seen, sat, MISSING) >= min_rating)
         weights = exam.query.weights[exam.items]
         shares.append(weights / weights.sum() / len(papers))
     return QueryCoverings(query_id, np.hstack(covered), np.concatenate(shares))
@@ -206,9 +206,10 @@ class _Marks:
     cells: NDArray[np.int64]
 
 
-def _papers(
-    gradebook: Gradebook, facets: Facets, k: int, policy: CoverPolicy
-) -> Iterable[QueryExam]:
+def cover_exams(
+    gradebook: Gradebook, facets: Facets, k: int, policy: CoverPolicy = EXAM
+) -> Iterator[QueryExam]:
+    """The exams with the items that count in Cover@k; rankings are whole, except as written."""
     if policy.ranks_as_written:
         found = exams(gradebook, "query", _up_to_rank(k), all_together)
     else:
@@ -241,7 +242,7 @@ def _mark(exam: QueryExam, tau: NDArray[np.int32], wanted: _Wanted) -> _Marks:
     sat = lay_out([*cut, np.arange(exam.query.pool_size, dtype=np.int32)])
     seen = ratings[sat.passages]
     lacking = seen == MISSING
-    best = _per_system(np.maximum, seen, sat, MISSING)
+    best = per_system(np.maximum, seen, sat, MISSING)
     covered = best >= tau[:, None, None]
     by_pool = (ratings.max(axis=0, initial=MISSING) >= tau[:, None])[:, None, :]
     if missing == "skip":
@@ -255,9 +256,9 @@ def _mark(exam: QueryExam, tau: NDArray[np.int32], wanted: _Wanted) -> _Marks:
     credit = [credits_of(one, best, tau, wanted.lowest) for one in wanted.nuggets]
     parts += tuple(_scored(c, kept, s) for c, s in zip(credit, shares, strict=True))
     if missing == "bounds":
-        unknown = _per_system(np.logical_or, lacking, sat, False)
+        unknown = per_system(np.logical_or, lacking, sat, False)
         pooled = lacking & (sat.passages < exam.query.pool_size)[:, None]
-        inside = _per_system(np.add, pooled.astype(np.int32), sat, 0)
+        inside = per_system(np.add, pooled.astype(np.int32), sat, 0)
         # The last system is the whole pool: what it lacks beyond a system's own is elsewhere.
         parts += _bounds(covered, unknown, inside[-1] > inside, by_pool, weights)
         for of_items, share in zip(credit, shares, strict=True):
@@ -266,7 +267,7 @@ def _mark(exam: QueryExam, tau: NDArray[np.int32], wanted: _Wanted) -> _Marks:
     return _Marks(exam.query.query_id, parts, sat.answered, _cells(lacking, sat))
 
 
-def _per_system(reduce: np.ufunc, rows: NDArray[Any], sat: Sat, empty: int) -> NDArray[Any]:
+def per_system(reduce: np.ufunc, rows: NDArray[Any], sat: Sat, empty: int) -> NDArray[Any]:
     """Reduce the rows of every system, [systems, items]; `empty` where it returned nothing."""
     out = np.full((len(sat.answered), rows.shape[1]), empty, rows.dtype)
     if len(rows):

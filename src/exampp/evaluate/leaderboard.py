@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from exampp.errors import InputError
+from exampp.evaluate.chance import ChanceFloor, chance_floor
 from exampp.evaluate.cover import OVERALL, CoverResult, Covers, Missing, cover
 from exampp.evaluate.exams import FacetChoice, Facets, resolve_facets
 from exampp.evaluate.leaderboard_notes import Notes
@@ -41,7 +43,7 @@ class BoardRow:
     `min_rating` is None where the measure does not depend on it. `queries` counts those in the
     mean; `low` and `high` are the means of the bounds, where asked for; `ungraded` is the share
     without a grade of the passages that the measure reads, `missing_cells` (Cover only) that of
-    their cells.
+    their cells. `chance` is what as many random passages cover that people judged 0.
     """
 
     system: str
@@ -54,6 +56,7 @@ class BoardRow:
     high: float | None
     ungraded: float | None
     missing_cells: float | None
+    chance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,10 @@ class QueryRow:
 
 @dataclass(frozen=True, slots=True)
 class MeasureColumn:
-    """One measure at one threshold: values per system (in the gradebook's order) and query."""
+    """One measure at one threshold: values per system (in the gradebook's order) and query.
+
+    `chance` is the floor of Cover where people judged passages 0 (see `evaluate.chance`).
+    """
 
     measure: Measure
     min_rating: int | None
@@ -81,6 +87,7 @@ class MeasureColumn:
     high: Values | None = None
     overall: Values | None = None
     overall_shares: tuple[float | None, float | None] = (None, None)
+    chance: float | None = None
 
     @property
     def largest_difference(self) -> float:
@@ -282,7 +289,7 @@ def _evaluated(
     policy: CoverPolicy,
 ) -> Leaderboard:
     asked = as_measures(m.cut(k) if m.kind.cover else m for m in as_measures(measures))
-    thresholds = _checked(min_ratings, gradebook.grader)
+    thresholds = check_thresholds(min_ratings, gradebook.grader)
     for measure in asked:
         check_partial(measure, gradebook.grader)
     _check_enough(asked, thresholds, labelling)
@@ -304,11 +311,16 @@ def _evaluated(
         )
         for depth, nuggets in at_depth.items()
     }
+    floors = {
+        depth: chance_floor(gradebook, thresholds, depth, mode, policy)
+        for depth in at_depth
+        if Measure("Cover", depth) in asked
+    }
     others = [m for m in asked if not m.kind.cover]
     scored = None
     if others:
         scored = score(gradebook, others, thresholds, facets=mode, labelling=labelling)
-    columns = tuple(_columns(asked, covers, scored))
+    columns = tuple(_columns(asked, covers, floors, scored))
     return Leaderboard(
         grader=gradebook.grader,
         bank=gradebook.bank,
@@ -316,13 +328,14 @@ def _evaluated(
         systems=_sorted(gradebook.systems, columns[0].values.means()),
         column_systems=gradebook.systems,
         columns=columns,
-        notes=Notes(gradebook, asked, mode, covers, scored, missing, policy).all(),
+        notes=Notes(gradebook, asked, mode, covers, floors, scored, missing, policy).all(),
         oversight=gradebook.oversight,
         passages=mean_passages(gradebook),
     )
 
 
-def _checked(min_ratings: Sequence[int], grader: GraderIdentity) -> tuple[int, ...]:
+def check_thresholds(min_ratings: Sequence[int], grader: GraderIdentity) -> tuple[int, ...]:
+    """The thresholds, each once. Raises InputError for one that the grader's scale has not."""
     thresholds = tuple(dict.fromkeys(min_ratings))
     for threshold in thresholds:
         if not grader.lowest < threshold <= grader.highest:
@@ -344,14 +357,19 @@ def _check_enough(
 
 
 def _columns(
-    asked: Sequence[Measure], covers: Mapping[int, CoverResult], scored: ScoreResult | None
+    asked: Sequence[Measure],
+    covers: Mapping[int, CoverResult],
+    floors: Mapping[int, ChanceFloor],
+    scored: ScoreResult | None,
 ) -> Iterator[MeasureColumn]:
     """The columns in the order of the measures, then of the thresholds."""
     for measure in asked:
         if measure.kind.cover and measure.cutoff is not None:
             result = covers[measure.cutoff]
-            for threshold, table in zip(result.thresholds, result.of(measure), strict=True):
-                yield _cover_column(measure, threshold, result, table)
+            floor = floors[measure.cutoff].values if measure.name == "Cover" else ()
+            tables = zip_longest(result.thresholds, result.of(measure), floor)
+            for threshold, table, chance in tables:
+                yield _cover_column(measure, threshold, result, table, chance)
         elif scored is not None:
             for found in scored.scores:
                 if found.measure == measure:
@@ -359,7 +377,7 @@ def _columns(
 
 
 def _cover_column(
-    measure: Measure, threshold: int, result: CoverResult, table: Covers
+    measure: Measure, threshold: int, result: CoverResult, table: Covers, chance: float | None
 ) -> MeasureColumn:
     return MeasureColumn(
         measure=measure,
@@ -372,6 +390,7 @@ def _cover_column(
         high=table.high,
         overall=table.overall,
         overall_shares=(result.overall_ungraded, result.overall_missing_cells),
+        chance=chance,
     )
 
 
@@ -416,6 +435,7 @@ def _row(
         high=high,
         ungraded=ungraded,
         missing_cells=missing_cells,
+        chance=column.chance,
     )
 
 

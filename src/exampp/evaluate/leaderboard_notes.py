@@ -6,11 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from exampp.evaluate.chance import ChanceFloor
 from exampp.evaluate.cover import CoverResult, Missing
 from exampp.evaluate.exam_sheets import contradictions
 from exampp.evaluate.exams import Facets
 from exampp.evaluate.lacking import lacking
-from exampp.evaluate.measure import Measure
+from exampp.evaluate.measure import Measure, heading
 from exampp.evaluate.nuggets import NUGGET_SCORES, importances_of
 from exampp.evaluate.policy import CoverPolicy
 from exampp.evaluate.scores import Score, ScoreResult
@@ -37,6 +40,7 @@ class Notes:
     measures: Sequence[Measure]
     facets: Facets
     covers: Mapping[int, CoverResult]
+    floors: Mapping[int, ChanceFloor]
     scored: ScoreResult | None
     missing: Missing
     policy: CoverPolicy
@@ -49,6 +53,7 @@ class Notes:
             *self._queries(),
             *self._cover(),
             *self._importances(),
+            *self._chance(),
             *self._scores(),
         ]
         return grouped(notes, whole=[str(measure) for measure in self.measures])
@@ -194,6 +199,21 @@ class Notes:
                         f", as none of their nuggets is {_COUNTED[measure.name]}: {_list(empty)}."
                     )
                     yield About("Left out of ", str(measure), said)
+
+    def _chance(self) -> Iterator[str]:
+        for k, floor in self.floors.items():
+            result = self.covers[k]
+            some = f" (of {floor.judged} of {floor.queries} queries)"
+            some = some if floor.judged < floor.queries else ""
+            for at, value in enumerate(floor.values):
+                found = [mean.mean for mean in result.cover[at].values.means()]
+                means = [mean for mean in found if mean is not None]
+                average = f"; systems have {np.mean(means):.3f} on average" if means else ""
+                name = heading(f"Cover@{k}", result.thresholds[at])
+                yield (
+                    f"Chance floor of {name}: {k} random passages that people judged 0 have "
+                    f"{value:.3f}{some}{average}."
+                )
 
     def _scores(self) -> Iterator[str | About]:
         if self.scored is None:

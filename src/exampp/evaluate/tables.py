@@ -9,6 +9,8 @@ from exampp.evaluate.leaderboard import BoardRow, Leaderboard
 from exampp.evaluate.measure import heading as heading
 from exampp.evaluate.nuggets import NUGGET_SCORES, said_of_support
 from exampp.evaluate.people import said_by_people
+from exampp.records.gradebook import Oversight
+from exampp.records.grading import GraderIdentity
 from exampp.report.table import ERROR, Column, Table, Value
 
 TIDY = (
@@ -22,6 +24,7 @@ TIDY = (
     "high",
     "ungraded",
     "missing_cells",
+    "chance",
 )
 Ranks = Mapping[str, float]
 """An official leaderboard: the rank of every system, 1 for the best."""
@@ -56,13 +59,18 @@ def caption(board: Leaderboard) -> str:
 
     Draft grades are called so, and of nugget scores it says which ratings are support.
     """
-    draft = "DRAFT GRADES: " if board.grader.is_draft else ""
-    bank = f", bank {board.bank}" if board.bank else ""
-    people = f"; {said_by_people(board.oversight)}" if board.oversight.cells else ""
     scores = [one for one in board.columns if one.measure.name in NUGGET_SCORES]
     thresholds = dict.fromkeys(one.min_rating for one in scores if one.min_rating is not None)
     support = said_of_support([one.measure for one in scores], thresholds, board.grader.lowest)
-    return f"{draft}graded by {board.grader.name}{bank}{people}" + (support and f"; {support}")
+    return whose(board.grader, board.bank, board.oversight) + (support and f"; {support}")
+
+
+def whose(grader: GraderIdentity, bank: str, oversight: Oversight) -> str:
+    """Who graded on which bank, and how many cells people decided."""
+    draft = "DRAFT GRADES: " if grader.is_draft else ""
+    of_bank = f", bank {bank}" if bank else ""
+    people = f"; {said_by_people(oversight)}" if oversight.cells else ""
+    return f"{draft}graded by {grader.name}{of_bank}{people}"
 
 
 def official_columns(officials: Mapping[str, Ranks]) -> list[str]:

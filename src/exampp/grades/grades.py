@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,8 +39,10 @@ if TYPE_CHECKING:
     from exampp.analysis.agreement_findings import Against, Agreements
     from exampp.analysis.compare import SystemComparison
     from exampp.analysis.correlation import Correlations
+    from exampp.analysis.items import ItemAnalysis
     from exampp.analysis.reliability import Reliability, ReliabilitySettings, Scored
     from exampp.analysis.significance import Significances, SignificanceSettings
+    from exampp.evaluate.item_scores import Credit
     from exampp.evaluate.qrels import Labelling
     from exampp.grades.panel import Judgments, Officials
     from exampp.grades.source import GradeSource
@@ -295,6 +296,47 @@ class Grades:
             read=self.dossiers,
         )
 
+    def items(
+        self,
+        *,
+        min_rating: int | None = None,
+        k: int = 20,
+        facets: FacetChoice = "auto",
+        credit: Credit = "covered",
+        official: Officials = (),
+        min_relevant: int | None = None,
+        irt: bool = False,
+        splits: int = 1000,
+        seed: int = 0,
+    ) -> ItemAnalysis:
+        """The items of the exam by what they tell of systems, and how reliable it is.
+
+        Items are covered by the first `k` passages of a system, or have the `credit` of the best
+        rating among them. `official` are files, or by name the rank of every system (1 is best):
+        then it is told what an exam of fewer items gains. `irt` fits the two-parameter model, which
+        takes seconds and 10 systems. `splits` random halves are drawn, from the `seed`.
+        """
+        from exampp.analysis.items import ItemSettings, analyze
+        from exampp.evaluate.item_scores import item_scores
+        from exampp.evaluate.leaderboard import check_thresholds
+        from exampp.evaluate.tables import whose
+        from exampp.grades.panel import ranks_of
+
+        book = self.gradebook
+        least = self.grader.default_min_rating if min_rating is None else min_rating
+        relevant = min_relevant
+        if relevant is None:
+            relevant = default_min_relevant(self.source.highest_judgment)
+        check_thresholds([least], self.grader)
+        return analyze(
+            book,
+            item_scores(book, least, k, facets=facets, credit=credit),
+            whose(book.grader, book.bank, book.oversight),
+            ItemSettings(relevant, splits, seed, irt),
+            texts=self.source.read_bank_texts(self.grader, self.bank),
+            officials=ranks_of(official),
+        )
+
     def report(
         self,
         path: str | Path | None = None,
@@ -316,13 +358,12 @@ class Grades:
         `beside` are the grades of other graders, to be set beside these: by default those of all
         who graded the same bank.
         """
-        from exampp import __version__
-        from exampp.analysis.findings import MEASURES, ReportSettings, ReportSource
+        from exampp.analysis.findings import MEASURES, ReportSettings
         from exampp.analysis.report import report, write
-        from exampp.analysis.report_commands import ReportInputs, commands
         from exampp.evaluate.qrels import Labelling
         from exampp.formats import leaderboards
         from exampp.grades.panel import by_name
+        from exampp.grades.report_source import source_of
 
         check_lists(official=official, measures=measures)
         settings = ReportSettings(
@@ -334,30 +375,8 @@ class Grades:
             min_relevant=min_relevant,
             decimals=decimals,
         )
-        given = ReportInputs(
-            str(self.source.path),
-            {**self.asked, "decisions": None if self.decisions == "with" else self.decisions},
-            [str(run) for run in self.runs],
-            [str(file) for file in official],
-            self.systems,
-            self.without,
-        )
         others = list(self._same_bank()) if beside is None else beside
-        version, own_bank = self.source.bank_origin(self.gradebook)
-        source = ReportSource(
-            name=self.source.path.name,
-            title=title,
-            bank_version=version,
-            own_bank=own_bank,
-            graders=tuple(one.name for one in self.source.graders),
-            commands=commands(
-                given,
-                settings,
-                judged=self.source.highest_judgment is not None,
-                beside=[one.grader.key for one in (self, *others)] if others else (),
-            ),
-            made=f"exampp {__version__}, {datetime.now(UTC):%Y-%m-%d}",
-        )
+        source = source_of(self, settings, title, official, others)
         document = report(self.gradebook, settings, source, [one.gradebook for one in others])
         if path is not None:
             write(document, path)

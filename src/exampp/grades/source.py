@@ -13,6 +13,7 @@ from exampp.grades.grades import Grades
 from exampp.grades.panel import Panel
 from exampp.outside import check_lists
 from exampp.records import GraderIdentity, content_hash
+from exampp.records.bank import BankTexts
 from exampp.records.choosing import choose_grader, fitting_graders
 from exampp.records.dossier import Dossier
 from exampp.records.gradebook import DecisionChoice, Gradebook, check_decisions
@@ -163,6 +164,10 @@ class GradeSource(ABC, Generic[G]):
         self, grader: GraderIdentity, bank: str | None, query_ids: Sequence[str] | None
     ) -> Iterator[Dossier]:
         """The queries one by one with texts, raw replies and decisions: all, or those asked for."""
+
+    def read_bank_texts(self, grader: GraderIdentity, bank: str | None) -> BankTexts:  # noqa: ARG002
+        """The texts of a bank, as far as they are known."""
+        return BankTexts()
 
     def bank_origin(self, book: Gradebook) -> tuple[str, str]:
         """(the version of the bank, or the hash of its ids, a warning if the grader made it)."""

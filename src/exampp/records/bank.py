@@ -38,3 +38,15 @@ class BankEntry:
     facet_id: str | None = None
     facet_text: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BankTexts:
+    """What is known of a bank besides its grades: its entries, and the texts of the queries.
+
+    `sealed` are the (query id, item id) of its sealed part; None where it was never split.
+    """
+
+    entries: tuple[BankEntry, ...] = ()
+    queries: Mapping[str, str] = field(default_factory=dict)
+    sealed: frozenset[tuple[str, str]] | None = None

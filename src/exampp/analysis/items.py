@@ -1,0 +1,430 @@
+"""Is the exam a good one? Systems sit it, and its items are looked at.
+
+Every item by what it tells of systems, the exam by how far its halves agree, both with and without
+the systems that stand far below the rest; the items to look at, worst first, and the leaderboard
+without them. Formulas and their sources: `stats.item_analysis`, `stats.item_response`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.analysis.item_abilities import ItemAbilities, fitted
+from exampp.analysis.item_selection import ItemChoice, ability_choices, choices
+from exampp.bank.lint import lint
+from exampp.errors import InputError
+from exampp.evaluate.chance import ChanceFloor, chance_floor, judged_ratings
+from exampp.evaluate.cover import cover_exams
+from exampp.evaluate.item_scores import ItemScores
+from exampp.evaluate.lacking import lacking
+from exampp.records.bank import BankTexts
+from exampp.records.gradebook import MISSING, Gradebook
+from exampp.report.result import Result
+from exampp.report.table import Table
+from exampp.stats.item_analysis import (
+    Bools,
+    SplitHalves,
+    alpha,
+    alpha_if_deleted,
+    alpha_without_each,
+    draw_item_halves,
+    draw_query_halves,
+    is_constant,
+    item_rest,
+    item_total,
+    jackknife_error,
+    kept_systems,
+    order_changes,
+    split_halves,
+)
+from exampp.stats.rank_correlation import CorrelationRows, Floats
+
+DROPS = (0.0, 0.03, 0.25, 0.5)
+"""Shares of the worst systems without whom the exam is looked at again."""
+SPLITS = 1000
+FEWEST_JUDGED = 5
+"""With fewer passages on a side, what they cover tells nothing of an item."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemSettings:
+    """How items are looked at: `min_relevant` is the lowest judgment of a relevant passage.
+
+    `irt` fits the two-parameter model too, which takes seconds. Raises InputError for numbers that
+    make no sense.
+    """
+
+    min_relevant: int = 2
+    splits: int = SPLITS
+    seed: int = 0
+    irt: bool = False
+
+    def __post_init__(self) -> None:
+        if self.splits < 2:
+            raise InputError(f"splits must be 2 or more, not {self.splits}")
+        if self.seed < 0:
+            raise InputError(f"the seed must be 0 or more, not {self.seed}")
+
+
+@dataclass(frozen=True, slots=True)
+class ItemStatistics:
+    """One item. What is undefined is None.
+
+    `difficulty` is the mean credit of systems; `item_rest` its correlation with the rest of the
+    exam, `item_rest_without` the same without the system of the jackknife whose absence changes
+    alpha most. `relevant` and `not_relevant` are the shares covered of passages that people judged
+    so. `swaps` are the pairs of systems that stand otherwise without it. `constant` tells that it
+    is the same for all: "all pass", "all fail" or "all same". `sealed` is None where the bank was
+    never split. `why` it should be looked at; nothing where there is no reason.
+    """
+
+    query_id: str
+    item_id: str
+    text: str
+    difficulty: float | None
+    constant: str
+    item_total: float | None
+    item_rest: float | None
+    item_rest_without: float | None
+    alpha_if_deleted: float | None
+    relevant: float | None
+    not_relevant: float | None
+    swaps: int
+    lint: tuple[str, ...]
+    sealed: bool | None
+    why: tuple[str, ...]
+    discrimination: float | None = None
+    location: float | None = None
+
+    @property
+    def worst(self) -> float:
+        """The lowest of what speaks against it: lower is worse."""
+        known = (self.item_rest, self.item_rest_without, self.lift)
+        return min((value for value in known if value is not None), default=1.0)
+
+    @property
+    def lift(self) -> float | None:
+        """By how much more of the relevant passages it covers than of the others."""
+        if self.relevant is None or self.not_relevant is None:
+            return None
+        return self.relevant - self.not_relevant
+
+
+@dataclass(frozen=True, slots=True)
+class ExamRow:
+    """The exam as some of the systems sit it: `drop` is the share of the worst that are left out.
+
+    None where one system is left out, which `name` tells. `alpha_varying` is alpha without the
+    items that are the same for all.
+    """
+
+    name: str
+    drop: float | None
+    systems: int
+    alpha: float | None
+    alpha_varying: float | None
+    all_pass: int
+    all_fail: int
+    constant: int
+    negative: int
+    items: SplitHalves
+    queries: SplitHalves
+
+
+@dataclass(frozen=True, slots=True)
+class Jackknife:
+    """Alpha without each system in turn; `lowest` is at the system whose absence lowers it most."""
+
+    without: Mapping[str, float | None]
+    system: str
+    lowest: float | None
+    error: float | None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ItemAnalysis(Result):
+    """What `analyze items` found.
+
+    `exams` are the exam with all systems first; `floor` is the chance floor of Cover, `choices` the
+    smaller exams against official leaderboards. `notes` are those of the grades, and `lacking` is
+    what there is none of.
+    """
+
+    scores: ItemScores
+    caption: str
+    settings: ItemSettings
+    items: tuple[ItemStatistics, ...]
+    exams: tuple[ExamRow, ...]
+    jackknife: Jackknife
+    floor: ChanceFloor
+    choices: tuple[ItemChoice, ...] = ()
+    abilities: ItemAbilities | None = None
+    notes: tuple[str, ...] = ()
+    officials: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    lacking: str = ""
+
+    @property
+    def statistic(self) -> str:
+        """What alpha is called: KR-20 where items are 0 or 1 and count alike."""
+        return "KR-20" if self.scores.kind == "covered" and self.scores.equal else "alpha"
+
+    @property
+    def undefined(self) -> str:
+        """Why alpha is undefined, where it is; "" where it is not."""
+        if self.exams[0].alpha is not None:
+            return ""
+        if self.lacking:
+            return self.lacking[:1].lower() + self.lacking[1:]
+        if len(self.scores.systems) < 2:
+            return f"fewer than 2 systems sat the exam ({len(self.scores.systems)})"
+        if len(self.items) < 2:
+            return "there is 1 item"
+        return "all systems have the same score: the exam tells none of them apart"
+
+    @property
+    def look(self) -> tuple[ItemStatistics, ...]:
+        """The items to look at, worst first."""
+        wanted = (row for row in self.items if row.why)
+        return tuple(sorted(wanted, key=lambda row: (row.worst, row.query_id, row.item_id)))
+
+    @property
+    def without_look(self) -> Bools:
+        """Which items are left without those to look at."""
+        return np.array([not row.why for row in self.items], np.bool_)
+
+    def tables(self, limit: int = 20) -> Mapping[str, Table]:
+        """The exam, the `limit` worst items, the leaderboard without any, what a choice gains."""
+        # these tables are made from this module's records
+        from exampp.analysis.item_tables import tables
+
+        return tables(self, limit)
+
+    def records(self) -> Mapping[str, Table]:
+        """A row an item, and one an exam, a system and a choice of items."""
+        from exampp.analysis.item_tables import records
+
+        return records(self)
+
+
+def analyze(
+    book: Gradebook,
+    scores: ItemScores,
+    caption: str,
+    settings: ItemSettings,
+    *,
+    texts: BankTexts | None = None,
+    officials: Mapping[str, Mapping[str, float]] | None = None,
+) -> ItemAnalysis:
+    """Look at the items of an exam; `officials` are official leaderboards, system to rank.
+
+    Raises:
+        InputError: A model of items is asked for and cannot be fitted.
+    """
+    columns = scores.columns
+    jackknife = _jackknife(scores, columns)
+    outlier = np.array([system != jackknife.system for system in scores.systems], np.bool_)
+    abilities = fitted(scores, jackknife.system) if settings.irt else None
+    officials = officials or {}
+    missing = lacking(book)
+    return ItemAnalysis(
+        scores=scores,
+        caption=caption,
+        settings=settings,
+        items=tuple(
+            _items(book, scores, columns, outlier, settings, texts or BankTexts(), abilities)
+        ),
+        exams=tuple(_exams(scores, columns, outlier, jackknife, settings)),
+        jackknife=jackknife,
+        floor=chance_floor(book, [scores.min_rating], scores.k, scores.facets),
+        choices=(*choices(scores, officials), *ability_choices(scores, abilities, officials)),
+        abilities=abilities,
+        notes=book.notes,
+        officials=officials,
+        lacking=missing.cause if missing else "",
+    )
+
+
+# ---- the exam ------------------------------------------------------------------------------------
+
+
+def _jackknife(scores: ItemScores, columns: Floats) -> Jackknife:
+    found = dict(zip(scores.systems, alpha_without_each(columns), strict=True))
+    known = {system: value for system, value in found.items() if value is not None}
+    if not known:
+        return Jackknife(found, "", None, None)
+    system = min(known, key=known.__getitem__)
+    error = jackknife_error(list(known.values())) if len(known) == len(found) else None
+    return Jackknife(found, system, known[system], error)
+
+
+def _exams(
+    scores: ItemScores,
+    columns: Floats,
+    outlier: Bools,
+    jackknife: Jackknife,
+    settings: ItemSettings,
+) -> Iterator[ExamRow]:
+    halves = draw_item_halves(scores.groups, settings.splits, settings.seed)
+    queries = draw_query_halves(len(scores.queries), settings.splits, settings.seed)
+    means = scores.cover()
+    seen = set()
+    for drop in DROPS:
+        kept = kept_systems(means, drop)
+        if kept.tobytes() in seen:
+            continue
+        seen.add(kept.tobytes())
+        name = f"without the worst {drop:.0%}" if drop else "all systems"
+        yield _exam(name, drop, scores, columns, kept, halves, queries)
+        if not drop and jackknife.system:
+            seen.add(outlier.tobytes())
+            name = f"without {jackknife.system}"
+            yield _exam(name, None, scores, columns, outlier, halves, queries)
+
+
+def _exam(
+    name: str,
+    drop: float | None,
+    scores: ItemScores,
+    columns: Floats,
+    kept: Bools,
+    halves: Bools,
+    queries: tuple[Bools, Bools],
+) -> ExamRow:
+    some, credit = columns[kept], scores.credit[kept]
+    constant = is_constant(credit)
+    rest = item_rest(some)
+    first = credit[0] if len(credit) else np.zeros(credit.shape[1])
+    return ExamRow(
+        name=name,
+        drop=drop,
+        systems=len(some),
+        alpha=alpha(some),
+        alpha_varying=alpha(some[:, ~constant]),
+        all_pass=int((constant & (first == 1)).sum()),
+        all_fail=int((constant & (first == 0)).sum()),
+        constant=int(constant.sum()),
+        negative=int((rest.defined & (rest.values < 0)).sum()),
+        items=split_halves(some, halves, ~halves),
+        queries=split_halves(scores.of_queries(some), *queries),
+    )
+
+
+# ---- items ---------------------------------------------------------------------------------------
+
+
+def _items(
+    book: Gradebook,
+    scores: ItemScores,
+    columns: Floats,
+    outlier: Bools,
+    settings: ItemSettings,
+    texts: BankTexts,
+    abilities: ItemAbilities | None,
+) -> Iterator[ItemStatistics]:
+    total, rest, deleted = item_total(columns), item_rest(columns), alpha_if_deleted(columns)
+    without = item_rest(columns[outlier])
+    constant = is_constant(scores.credit)
+    covered = _covered(book, scores, settings.min_relevant)
+    linted = _linted(texts)
+    words = {
+        (item.query_id, item.item_id): item.text for entry in texts.entries for item in entry.items
+    }
+    swaps = _swaps(scores)
+    parameters = abilities.of_items() if abilities else {}
+    for at, item_id in enumerate(scores.item_ids):
+        key = (scores.queries[scores.query[at]], item_id)
+        relevant, not_relevant = covered.get(key, (None, None))
+        row = ItemStatistics(
+            *key,
+            text=words.get(key, ""),
+            difficulty=float(scores.credit[:, at].mean()) if len(columns) else None,
+            constant=_same(scores.credit[:, at]) if constant[at] else "",
+            item_total=_value(total, at),
+            item_rest=_value(rest, at),
+            item_rest_without=_value(without, at),
+            alpha_if_deleted=_value(deleted, at),
+            relevant=relevant,
+            not_relevant=not_relevant,
+            swaps=swaps[at],
+            lint=linted.get(key, ()),
+            sealed=None if texts.sealed is None else key in texts.sealed,
+            why=(),
+            discrimination=parameters.get(at, _NO_MODEL)[0],
+            location=parameters.get(at, _NO_MODEL)[1],
+        )
+        yield replace(row, why=tuple(_why(row)))
+
+
+_NO_MODEL = (None, None)
+
+
+def _value(found: CorrelationRows, at: int) -> float | None:
+    return float(found.values[at]) if found.defined[at] else None
+
+
+def _same(values: Floats) -> str:
+    if not len(values):
+        return ""
+    return {1.0: "all pass", 0.0: "all fail"}.get(float(values[0]), "all same")
+
+
+AGAINST = "against the rest"
+AGAINST_WITHOUT = "against the rest without the outlier"
+NOT_RELEVANT = "covers what is not relevant"
+
+
+def _why(row: ItemStatistics) -> Iterator[str]:
+    """What speaks for looking at an item, the gravest first."""
+    if row.item_rest is not None and row.item_rest < 0:
+        yield AGAINST
+    elif row.item_rest_without is not None and row.item_rest_without < 0:
+        yield AGAINST_WITHOUT
+    if row.lift is not None and row.lift <= 0 and row.not_relevant:
+        yield NOT_RELEVANT
+
+
+def _covered(
+    book: Gradebook, scores: ItemScores, min_relevant: int
+) -> dict[tuple[str, str], tuple[float | None, float | None]]:
+    """(query, item) -> the share of relevant, and of not relevant passages that cover it."""
+    found = {}
+    for exam in cover_exams(book, scores.facets, scores.k):
+        sides = [
+            judged_ratings(exam, lowest=min_relevant, below=None),
+            judged_ratings(exam, lowest=None, below=min_relevant),
+        ]
+        shares = [_shares(side, scores.min_rating) for side in sides]
+        for item, *values in zip(exam.items.tolist(), *shares, strict=True):
+            found[exam.query.query_id, exam.query.item_ids[item]] = (values[0], values[1])
+    return found
+
+
+def _shares(ratings: NDArray[np.int16], min_rating: int) -> list[float | None]:
+    graded = (ratings != MISSING).sum(axis=0).tolist()
+    covers = (ratings >= min_rating).sum(axis=0).tolist()
+    return [
+        some / of if of >= FEWEST_JUDGED else None for some, of in zip(covers, graded, strict=True)
+    ]
+
+
+def _linted(texts: BankTexts) -> dict[tuple[str, str], tuple[str, ...]]:
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    for one in lint(texts.entries, texts.queries):
+        found.setdefault((one.query_id, one.item_id), {})[one.rule] = None
+    return {key: tuple(rules) for key, rules in found.items()}
+
+
+def _swaps(scores: ItemScores) -> list[int]:
+    """Per item, the pairs of systems that stand otherwise without it."""
+    whole = scores.cover()
+    kept = np.ones(len(scores.item_ids), np.bool_)
+    found = []
+    for at in range(len(kept)):
+        kept[at] = False
+        found.append(order_changes(whole, scores.cover(kept)))
+        kept[at] = True
+    return found

@@ -1,0 +1,45 @@
+"""What a report says of where its grades come from, and how to get them again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from exampp import __version__
+from exampp.analysis.findings import ReportSettings, ReportSource
+from exampp.analysis.report_commands import ReportInputs, commands
+from exampp.grades.grades import Grades
+
+
+def source_of(
+    grades: Grades,
+    settings: ReportSettings,
+    title: str,
+    official: Sequence[str | Path],
+    others: Sequence[Grades],
+) -> ReportSource:
+    """The origin of some grades, with the commands; `others` are set beside them."""
+    given = ReportInputs(
+        str(grades.source.path),
+        {**grades.asked, "decisions": None if grades.decisions == "with" else grades.decisions},
+        [str(run) for run in grades.runs],
+        [str(file) for file in official],
+        grades.systems,
+        grades.without,
+    )
+    version, own_bank = grades.source.bank_origin(grades.gradebook)
+    return ReportSource(
+        name=grades.source.path.name,
+        title=title,
+        bank_version=version,
+        own_bank=own_bank,
+        graders=tuple(one.name for one in grades.source.graders),
+        commands=commands(
+            given,
+            settings,
+            judged=grades.source.highest_judgment is not None,
+            beside=[one.grader.key for one in (grades, *others)] if others else (),
+        ),
+        made=f"exampp {__version__}, {datetime.now(UTC):%Y-%m-%d}",
+    )

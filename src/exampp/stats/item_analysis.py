@@ -1,0 +1,204 @@
+"""Classical item analysis: systems sit an exam, and its items are looked at.
+
+A matrix is systems x items: 1 where a system covers an item, or its credit for it, times the weight
+that the item has in the score; the sum of a row is the score of a system. What is undefined has a
+mask beside it, never a NaN.
+
+Sources: Cronbach 1951 (alpha); Kuder and Richardson 1937 (formula 20: alpha of 0/1 items);
+Henrysson 1963 (the correlation of an item with the rest); Spearman 1910 and Brown 1910 (the
+correlation of halves stepped up to the whole); Efron and Stein 1981 (jackknife).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.stats.rank_correlation import CorrelationRows, Floats, kendall_rows
+
+Bools = NDArray[np.bool_]
+
+DECIMALS = 9
+"""Scores are rational: rounded to so many decimals, equal ones are equal in any summation order."""
+_EQUAL = 1e-12
+
+
+def ranked(scores: Floats) -> Floats:
+    """Scores as they may be ranked: equal where they differ by rounding alone."""
+    rounded: Floats = np.round(scores, DECIMALS)
+    return rounded
+
+
+def is_constant(columns: Floats) -> Bools:
+    """Which columns have one value for all systems."""
+    if not len(columns):
+        return np.ones(columns.shape[1], np.bool_)
+    constant: Bools = np.ptp(columns, axis=0) <= _EQUAL
+    return constant
+
+
+def item_total(matrix: Floats) -> CorrelationRows:
+    """Pearson's correlation of every item with the total."""
+    return _correlations(matrix, matrix.sum(axis=1, keepdims=True))
+
+
+def item_rest(matrix: Floats) -> CorrelationRows:
+    """Pearson's correlation of every item with the total of the others (point-biserial for 0/1).
+
+    Undefined where the item or the rest is the same for all systems, and with fewer than three
+    systems, of which any two lie on a line.
+    """
+    return _correlations(matrix, matrix.sum(axis=1, keepdims=True) - matrix)
+
+
+def alpha(matrix: Floats) -> float | None:
+    """Cronbach's alpha, which is KR-20 for 0/1 items; constant items count among the k.
+
+    None with fewer than two items or systems, or where no total differs.
+    """
+    items = matrix.shape[1]
+    total = matrix.sum(axis=1, keepdims=True)
+    if items < 2 or len(matrix) < 2 or is_constant(total)[0]:
+        return None
+    return float(_alpha(items, _variances(matrix).sum(), _variances(total)[0]))
+
+
+def alpha_if_deleted(matrix: Floats) -> CorrelationRows:
+    """Alpha without each item in turn."""
+    items = matrix.shape[1]
+    rest = matrix.sum(axis=1, keepdims=True) - matrix
+    defined = ~is_constant(rest) if items > 2 and len(matrix) > 1 else np.zeros(items, np.bool_)
+    found = np.zeros(items)
+    if defined.any():
+        each = _variances(matrix)
+        left = each.sum() - each[defined]
+        found[defined] = _alpha(items - 1, left, _variances(rest)[defined])
+    return CorrelationRows(found, defined)
+
+
+def alpha_without_each(matrix: Floats) -> tuple[float | None, ...]:
+    """Alpha without each system in turn."""
+    return tuple(alpha(np.delete(matrix, one, axis=0)) for one in range(len(matrix)))
+
+
+def jackknife_error(values: Sequence[float]) -> float:
+    """The standard error of a statistic from its values without each of n systems."""
+    each = np.asarray(values, np.float64)
+    return float(np.sqrt((len(each) - 1) / len(each) * ((each - each.mean()) ** 2).sum()))
+
+
+def kept_systems(scores: Floats, drop: float) -> Bools:
+    """Those who score at least the `drop` quantile of the scores (type 7); ties stay in."""
+    if not len(scores):
+        return np.zeros(0, np.bool_)
+    rounded = ranked(scores)
+    kept: Bools = rounded >= np.quantile(rounded, drop) - _EQUAL
+    return kept
+
+
+def _alpha(items: int, single: Floats | float, whole: Floats | float) -> Floats | float:
+    return items / (items - 1) * (1 - single / whole)
+
+
+def _variances(columns: Floats) -> Floats:
+    found: Floats = columns.var(axis=0, ddof=1)
+    return found
+
+
+def _correlations(columns: Floats, others: Floats) -> CorrelationRows:
+    items = columns.shape[1]
+    defined = ~is_constant(columns) & ~is_constant(others)
+    if len(columns) < FEWEST_SYSTEMS:
+        defined = np.zeros(items, np.bool_)
+    if not defined.any():
+        return CorrelationRows(np.zeros(items), defined)
+    x = columns - columns.mean(axis=0)
+    y = others - others.mean(axis=0)
+    size = np.sqrt((x * x).sum(axis=0) * (y * y).sum(axis=0))
+    values = np.divide((x * y).sum(axis=0), size, out=np.zeros(items), where=defined)
+    values[np.abs(values) < _EQUAL] = 0
+    return CorrelationRows(np.clip(values, -1, 1), defined)
+
+
+FEWEST_SYSTEMS = 3
+"""Of two systems every correlation is 1 or -1."""
+
+
+# ---- halves --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SplitHalves:
+    """What random halves of an exam say of each other, on average over splits.
+
+    `r` is the correlation of their scores over systems, `whole` that stepped up to the whole exam
+    (Spearman-Brown of the mean), `tau` Kendall's tau-b of their leaderboards; `r_error` and
+    `tau_error` are the Monte Carlo standard errors. None: undefined in every split.
+    """
+
+    r: float | None
+    whole: float | None
+    tau: float | None
+    r_error: float | None
+    tau_error: float | None
+
+
+def draw_item_halves(groups: Sequence[NDArray[np.intp]], splits: int, seed: int) -> Bools:
+    """[splits, items]: a random half of each group of items, rounded down, group by group."""
+    rng = np.random.default_rng(seed)
+    chosen = np.zeros((splits, sum(map(len, groups))), np.bool_)
+    for split in range(splits):
+        for group in groups:
+            chosen[split, rng.permutation(group)[: len(group) // 2]] = True
+    return chosen
+
+
+def draw_query_halves(queries: int, splits: int, seed: int) -> tuple[Bools, Bools]:
+    """Two [splits, queries]: a random half of the queries, rounded down, and another."""
+    rng = np.random.default_rng(seed)
+    half = queries // 2
+    chosen = np.zeros((2, splits, queries), np.bool_)
+    for split in range(splits):
+        order = rng.permutation(queries)
+        chosen[0, split, order[:half]] = True
+        chosen[1, split, order[half : 2 * half]] = True
+    return chosen[0], chosen[1]
+
+
+def split_halves(columns: Floats, one: Bools, other: Bools) -> SplitHalves:
+    """The sums of some columns against those of others, in every split, over systems."""
+    a, b = one @ columns.T, other @ columns.T
+    r, tau = _mean_of(pearson_rows(a, b)), _mean_of(kendall_rows(ranked(a), ranked(b)))
+    mean = r[0]
+    whole = None if mean is None or mean <= -1 + _EQUAL else 2 * mean / (1 + mean)
+    return SplitHalves(mean, whole, tau[0], r[1], tau[1])
+
+
+def pearson_rows(x: Floats, y: Floats) -> CorrelationRows:
+    """Pearson's correlation row by row of [samples, n]."""
+    return _correlations(x.T, y.T)
+
+
+def _mean_of(found: CorrelationRows) -> tuple[float | None, float | None]:
+    values = found.values[found.defined]
+    if not len(values):
+        return None, None
+    error = float(values.std() / np.sqrt(len(values)))
+    return float(values.mean()), error
+
+
+def order_changes(before: Floats, after: Floats) -> int:
+    """How many pairs of systems stand otherwise: before, behind, or equal."""
+    a, b = ranked(before), ranked(after)
+    changed = np.sign(a[:, None] - a) != np.sign(b[:, None] - b)
+    return int(changed.sum()) // 2
+
+
+def places(scores: Floats) -> list[int]:
+    """The rank of every system: 1 and the number of those with a higher score."""
+    rounded = ranked(scores)
+    above: list[int] = (1 + (rounded[None, :] > rounded[:, None]).sum(axis=1)).tolist()
+    return above

@@ -1,0 +1,314 @@
+"""The items of an exam: the hand-made one, the published numbers of TREC DL 2019, poor exams."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from gradebooks import make_book, make_query, make_ranking, official_ranks
+
+import exampp
+from exampp.analysis.items import ItemAnalysis, ItemSettings, analyze
+from exampp.errors import InputError
+from exampp.evaluate.cover import cover
+from exampp.evaluate.item_scores import item_scores
+from exampp.records import BankEntry, Item
+from exampp.records.bank import BankTexts
+from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
+from exampp.stats.rank_correlation import kendall_rows
+
+
+def looked_at(book: Gradebook, min_rating: int = 4, **more: Any) -> ItemAnalysis:
+    settings = ItemSettings(splits=20)
+    return analyze(book, item_scores(book, min_rating), "", settings, **more)
+
+
+def exam_of(*covered: str, queries: int = 1) -> Gradebook:
+    """Systems a, b, c ... cover the items of q0, q1 ... as the digits say, from first to last."""
+    items = len(covered[0]) // queries
+    parts = []
+    for query in range(queries):
+        digits = [one[query * items :][:items] for one in covered]
+        ratings = [[5 * int(digit) for digit in row] for row in digits]
+        rankings = [make_ranking(chr(97 + at), [at]) for at in range(len(covered))]
+        parts.append(make_query(ratings, *rankings, query_id=f"q{query}"))
+    return make_book(*parts)
+
+
+def test_by_hand() -> None:
+    found = looked_at(exam_of("1110", "1010", "0010", queries=2))
+    whole = found.exams[0]
+    assert whole.alpha == pytest.approx(4 / 9)
+    assert (found.statistic, whole.constant, whole.all_pass, whole.all_fail) == ("KR-20", 2, 1, 1)
+    rows = {row.item_id: row for row in found.items}
+    assert [row.item_rest for row in rows.values()] == [pytest.approx(0.5)] * 2 + [None] * 2
+    assert [row.constant for row in rows.values()] == ["", "", "all pass", "all fail"]
+    assert [row.difficulty for row in rows.values()] == pytest.approx([2 / 3, 1 / 3, 1, 0])
+    # a 3/4, b 1/2, c 1/4; without the first item a has 1/2 + 1/4 and b 1/4, as c has
+    assert [row.swaps for row in rows.values()] == [1, 1, 0, 0]
+    assert found.jackknife.without == pytest.approx({"a": 0, "b": 2 / 3, "c": 0}, abs=1e-12)
+    assert "NaN" not in found.to_json()
+
+
+def test_swaps_as_the_leaderboard_says() -> None:
+    """Against the leaderboard of the gradebook without the item, subtopics and weights and all."""
+    rng = np.random.default_rng(5)
+    queries = tuple(
+        make_query(
+            rng.integers(0, 6, (6, items)).tolist(),
+            *(make_ranking(name, rng.permutation(6)[:2].tolist()) for name in "abcd"),
+            query_id=f"q{items}",
+            weights=rng.integers(1, 4, items).tolist(),
+            item_facets=rng.integers(0, 3, items).tolist(),
+            facets=("x", "y"),
+        )
+        for items in (1, 3, 4)
+    )
+    book = make_book(*queries)
+    for facets in ("query", "subtopic"):
+        scores = item_scores(book, 4, 2, facets=facets)
+        assert scores.cover() == pytest.approx(means(book, facets))
+        assert scores.columns.sum(axis=1) == pytest.approx(means(book, facets))
+        for at in range(len(scores.item_ids)):
+            kept = np.arange(len(scores.item_ids)) != at
+            less = without(book, scores.queries[scores.query[at]], scores.item_ids[at])
+            assert scores.cover(kept) == pytest.approx(means(less, facets))
+
+
+def means(book: Gradebook, facets: Any) -> list[float]:
+    found = cover(book, [4], k=2, facets=facets).cover[0].values.means()
+    return [mean.mean or 0.0 for mean in found]
+
+
+def without(book: Gradebook, query_id: str, item_id: str) -> Gradebook:
+    def less(query: QueryGrades) -> QueryGrades:
+        left = [at for at, one in enumerate(query.item_ids) if one != item_id]
+        return replace(
+            query,
+            item_ids=tuple(query.item_ids[at] for at in left),
+            item_facets=query.item_facets[left],
+            weights=query.weights[left],
+            ratings=query.ratings[:, left],
+        )
+
+    queries = (less(query) if query.query_id == query_id else query for query in book.queries)
+    return replace(book, queries=tuple(queries))
+
+
+def test_an_item_that_only_the_worst_system_fails() -> None:
+    """It correlates with the rest as long as that system is there, and says nothing of others."""
+    found = looked_at(exam_of("11101", "11011", "11110", "10111", "11001", "00000"))
+    first = found.items[0]
+    assert found.jackknife.system == "f"
+    assert first.item_rest is not None
+    assert first.item_rest > 0.9
+    assert first.item_rest_without is None
+    assert "but" in str(found)
+    assert "without f" in str(found)
+
+
+def judged(book: Gradebook, judgments: list[int]) -> Gradebook:
+    rows = np.array([judgments], np.int16)
+    return replace(book, queries=tuple(replace(q, judgments=rows) for q in book.queries))
+
+
+def test_judgments_speak_of_items() -> None:
+    ratings = [[5, 0, 5]] * 5 + [[0, 5, 5]] * 5 + [[0, 0, None]]
+    rankings = [make_ranking(name, [at]) for at, name in enumerate("abcdefghi")]
+    book = judged(make_book(make_query(ratings, *rankings)), [3] * 5 + [0] * 5 + [MISSING])
+    found = looked_at(book)
+    assert [(row.relevant, row.not_relevant) for row in found.items] == [(1, 0), (0, 1), (1, 1)]
+    assert [row.worst for row in found.look] == sorted(row.worst for row in found.look)
+    assert "covers what is not relevant" in found.items[1].why
+    # 5 passages are judged 0, of which all cover the second item and the third
+    assert found.floor.values == pytest.approx((2 / 3,))
+    assert "Chance floor" in str(found)
+
+
+def test_texts_lint_and_seals_stand_beside_items() -> None:
+    book = exam_of("10", "01", "00", "11", "10")
+    book = replace(book, queries=tuple(replace(q, item_ids=("q0/x", "q0/y")) for q in book.queries))
+    items = (Item("q0/x", "q0", "Is it so?"), Item("q0/y", "q0", "What currently holds of it?"))
+    texts = BankTexts((BankEntry("q0", items),), {"q0": "a topic"}, frozenset({("q0", "q0/y")}))
+    found = looked_at(book, texts=texts)
+    assert [row.lint for row in found.items] == [("yes-no",), ("time-dependent",)]
+    assert [row.sealed for row in found.items] == [False, True]
+    assert [row.text for row in found.items] == [item.text for item in items]
+
+
+POOR: Mapping[str, tuple[Callable[[], Gradebook], str]] = {
+    "one system": (lambda: exam_of("10"), "fewer than 2 systems sat the exam (1)"),
+    "two systems": (lambda: exam_of("10", "01"), "any two systems lie on a line"),
+    "no systems": (lambda: make_book(make_query([[5, 0]])), "there are no rankings"),
+    "constant items": (lambda: exam_of("10", "10", "10"), "tells none of them apart"),
+    "one query": (lambda: exam_of("10", "11", "00"), "There is 1 query"),
+    "one item": (lambda: exam_of("1", "0", "0"), "there is 1 item"),
+    "an item a query": (lambda: exam_of("10", "11", "00", queries=2), "Every query has 1 item"),
+    "nothing judged": (lambda: exam_of("10", "11", "00"), "Nobody judged a graded passage 0"),
+    "no items": (lambda: make_book(make_query([[]], make_ranking("a", [0]), items=0)), "no items"),
+    "no queries": (lambda: make_book(), "there are no queries"),
+    "no grades": (
+        lambda: make_book(make_query([[None]], make_ranking("a", [0]), make_ranking("b", [0]))),
+        "no cell has a grade",
+    ),
+    "missing cells": (
+        lambda: make_book(make_query([[5, None]], make_ranking("a", [0]), make_ranking("b", []))),
+        "50.0% of the cells that are read have no grade",
+    ),
+    "unanswered": (
+        lambda: make_book(make_query([[5, 0]], make_ranking("a", [0]), make_ranking("b", []))),
+        "1 system did not answer some queries",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", POOR)
+def test_a_poor_exam_gives_a_sentence(case: str) -> None:
+    make, sentence = POOR[case]
+    found = looked_at(make())
+    assert sentence in str(found)
+    assert "nan" not in str(found).casefold()
+    json.loads(found.to_json(), parse_constant=pytest.fail)
+
+
+def test_numbers_that_make_no_sense() -> None:
+    book = exam_of("10", "01", "11")
+    with pytest.raises(InputError, match="splits must be 2"):
+        ItemSettings(splits=1)
+    with pytest.raises(InputError, match="no credit 'much'"):
+        item_scores(book, 4, credit="much")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="10 systems or more, not 3"):
+        analyze(book, item_scores(book, 4), "", ItemSettings(irt=True))
+
+
+def test_graded_credit_is_alpha_of_ratings() -> None:
+    book = make_book(
+        make_query([[5, 3], [0, 1], [2, 2]], *(make_ranking(n, [i]) for i, n in enumerate("abc")))
+    )
+    scores = item_scores(book, 4, credit="graded")
+    assert scores.credit.tolist() == [[1, 0.6], [0, 0.2], [0.4, 0.4]]
+    found = analyze(book, scores, "", ItemSettings(splits=2))
+    # variances 6.333 and 1 of a total of 12.333, in fifths
+    assert found.statistic == "alpha"
+    assert found.exams[0].alpha == pytest.approx(2 * (1 - (19 / 3 + 1) / (37 / 3)))
+
+
+# ---- TREC DL 2019 --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def dl19_book(shared_data: Path) -> Gradebook:
+    return exampp.open(shared_data / "dl19" / "graded.jsonl.gz").grades().gradebook
+
+
+@pytest.mark.parametrize("min_rating", [4, 5])
+def test_dl19(dl19_book: Gradebook, shared_data: Path, min_rating: int) -> None:
+    name = f"dl19-items-min{min_rating}.json"
+    expected = json.loads((shared_data / "science" / name).read_text())
+    scores = item_scores(dl19_book, min_rating)
+    settings = ItemSettings(irt=True)
+    found = analyze(dl19_book, scores, "", settings, officials={"official": official_ranks()})
+    check_exam(found, expected)
+    check_items(found, expected)
+    check_choices(found, expected)
+    check_model(found, expected)
+    floor = json.loads((shared_data / "science" / "dl19-robustness.json").read_text())["floor"]
+    chance = floor[str(min_rating)]["expected_cover20_of_20_random_passages_judged_0"]
+    assert found.floor.values[0] == pytest.approx(chance, abs=1e-11)
+
+
+def check_exam(found: ItemAnalysis, expected: Any) -> None:
+    exams = {row.drop: row for row in found.exams}
+    whole = exams[0.0]
+    assert whole.alpha == pytest.approx(expected["kr20"], abs=1e-11)
+    assert whole.alpha_varying == pytest.approx(expected["kr20_without_constant_items"], abs=1e-11)
+    for ours, theirs in (("constant", "constant_items"), ("negative", "item_rest_negative")):
+        assert getattr(whole, ours) == expected[theirs]
+    assert (whole.all_pass, whole.all_fail) == (expected["all_pass"], expected["all_fail"])
+    assert found.jackknife.without == pytest.approx(expected["jackknife_kr20"], abs=1e-11)
+    assert found.jackknife.system == expected["jackknife_min"]["system"]
+    assert found.jackknife.error == pytest.approx(expected["jackknife_se"], abs=1e-11)
+    for drop, of in expected["drop"].items():
+        row = exams[float(drop)]
+        assert (row.systems, row.constant) == (of["systems"], of["constant_items"])
+        assert row.alpha == pytest.approx(of["kr20"], abs=1e-11)
+    items, queries = expected["split_half_items"], expected["split_half_queries"]
+    for half, of in ((whole.items, items), (whole.queries, queries)):
+        assert half.r == pytest.approx(of["r"], abs=1e-11)
+        assert half.whole == pytest.approx(of["spearman_brown_of_mean_r"], abs=1e-11)
+        assert half.r_error == pytest.approx(of["mc_se_r"], abs=1e-11)
+    assert whole.items.tau == pytest.approx(items["tau"], abs=1e-11)
+    # the published tau of halves of queries breaks ties by rounding noise: the same splits by
+    # means in floating point, unrounded, give it, and by whole numbers ours
+    counts = found.scores.of_queries(found.scores.credit)
+    rng = np.random.default_rng(0)
+    orders = [rng.permutation(43) for _ in range(1000)]
+    halves = [
+        np.array([counts[:, order[part]].sum(axis=1) for order in orders])
+        for part in (slice(0, 21), slice(21, 42))
+    ]
+    noisy = [
+        np.array([(counts / 10)[:, order[part]].mean(axis=1) for order in orders])
+        for part in (slice(0, 21), slice(21, 42))
+    ]
+    assert whole.queries.tau == pytest.approx(kendall_rows(*halves).values.mean(), abs=1e-12)
+    assert kendall_rows(*noisy).values.mean() == pytest.approx(queries["tau"], abs=1e-9)
+
+
+def check_items(found: ItemAnalysis, expected: Any) -> None:
+    for row in found.items:
+        of = expected["items"][row.item_id]
+        for ours, theirs in (
+            (row.difficulty, of["p"]),
+            (row.item_total, of["item_total"]),
+            (row.item_rest, of["item_rest"]),
+            (row.alpha_if_deleted, of["alpha_if_deleted"]),
+        ):
+            assert ours == (None if theirs is None else pytest.approx(theirs, abs=1e-11))
+
+
+def check_choices(found: ItemAnalysis, expected: Any) -> None:
+    chosen = {one.chosen: one for one in found.choices}
+    assert chosen["all"].pooled == pytest.approx(expected["tau_official"], abs=1e-11)
+    for cut, of in expected["selection"].items():
+        one = chosen[float(cut)]
+        assert (one.items, one.emptied) == (of["items"], of["queries_left_without_items"])
+        assert one.pooled == pytest.approx(of["tau_official_sum"], abs=1e-11)
+        assert one.cover == pytest.approx(of["tau_official_mean_over_queries"], abs=1e-11)
+    held = expected["selection_cross_validated"]
+    for name in ("all", 0.1, 0.2, 0.3, "random"):
+        rest, of = chosen[name].held_out, held[str(name)]
+        assert rest is not None
+        assert (rest.tau, rest.error) == pytest.approx((of["mean_tau"], of["mc_se"]), abs=1e-11)
+        assert rest.better == pytest.approx(of["share_better"])
+    # an item-rest of exactly 0 is kept by us; computed otherwise it may be just below
+    assert chosen[0.0].held_out is not None
+    assert chosen[0.0].held_out.tau == pytest.approx(held["0"]["mean_tau"], abs=1e-4)
+    cover_held, of = chosen[0.2].held_out_cover, held["0.2 mean over queries"]
+    assert cover_held is not None
+    assert cover_held.tau == pytest.approx(of["mean_tau"], abs=1e-11)
+
+
+def check_model(found: ItemAnalysis, expected: Any) -> None:
+    of = expected["irt_2pl"]
+    assert found.abilities is not None
+    model, fitted = found.abilities.all.model, found.abilities.all.abilities
+    assert model.converged
+    assert len(model.discrimination) == of["items"]
+    assert model.log_likelihood == pytest.approx(of["logLik"], abs=1e-3)
+    for ours, name in ((fitted.mode, "map"), (fitted.error, "map_se"), (fitted.mean, "eap")):
+        theirs = [of["theta"][system][name] for system in found.scores.systems]
+        assert ours == pytest.approx(theirs, abs=1e-4)
+    rows = {row.item_id: row for row in found.items}
+    for column, values in (("discrimination", of["a"]), ("location", of["b"])):
+        assert {i: getattr(rows[i], column) for i in values} == pytest.approx(values, abs=1e-3)
+    chosen = {one.chosen: one.pooled for one in found.choices}
+    assert chosen["2pl"] == pytest.approx(of["tau_official_map"], abs=1e-11)
+    (outlier,) = (key for key in of if key.startswith("without_"))
+    theirs = of[outlier]["tau_official_map"]
+    assert chosen["2pl without the outlier"] == pytest.approx(theirs, abs=1e-11)
