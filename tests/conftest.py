@@ -18,9 +18,6 @@ from commands import Commands
 from hypothesis import settings
 
 import exampp
-from exampp import graded_file
-from exampp.formats import workbench_gradebook
-from exampp.llm import draft
 from exampp.store import connection
 
 if TYPE_CHECKING:
@@ -65,6 +62,8 @@ def pytest_runtest_protocol() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def _encoded_once() -> Iterator[None]:
     """The draft grader's model encodes a text once in a process; its own tests undo this."""
+    from exampp.llm import draft
+
     load = draft.load_encoder
 
     @functools.cache
@@ -116,6 +115,9 @@ def shared_data() -> Iterator[Path]:
     here = next((folder for folder in folders if (folder / "dl19").is_dir()), None)
     if here is None:
         pytest.skip("no real data beside the project (../shared/data)")
+    from exampp import graded_file
+    from exampp.formats import workbench_gradebook
+
     read = workbench_gradebook.read_grades
     read_once = functools.cache(read)
 
