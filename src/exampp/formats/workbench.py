@@ -24,7 +24,7 @@ from exampp.formats.lines import (
     refuse,
     valid_json,
 )
-from exampp.formats.lossless import difference, restored
+from exampp.formats.lossless import difference, differences, restored
 from exampp.formats.output import writing
 from exampp.formats.remarks import Keys
 from exampp.formats.workbench_cells import entries, grades, residue_of, sheet_json, within
@@ -169,11 +169,9 @@ def _passage(
 def _judgments(
     query_id: str, typed: PassageJson, originals: Sequence[Any]
 ) -> tuple[tuple[Judgment, Residue], ...]:
-    found: list[tuple[Judgment, Residue]] = []
+    found: list[Judgment] = []
     seen: set[str | None] = set()
-    for index, (entry, original) in enumerate(
-        zip(typed.paragraph_data.judgments, originals, strict=True)
-    ):
+    for index, entry in enumerate(typed.paragraph_data.judgments):
         facet = facet_of(query_id, entry.query)
         judgment = Judgment(query_id, typed.paragraph_id, entry.relevance, facet)
         if facet in seen:
@@ -182,18 +180,16 @@ def _judgments(
                 field=f"paragraph_data.judgments[{index}]",
             )
         seen.add(facet)
-        found.append((judgment, difference(_judgment_json(judgment), original)))
-    return tuple(found)
+        found.append(judgment)
+    return tuple(zip(found, differences(map(_judgment_json, found), originals), strict=True))
 
 
 def _rankings(
     query_id: str, typed: PassageJson, originals: Sequence[Any]
 ) -> tuple[tuple[RankedPassage, Residue], ...]:
-    found: list[tuple[RankedPassage, Residue]] = []
+    found: list[RankedPassage] = []
     seen: set[tuple[str, str]] = set()
-    for index, (entry, original) in enumerate(
-        zip(typed.paragraph_data.rankings, originals, strict=True)
-    ):
+    for index, entry in enumerate(typed.paragraph_data.rankings):
         at = entry.queryId or query_id
         ranked = RankedPassage(at, typed.paragraph_id, entry.rank, entry.score, entry.method)
         if (entry.method, at) in seen:
@@ -202,8 +198,8 @@ def _rankings(
                 field=f"paragraph_data.rankings[{index}]",
             )
         seen.add((entry.method, at))
-        found.append((ranked, difference(_ranking_json(ranked), original)))
-    return tuple(found)
+        found.append(ranked)
+    return tuple(zip(found, differences(map(_ranking_json, found), originals), strict=True))
 
 
 def _sheets(

@@ -250,9 +250,11 @@ def _read_sheets(connection: sqlite3.Connection, query: int) -> defaultdict[int,
     for passage, grader, version, with_key, *grade in connection.execute(
         "SELECT p.passage, g.grader, g.item_version, g.answer_key > 1, i.item_id, g.state, "
         "g.rating, g.reply, g.rule, g.confidence, g.detail "
-        "FROM item i JOIN item_version v ON v.version = i.version "
-        f"JOIN grade g ON g.item_version = v.version AND {IN_FORCE} "
-        "JOIN passage p ON p.version = g.passage_version "
+        # in this order every grade is looked up by its key, and none is scanned
+        "FROM item i CROSS JOIN grader r "
+        f"CROSS JOIN grade g ON g.grader = r.grader AND g.item_version = i.version AND {IN_FORCE} "
+        "CROSS JOIN passage_version w ON w.version = g.passage_version "
+        "JOIN passage p ON p.passage = w.passage AND p.version = w.version "
         "WHERE i.query = ? ORDER BY g.grader, g.item_version",
         (query,),
     ):

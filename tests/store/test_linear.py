@@ -1,0 +1,64 @@
+"""The work of the database, counted: as many grades in more queries are no more work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import exams
+import pytest
+
+import exampp
+from exampp.llm.base import Ask
+from exampp.llm.scripted import ScriptedGrader
+from exampp.store.connection import connect
+from exampp.store.pools import read_pools
+
+CELLS = 1024
+STEP = 100
+
+
+def rate(ask: Ask) -> str:
+    return str(len(ask.passage) % 6)
+
+
+def exam(path: Path, queries: int) -> Path:
+    """So many queries, all with the same number of passages and items, and CELLS grades."""
+    each = int((CELLS / queries) ** 0.5)
+    names = [f"q{number}" for number in range(queries)]
+    with exampp.create(path) as made:
+        made.add(
+            queries={name: f"what of {name}" for name in names},
+            passages={f"{q}-{n}": f"Passage {n} of {q}." for q in names for n in range(each)},
+            bank={q: [f"What of {q}, {n}?" for n in range(each)] for q in names},
+            runs={"all": {q: {f"{q}-{n}": each - n for n in range(each)} for q in names}},
+        )
+        made.grade(ScriptedGrader(rate, record=False))
+    return path
+
+
+def steps(path: Path, work: Callable[..., object]) -> int:
+    """The steps of the database's machine, in hundreds."""
+    count = 0
+
+    def step() -> int:
+        nonlocal count
+        count += 1
+        return 0
+
+    connection = connect(path)
+    connection.set_progress_handler(step, STEP)
+    work(connection)
+    connection.close()
+    return count
+
+
+WORK: dict[str, Callable[..., object]] = {
+    "export": lambda connection: list(read_pools(connection)),
+}
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_as_many_grades_in_more_queries_are_no_more_work(name: str, tmp_path: Path) -> None:
+    few, many = (steps(exam(tmp_path / f"{n}.exam", n), WORK[name]) for n in (4, 64))
+    assert many < 2 * few
