@@ -76,7 +76,9 @@ def test_the_headline_counts_what_there_is() -> None:
         "cells graded": "180",
         "of 3 pairs of systems told apart": "100%",
     }
-    (headline,) = blocks(document, "summary", "text")
+    survived, headline = blocks(document, "summary", "text")
+    assert survived["text"].startswith("Of 3 pairs of systems 2 (66.7%) stand in the same order")
+    assert "good is first in all of them." in survived["text"]
     assert headline["text"].startswith("good has the best Cover@20 \u22654, 1.000")
     assert headline["text"].endswith("every other system is significantly worse.")
 
@@ -89,7 +91,8 @@ def test_a_single_query_is_not_queries() -> None:
 def test_equal_systems_share_the_first_place() -> None:
     rankings = (make_ranking("one", [0]), make_ranking("two", [0]))
     book = make_book(*(make_query([[5]], *rankings, query_id=f"q{n}") for n in range(3)))
-    (headline,) = blocks(made(book), "summary", "text")
+    survived, headline = blocks(made(book), "summary", "text")
+    assert survived["text"].endswith("one and 1 more are first in all of them.")
     assert headline["text"].startswith("one and 1 more share the best Cover@20")
     assert headline["text"].endswith("none of the others is significantly worse.")
 

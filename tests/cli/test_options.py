@@ -111,7 +111,7 @@ MODEL = {
     "--price-read": "2 --price-written 2",
     "--price-written": "2 --price-read 2",
 }
-AVERAGED = ("leaderboard", "methods", "curve", "heatmap", "labels", "reliability")
+AVERAGED = ("leaderboard", "methods", "curve", "heatmap", "labels", "reliability", "sensitivity")
 MORE = "--grader openai --model m --prompt dl-questions --query q1 --per subtopic --more 2"
 TWELVE = "analyze items graders.exam --grader judge -k 2 --run twelve.run"
 HF, OPENAI = "--grader hf --model m", "--grader openai --model m"
@@ -509,6 +509,30 @@ OPTIONS: Mapping[str, Uses] = {
             **READ,
         },
         choices("analyze items"),
+    ),
+    "analyze sensitivity": Uses(
+        (
+            "analyze sensitivity my.exam -m Cover",
+            "analyze sensitivity my.exam -m nDCG -m Cover@2 --format json",
+            "analyze sensitivity my.exam -m P --cutoff 3 --official official.json",
+            "analyze sensitivity graders.exam -m P",
+            "analyze sensitivity labels.graded.jsonl -m P --cutoff 2",
+        ),
+        {
+            **BOARD,
+            **LABELS,
+            "--measure": "RR",
+            "--cutoff": "1",
+            "--on-error": {"analyze sensitivity my.exam": "skip"},
+            "--missing": "skip",
+            "--decisions": {"analyze sensitivity my.exam": "without"},
+            "--official": "other.json",
+            **READ,
+        },
+        {
+            "analyze sensitivity banks.exam": ("--bank small",),
+            "analyze sensitivity bad.graded.jsonl": ("--on-error skip",),
+        },
     ),
     "bank generate": Uses(
         (

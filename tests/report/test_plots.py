@@ -20,6 +20,7 @@ import pytest
 from exampp.errors import InputError
 from exampp.installed import install_command
 from exampp.report.plots import curves, distributions, heatmap, methods, reliability, scatter
+from exampp.report.plots import ranks as rank_ranges
 from exampp.report.plots.figure import FORMATS, GREY, SERIES, Figure, Theme, writer
 from exampp.report.plots.leaderboard import Spread, groups, leaderboard
 from exampp.report.plots.pixels import VIRIDIS, picture, shade
@@ -78,7 +79,14 @@ def sizes(names: list[str]) -> Figure:
     )
 
 
-FAMILIES = [leaderboards, several_methods, ranks, grades, labels, covers, heat, sizes]
+def spans(names: list[str]) -> Figure:
+    rows = [
+        rank_ranges.RankSpan(name, 1, 2, n + 1, n + 2, len(names)) for n, name in enumerate(names)
+    ]
+    return rank_ranges.ranks(rows, "25 specifications")
+
+
+FAMILIES = [leaderboards, several_methods, ranks, grades, labels, covers, heat, sizes, spans]
 Make = Callable[[list[str]], Figure]
 
 
@@ -124,7 +132,7 @@ def test_a_page_gives_ink_and_ground(make: Make) -> None:
     assert ElementTree.fromstring(svg).get("aria-label") == figure.alt
 
 
-@pytest.mark.parametrize("make", [leaderboards, heat, several_methods])
+@pytest.mark.parametrize("make", [leaderboards, heat, several_methods, spans])
 def test_labels_of_a_hundred_systems_do_not_overlap(make: Make) -> None:
     """Every system has its label, and the lines of text are further apart than they are high."""
     svg = drawn(make(HUNDRED))
@@ -337,6 +345,7 @@ def test_every_format_is_written() -> None:
 
 
 NOTHING = [
+    rank_ranges.ranks([], "no specification"),
     reliability.reliability([], "AP", present=0, target=0.95, interval=""),
     leaderboard([], "AP"),
     leaderboard([Spread("a", None)], "AP"),

@@ -11,6 +11,7 @@ from exampp.analysis.agreement_tables import AgreementBlock
 from exampp.analysis.correlation import Correlations, compare_methods
 from exampp.analysis.methods import Method, board_method
 from exampp.analysis.reliability import Reliability, reliability, scored_column
+from exampp.analysis.sensitivity import Declaration, Evaluated, Sensitivity, sensitivity
 from exampp.analysis.side_by_side import SideBySide, side_by_side
 from exampp.analysis.significance import Significance, significance
 from exampp.analysis.significance import SignificanceSettings as Testing
@@ -21,6 +22,8 @@ from exampp.evaluate.tables import heading
 from exampp.records.gradebook import Gradebook
 
 MEASURES = ("Cover@20", "nCover@20", "nDCG@20", "P@20", "AP")
+SPECIFICATIONS = Declaration(missing=("zero",))
+"""Those of a report: few enough to be quick."""
 LAYOUTS: tuple[Layout, ...] = ("STRICT", "LENIENT")
 
 
@@ -75,6 +78,7 @@ class Findings:
     everywhere: Leaderboard
     tested: Significance
     reliability: Reliability
+    sensitivity: Sensitivity
     agreement: tuple[AgreementBlock, ...]
     correlation: Correlations | None = None
     correlation_everywhere: Correlations | None = None
@@ -126,6 +130,9 @@ def find(
         everywhere=everywhere,
         tested=significance(board.columns[0], board.column_systems, settings.testing),
         reliability=reliability(scored_column(book, board)),
+        sensitivity=sensitivity(
+            [Evaluated(book.grader.name, book, board.facets, settings.labelling)], SPECIFICATIONS
+        ),
         agreement=tuple(block for block in agreement.judged if block.comparison.units),
         correlation=_correlation(board, settings, settings.testing.samples),
         correlation_everywhere=_correlation(everywhere, settings, 0),

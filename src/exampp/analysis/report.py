@@ -14,7 +14,7 @@ from exampp.analysis.cautions import EvaluatedGrades, cautions
 from exampp.analysis.correlation import Correlations
 from exampp.analysis.findings import LAYOUTS, Findings, ReportSettings, ReportSource, find
 from exampp.analysis.phrases import counted, percent, with_interval
-from exampp.analysis.report_trust import reliability_section
+from exampp.analysis.report_trust import reliability_section, sensitivity_section
 from exampp.analysis.significance_tables import leaderboard_table
 from exampp.analysis.significance_tables import notes as significance_notes
 from exampp.evaluate.leaderboard import MeasureColumn
@@ -58,6 +58,7 @@ def report(
         _leaderboard(found),
         _differences(found),
         reliability_section(found.reliability, found.board.notes),
+        sensitivity_section(found.sensitivity, found.board.notes),
         _graders(found),
         _official(found),
         _judgments(found),
@@ -102,6 +103,7 @@ def _summary(found: Findings) -> Section:
         "At a glance",
         [
             Tiles(tuple(tiles)),
+            Text(survived) if (survived := found.sensitivity.survives()) else None,
             Text(_headline(found)) if tested.systems else None,
             Notices(warned) if warned else None,
         ],

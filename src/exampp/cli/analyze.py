@@ -8,6 +8,7 @@ from exampp.cli import (
     analyze_items,
     analyze_leaderboards,
     analyze_reliability,
+    analyze_sensitivity,
     analyze_significance,
 )
 from exampp.cli.command import Commands
@@ -19,3 +20,4 @@ app.command("agreement")(analyze_agreement.agreement)
 app.command("significance")(analyze_significance.significance)
 app.command("reliability")(analyze_reliability.reliability)
 app.command("items")(analyze_items.items)
+app.command("sensitivity")(analyze_sensitivity.sensitivity)

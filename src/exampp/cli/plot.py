@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 import exampp
+from exampp.cli.analyze_sensitivity import at_cutoffs
 from exampp.cli.board_options import (
     OF_GRADED_FILES,
     OF_MEASURES,
@@ -53,6 +54,7 @@ class PlotKind(StrEnum):
     curve = "curve"
     heatmap = "heatmap"
     reliability = "reliability"
+    sensitivity = "sensitivity"
 
 
 class Theme(StrEnum):
@@ -91,7 +93,17 @@ _KINDS: Mapping[PlotKind, _Kind] = {
     PlotKind.curve: _Kind(_BOARD, "Add the rankings of systems"),
     PlotKind.heatmap: _Kind(_BOARD, "Choose another --measure"),
     PlotKind.reliability: _Kind(_BOARD, "Add systems, queries or grades"),
+    PlotKind.sensitivity: _Kind(
+        _BOARD,
+        "Add systems or grades",
+        ("Cover", "P", "nDCG"),
+        6,
+    ),
 }
+
+
+_SEVERAL = frozenset({PlotKind.methods, PlotKind.sensitivity})
+"""Those of several graders, banks and thresholds at once."""
 
 
 def _of_kinds(option: str) -> Counts:
@@ -101,6 +113,8 @@ def _of_kinds(option: str) -> Counts:
 
 def _takes_threshold(given: Given) -> bool:
     measures = given["measure"] or _KINDS[given["what"]].measures
+    if given["what"] is PlotKind.sensitivity:
+        return OF_MEASURES["--min-rating"].where(at_cutoffs({"measure": measures}))
     return OF_MEASURES["--min-rating"].where({"measure": measures})
 
 
@@ -131,9 +145,9 @@ def plot(
         typer.Option(
             "--measure",
             "-m",
-            help="The measure; for methods, repeat for up to six; for curve, Cover@k with the "
-            "last k; not for grades and labels. [default: Cover@20; for methods Cover@20, nDCG@20, "
-            "P@20, AP]",
+            help="The measure; for methods and sensitivity, repeat for up to six; for curve, "
+            "Cover@k with the last k; not for grades and labels. [default: Cover@20; for methods "
+            "Cover@20, nDCG@20, P@20, AP; for sensitivity Cover, P, nDCG]",
         ),
     ] = None,
     min_rating: MinRatings = None,
@@ -149,7 +163,7 @@ def plot(
         list[str] | None,
         typer.Option(
             help="Which grader's grades: a model, model:prompt, or the start of its key; for "
-            "methods, repeat for several."
+            "methods and sensitivity, repeat for several."
         ),
     ] = None,
     prompt: PromptName = None,
@@ -165,7 +179,8 @@ def plot(
 ) -> None:
     """Draw one figure.
 
-    For methods --min-rating, --grader and --bank may be repeated, for up to six series in all.
+    For methods and sensitivity --min-rating, --grader and --bank may be repeated, for methods up to
+    six series in all.
     COLLECTION may be a file of graded passages; --bank then names a bank file.
 
     Example: exampp plot leaderboard my.exam -o leaderboard.svg
@@ -207,6 +222,8 @@ def plot(
     book = next(iter(books.values()))
     if what is PlotKind.methods:
         figure = _methods(books, measures, min_rating, official, scores or (), facets.value)
+    elif what is PlotKind.sensitivity:
+        figure = _sensitivity(books, measures, min_rating, facets.value)
     else:
         threshold = min_rating[0] if min_rating else None
         figure = _figure(what, book, measures, threshold, official, round_to, facets.value)
@@ -219,6 +236,19 @@ def plot(
     with writing(output, text=False) as stream:
         stream.write(content)
     remark(f"{output}: {figure.title}")
+
+
+def _sensitivity(
+    books: Mapping[str, Gradebook],
+    measures: Sequence[str],
+    min_ratings: Sequence[int] | None,
+    facets: FacetChoice,
+) -> Figure:
+    from exampp.analysis.sensitivity import Declaration, Evaluated, sensitivity
+
+    declaration = Declaration(tuple(measures), min_ratings=tuple(min_ratings or ()))
+    given = [Evaluated(name, book, facets) for name, book in books.items()]
+    return sensitivity(given, declaration).figure()
 
 
 def _checked(what: PlotKind, measures: Sequence[str] | None) -> Sequence[str]:
@@ -236,7 +266,7 @@ def _checked(what: PlotKind, measures: Sequence[str] | None) -> Sequence[str]:
 def _check_one(what: PlotKind, given: Mapping[str, Sequence[object] | None]) -> None:
     """Raise InputError where a plot of one series is asked for several."""
     for option, values in given.items():
-        if what is not PlotKind.methods and len(values or ()) > 1:
+        if what not in _SEVERAL and len(values or ()) > 1:
             raise exampp.InputError(
                 f"the plot {what.value} shows one value of {option}", mend="Name one"
             )

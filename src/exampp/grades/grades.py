@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from exampp.analysis.compare import SystemComparison
     from exampp.analysis.correlation import Correlations
     from exampp.analysis.items import ItemAnalysis
-    from exampp.analysis.reliability import Reliability, ReliabilitySettings, Scored
+    from exampp.analysis.reliability import Reliability, ReliabilitySettings
+    from exampp.analysis.sensitivity import Declaration, Sensitivity
     from exampp.analysis.significance import Significances, SignificanceSettings
     from exampp.evaluate.item_scores import Credit
     from exampp.evaluate.qrels import Labelling
@@ -224,26 +225,6 @@ class Grades:
         )
         return significances(board, settings)
 
-    def scored(
-        self,
-        measure: Measure | str = "Cover@20",
-        *,
-        min_rating: int | None = None,
-        facets: FacetChoice = "auto",
-        missing: Missing = "zero",
-        labelling: Labelling | None = None,
-    ) -> Scored:
-        """The scores of all systems on all queries, to be studied; options of `evaluate`.
-
-        Raises InputError for missing cells with bounds.
-        """
-        from exampp.analysis.reliability import scored_column
-
-        board = self.evaluate(
-            [measure], min_rating=min_rating, facets=facets, missing=missing, labelling=labelling
-        )
-        return scored_column(self.gradebook, board, missing)
-
     def reliability(
         self,
         measure: Measure | str = "Cover@20",
@@ -256,14 +237,30 @@ class Grades:
     ) -> Reliability:
         """How reliable the leaderboard is, and how many queries and items it takes.
 
-        Takes the options of `scored`.
+        Options of `evaluate`; raises InputError for missing cells with bounds.
         """
-        from exampp.analysis.reliability import reliability
+        from exampp.analysis.reliability import reliability, scored_column
 
-        scored = self.scored(
-            measure, min_rating=min_rating, facets=facets, missing=missing, labelling=labelling
+        board = self.evaluate(
+            [measure], min_rating=min_rating, facets=facets, missing=missing, labelling=labelling
         )
-        return reliability(scored, settings)
+        return reliability(scored_column(self.gradebook, board, missing), settings)
+
+    def sensitivity(
+        self,
+        declaration: Declaration | None = None,
+        *,
+        official: Officials = (),
+        facets: FacetChoice = "auto",
+        labelling: Labelling | None = None,
+    ) -> Sensitivity:
+        """What of the leaderboard survives all choices. See `Panel.sensitivity`."""
+        # a panel is made of grades
+        from exampp.grades.panel import Panel
+
+        return Panel(self.source, (self,)).sensitivity(
+            declaration, official=official, facets=facets, labelling=labelling
+        )
 
     def compare(
         self,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from exampp.analysis.methods import Method
     from exampp.analysis.reliability import Reliability, ReliabilitySettings
     from exampp.analysis.reliability_graders import GraderReliability
+    from exampp.analysis.sensitivity import Declaration, Sensitivity
     from exampp.analysis.side_by_side import SideBySide
     from exampp.evaluate.cover import Missing
     from exampp.evaluate.exams import FacetChoice
@@ -171,20 +172,45 @@ class Panel:
     ) -> Reliability | GraderReliability:
         """How reliable the leaderboard is; several graders are a facet of one more study.
 
-        Takes the options of `Grades.scored`.
+        Takes the options of `Grades.reliability`.
         """
-        from exampp.analysis.reliability import reliability
+        from exampp.analysis.reliability import reliability, scored_column
         from exampp.analysis.reliability_graders import grader_reliability
 
-        scored = {
-            name: one.scored(
-                measure, min_rating=min_rating, facets=facets, missing=missing, labelling=labelling
+        scored = {}
+        for name, one in self.named():
+            board = one.evaluate(
+                [measure],
+                min_rating=min_rating,
+                facets=facets,
+                missing=missing,
+                labelling=labelling,
             )
-            for name, one in self.named()
-        }
+            scored[name] = scored_column(one.gradebook, board, missing)
         if len(scored) == 1:
             return reliability(next(iter(scored.values())), settings)
         return grader_reliability(scored, settings)
+
+    def sensitivity(
+        self,
+        declaration: Declaration | None = None,
+        *,
+        official: Officials = (),
+        facets: FacetChoice = "auto",
+        labelling: Labelling | None = None,
+    ) -> Sensitivity:
+        """What of the leaderboard survives all choices, graders and banks among them.
+
+        `declaration` says what is crossed; `official` is as in `correlate`.
+        """
+        from exampp.analysis.sensitivity import Evaluated, sensitivity
+        from exampp.evaluate.qrels import Labelling
+
+        given = [
+            Evaluated(name, one.gradebook, facets, labelling or Labelling())
+            for name, one in self.named()
+        ]
+        return sensitivity(given, declaration, ranks_of(official))
 
     def _with_people(self, min_rating: int | None) -> list[Agreement]:
         """People against each grader, and against each other, once for every sort of scale."""

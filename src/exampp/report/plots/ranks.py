@@ -1,0 +1,78 @@
+"""Between which ranks every system stands, over all ways to make the leaderboard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from exampp.report.plots.figure import ACCENT, Figure, by_name, row_height, rows
+from exampp.report.table import Table, Value
+
+_WIDTH = 560
+
+
+class RankSpan(NamedTuple):
+    """The best and worst rank of a system, the middle half of its ranks, and the median."""
+
+    system: str
+    best: float
+    low: float
+    median: float
+    high: float
+    worst: float
+
+
+def ranks(spans: Sequence[RankSpan], over: str, *, name: str = "sensitivity") -> Figure:
+    """A row a system, in the order given; `over` says what the ranks are taken over."""
+    names = [one.system for one in spans]
+    height, size = row_height(len(spans))
+    across = {
+        "type": "quantitative",
+        "scale": {"domain": [0.5, len(spans) + 0.5], "nice": False, "zero": False},
+        "title": "rank (1 is best)",
+        "axis": {"grid": False, "tickMinStep": 1, "format": "d"},
+    }
+    bars = (("best", "worst", 2.0, 0.45), ("low", "high", 6.0, 0.55))
+    layers = [
+        {
+            "mark": {"type": "rule", "strokeWidth": width, "color": ACCENT, "opacity": opacity},
+            "encoding": {"x": {**across, "field": low}, "x2": {"field": high}},
+        }
+        for low, high, width, opacity in bars
+    ]
+    point = {
+        "mark": {"type": "point", "filled": True, "opacity": 1, "size": 40, "color": ACCENT},
+        "encoding": {"x": {**across, "field": "median"}},
+    }
+    values: list[list[Value]] = [list(one) for one in spans]
+    return Figure(
+        name=name,
+        title="Ranks over all specifications",
+        subtitle=f"Line: best to worst rank, bar: the middle half, dot: the median; {over}",
+        alt=_alt(spans, over),
+        spec={}
+        if not spans
+        else {
+            "width": _WIDTH,
+            "height": height * len(spans),
+            "data": rows(("name", "best", "low", "median", "high", "worst"), values),
+            "encoding": {"y": by_name(names, labelFontSize=size, labelPadding=10, grid=True)},
+            "layer": [*layers, point],
+        },
+        data=Table.of(
+            ["system", "best", "low", "median", "high", "worst"],
+            values,
+            "Ranks over all specifications",
+        ),
+    )
+
+
+def _alt(spans: Sequence[RankSpan], over: str) -> str:
+    if not spans:
+        return "Nothing to draw: no specification ranks systems."
+    first, widest = spans[0], max(spans, key=lambda one: one.worst - one.best)
+    return (
+        f"Ranks of {len(spans)} systems over {over}. The best by its median, {first.system}, "
+        f"stands between {first.best:g} and {first.worst:g}; the widest range has "
+        f"{widest.system}, from {widest.best:g} to {widest.worst:g}."
+    )
