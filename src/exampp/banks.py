@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Required, Unpack
+from typing import TYPE_CHECKING, Required, Unpack
 
 from exampp.bank.changes import Operation, Version
 from exampp.bank.editor import NOW, BankEditor
@@ -24,6 +24,10 @@ from exampp.review.impact import MEASURES
 from exampp.review.trial import Trial, watch
 from exampp.store.bank import Settle, edit_by
 from exampp.store.bank_history import ItemState, Logged, log_of_item, states
+from exampp.store.connection import file_of
+
+if TYPE_CHECKING:
+    from exampp.analysis.attacks.battery import Battery, BatterySettings
 
 
 class GenerationOptions(ModelOptions, total=False):
@@ -331,6 +335,34 @@ class Bank:
         return self._editor.near(query_id)
 
     # ---- sealing --------------------------------------------------------------------------------
+
+    def build_battery(
+        self,
+        path: str | Path | None = None,
+        *,
+        settings: BatterySettings | None = None,
+        kind: str | None = None,
+        texts: str | Path | None = None,
+        dry_run: bool = False,
+    ) -> Battery:
+        """Make attacks on graders of this bank, in a collection of their own at `path`.
+
+        By default it lies beside the exam, as `my.attacks.exam` beside `my.exam`, where
+        `Grades.attacks` looks for it once the grader has graded it. `kind` of items are leaked and
+        asked, by default the first that the bank has; `texts` is a file for people to read. Raises
+        InputError where there is too little to make attacks of, and where the file exists.
+        """
+        from exampp.analysis.attacks.battery import BatterySettings, beside, build_battery
+
+        place = Path(path) if path is not None else beside(file_of(self.connection))
+        return build_battery(
+            self.connection,
+            self.name,
+            kind,
+            settings or BatterySettings(),
+            path=None if dry_run else place,
+            texts=None if texts is None else Path(texts),
+        )
 
     def split(
         self,

@@ -20,7 +20,7 @@ from exampp.errors import InputError
 from exampp.formats.lines import refuse
 from exampp.formats.output import keep_inputs
 from exampp.formats.workbench_graders import scale_note
-from exampp.grade.given import GradingOptions, OfFunction, bank_of_kind, plan
+from exampp.grade.given import GradingOptions, OfFunction, bank_of_kind, only_bank, plan
 from exampp.grade.merging import Merged, merge
 from exampp.grade.reparse import Reparsed, reparse
 from exampp.grade.run import MAX_FAILURES, GradingRun, Progress
@@ -53,7 +53,7 @@ from exampp.records.origin import own_bank
 from exampp.report.result import Tables
 from exampp.report.table import Table
 from exampp.review.trial import import_or_try
-from exampp.store.bank import MAIN_BANK, bank_names, edit_by, makers, now
+from exampp.store.bank import MAIN_BANK, Makers, bank_names, edit_by, makers, now
 from exampp.store.bank_history import known_queries
 from exampp.store.bank_texts import read_bank_texts
 from exampp.store.cells import DEPTH
@@ -281,9 +281,9 @@ class Collection(GradeSource[CollectionGrades]):
 
     # ---- parts ----------------------------------------------------------------------------------
 
-    def bank(self, name: str = MAIN_BANK) -> Bank:
-        """The bank of that name: its items, history and checks, and how it is edited."""
-        return Bank(self._connection, name)
+    def bank(self, name: str | None = MAIN_BANK) -> Bank:
+        """The bank of that name, or the only one: its items, history and checks, how to edit it."""
+        return Bank(self._connection, name or only_bank(self._connection, self.path))
 
     def banks(self) -> Table:
         """The banks: how much of what they hold, and what is sealed."""
@@ -486,8 +486,12 @@ class Collection(GradeSource[CollectionGrades]):
     def _stored(self, identity: GraderIdentity) -> StoredGrader:
         return next(one for one in graders(self._connection) if one.identity == identity)
 
+    def bank_makers(self, book: Gradebook) -> Makers:
+        """The models that made the items of a bank, as far as it says so."""
+        return makers(self._connection, book.bank, book.grader.kind)
+
     def _own_bank(self, book: Gradebook) -> str:
-        made = makers(self._connection, book.bank, book.grader.kind)
+        made = self.bank_makers(book)
         return own_bank(book.grader.by_content.model, made.models, made.items)
 
     def _bank(self, name: str | None, kind: str) -> str:

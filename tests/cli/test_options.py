@@ -82,6 +82,10 @@ BOARD = {
     "--on-error": "skip",
     "--scale": "0..3",
 }
+SHOWN = (
+    *("--min-rating", "--run", "--system", "--leave-out", "--facets", "--decisions"),
+    *("--on-error", "--scale"),
+)
 OF_FILES = ("--on-error", "--scale")
 OF_SYSTEMS = ("--system", "--leave-out")
 LABELS = {"--label": "count", "--at-least": "2", "--gains": "binary"}
@@ -533,6 +537,35 @@ OPTIONS: Mapping[str, Uses] = {
             "analyze sensitivity banks.exam": ("--bank small",),
             "analyze sensitivity bad.graded.jsonl": ("--on-error skip",),
         },
+    ),
+    "analyze attacks": Uses(
+        (
+            "analyze attacks my.exam",
+            "analyze attacks my.exam --build",
+            "analyze attacks my.exam --build --dry-run",
+        ),
+        {
+            **GRADED,
+            **{name: BOARD[name] for name in SHOWN},
+            "--bank": {"analyze attacks banks.exam": "small"},
+            "--kind": {"analyze attacks graders.exam": "query"},
+            "--prompt": "thomas",
+            "--min-relevant": "1",
+            "-k": "2",
+            "--official": "official.json",
+            "--uses": "uses.csv",
+            "--battery": "other.exam",
+            "--build": "",
+            "--targets": "1",
+            "--seed": "9",
+            "--attack": "A4",
+            "--answers": "memory.tsv",
+            "--rating": "3",
+            "--texts": "texts.jsonl",
+            "--dry-run": "",
+            **READ,
+        },
+        choices("analyze attacks"),
     ),
     "bank generate": Uses(
         (

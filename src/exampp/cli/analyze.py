@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from exampp.cli import (
     analyze_agreement,
+    analyze_attacks,
     analyze_correlation,
     analyze_items,
     analyze_leaderboards,
@@ -21,3 +22,4 @@ app.command("significance")(analyze_significance.significance)
 app.command("reliability")(analyze_reliability.reliability)
 app.command("items")(analyze_items.items)
 app.command("sensitivity")(analyze_sensitivity.sensitivity)
+app.command("attacks")(analyze_attacks.attacks)

@@ -22,6 +22,7 @@ from exampp.llm.base import Grader, check_grader
 from exampp.llm.function import CONCURRENCY, FunctionGrader
 from exampp.llm.options import KINDS, Options, check_options
 from exampp.prompts import Prompt, load
+from exampp.records import ITEM_KINDS
 from exampp.records.choosing import choose_grader
 from exampp.records.grading import USUAL_SCALE, RatingScale, check_scale
 from exampp.records.readings import said_without_key
@@ -187,6 +188,20 @@ def _kind(wanted: str | None, kinds: Sequence[str]) -> str:
         what = f"what is to be graded? There are items of kind {' and '.join(kinds)}"
         raise InputError(what, mend="Say it with kind")
     return kinds[0] if kinds else KINDS[0]
+
+
+def only_bank(connection: sqlite3.Connection, path: Path) -> str:
+    """The only bank there is. Raises InputError, for the collection at `path`, where it is not."""
+    known = dict.fromkeys(
+        name for kind in ITEM_KINDS if kind != "query" for name in bank_names(connection, kind)
+    )
+    if len(known) == 1:
+        return next(iter(known))
+    if not known:
+        raise InputError("the collection has no bank", file=path, mend="Import one: exampp import")
+    raise InputError(
+        f"which bank? This collection has {', '.join(known)}", file=path, mend="Name one: --bank"
+    )
 
 
 def bank_of_kind(connection: sqlite3.Connection, name: str | None, kind: str, path: Path) -> str:

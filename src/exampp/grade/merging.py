@@ -19,6 +19,7 @@ from exampp.records.merging import MergeConflict, MergeCount
 from exampp.report.result import Result
 from exampp.report.table import Table
 from exampp.store.bank import now
+from exampp.store.battery import about_battery
 from exampp.store.connection import connect, transaction
 from exampp.store.grades import graders
 from exampp.store.merge import OtherCollection, attached, copy_collection, merge_attached
@@ -104,8 +105,10 @@ def merge(
     counts: dict[str, list[int]] = {}
     conflicts: list[MergeConflict] = []
     with TemporaryDirectory(prefix="exampp-") as folder:
+        battery = about_battery(connection)
         copies = [
-            _copied(file, Path(folder) / f"{number}.exam") for number, file in enumerate(files)
+            _copied(file, Path(folder) / f"{number}.exam", battery)
+            for number, file in enumerate(files)
         ]
         with attached(connection, copies):
             try:
@@ -145,10 +148,17 @@ def _distinct(into: Path, others: Sequence[str | Path]) -> list[Path]:
     return list(found.values())
 
 
-def _copied(file: Path, copy: Path) -> OtherCollection:
+def _copied(file: Path, copy: Path, battery: str | None) -> OtherCollection:
+    """A copy to be merged into a collection, of which `battery` says how its attacks were made."""
     other = copy_collection(file, copy)
     with closing(connect(copy)) as opened:
         _refuse_graded_now(opened, file)
+        if about_battery(opened) != battery:
+            raise InputError(
+                "is not merged: attacks on graders stay apart from exams and from other attacks",
+                file=file,
+                mend="Merge a battery with copies of itself alone",
+            )
     return other
 
 

@@ -10,33 +10,26 @@ A `Panel` is several graders of an exam, side by side.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from exampp.evaluate.cover import Missing
 from exampp.evaluate.exams import FacetChoice
 from exampp.evaluate.leaderboard import DEFAULT_MEASURES, Leaderboard, evaluate_gradebook
 from exampp.evaluate.measure import Measure
-from exampp.grades.run_files import with_run_files
+from exampp.grades.chosen import ChosenGrades
 from exampp.outside import check_lists
-from exampp.records import GraderIdentity
-from exampp.records.choosing import label
-from exampp.records.dossier import Dossier
 from exampp.records.gradebook import (
     MISSING,
-    DecisionChoice,
-    Gradebook,
-    choose_systems,
-    without_decisions,
 )
 from exampp.records.topics import default_min_relevant
 from exampp.report.table import Table
 
 if TYPE_CHECKING:
     from exampp.analysis.agreement_findings import Against, Agreements
+    from exampp.analysis.attacks.gaming import Gaming, GamingSettings
     from exampp.analysis.compare import SystemComparison
     from exampp.analysis.correlation import Correlations
     from exampp.analysis.items import ItemAnalysis
@@ -46,48 +39,12 @@ if TYPE_CHECKING:
     from exampp.evaluate.item_scores import Credit
     from exampp.evaluate.qrels import Labelling
     from exampp.grades.panel import Judgments, Officials
-    from exampp.grades.source import GradeSource
     from exampp.report.page import Document
-    from exampp.review.evidence import Criteria
-    from exampp.store.decisions import JudgedCell
 
 
 @dataclass(frozen=True, repr=False)
-class Grades:
-    """The grades of one grader on one bank.
-
-    They are read when something is first asked of them, and are the same from then on: what is
-    graded later is in the next `exam.grades()`. `asked` is how they were asked for.
-    Only `systems` count, if some are named, and none of `without`.
-    """
-
-    source: GradeSource[Any]
-    grader: GraderIdentity
-    bank: str | None
-    runs: tuple[str | Path, ...] = ()
-    part: str | None = None
-    decisions: DecisionChoice = "with"
-    systems: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
-    asked: Mapping[str, str | None] = field(default_factory=dict, compare=False)
-
-    def __repr__(self) -> str:
-        bank = f", bank {self.bank}" if self.bank else ""
-        return f"<grades of {label(self.grader)}{bank} in {self.source.path}>"
-
-    @cached_property
-    def gradebook(self) -> Gradebook:
-        """The grades as arrays, query by query."""
-        book = self.source.read_gradebook(self.grader, self.bank, self.part)
-        book = without_decisions(book) if self.decisions == "without" else book
-        return choose_systems(with_run_files(book, self.runs), self.systems, self.without)
-
-    def dossiers(self, query_ids: Sequence[str] | None = None) -> Iterator[Dossier]:
-        """The queries one by one with texts, raw replies and decisions: all, or those asked for.
-
-        Each is read when it is its turn. Raises InputError for a query that is not known.
-        """
-        return self.source.read_dossiers(self.grader, self.bank, query_ids)
+class Grades(ChosenGrades):
+    """The grades of one grader on one bank, and everything that can be asked of them."""
 
     # ---- scoring systems ------------------------------------------------------------------------
 
@@ -334,6 +291,25 @@ class Grades:
             officials=ranks_of(official),
         )
 
+    def attacks(
+        self, battery: str | Path | None = None, *, settings: GamingSettings | None = None
+    ) -> Gaming:
+        """Whether the grader can be gamed, and who shares a model or a bank with it.
+
+        `battery` is a collection of attacks (`Bank.build_battery`) that the same grader graded, by
+        default the one beside this exam; without one, what needs no new grades is found.
+        """
+        from exampp.analysis.attacks.gaming import find_gaming
+
+        return find_gaming(
+            self.gradebook,
+            settings,
+            exam=self.source.path,
+            makers=self.source.bank_makers(self.gradebook),
+            highest_judgment=self.source.highest_judgment,
+            battery=battery,
+        )
+
     def report(
         self,
         path: str | Path | None = None,
@@ -386,106 +362,3 @@ class Grades:
                 found = replace(self, grader=grader)
                 if any((query.ratings != MISSING).any() for query in found.gradebook.queries):
                     yield found
-
-    # ---- what people look at --------------------------------------------------------------------
-
-    def criteria(
-        self,
-        *,
-        min_rating: int | None = None,
-        min_relevant: int | None = None,
-        by: str = "auto",
-        depth: int = 20,
-        min_answers: int = 0,
-    ) -> Criteria:
-        """What the lists take for answers, and for relevant; the options are those of `lists`.
-
-        What other exams say is read when it is first asked for.
-        """
-        from exampp.review.evidence import Criteria
-        from exampp.review.listing import other_exams
-
-        least = self.grader.default_min_rating if min_rating is None else min_rating
-        relevant = min_relevant
-        if relevant is None:
-            relevant = default_min_relevant(self.source.highest_judgment)
-        return Criteria(least, relevant, by, depth, other_exams(self, relevant), min_answers)
-
-    def review(
-        self,
-        name: str,
-        *,
-        min_rating: int | None = None,
-        min_relevant: int | None = None,
-        by: str = "auto",
-        depth: int = 20,
-        query_id: str | None = None,
-        item: str | None = None,
-        answers_of: str | None = None,
-        limit: int | None = None,
-        min_answers: int = 0,
-    ) -> Table:
-        """One of the lists that people look at: `verify`, `grid`, `missing` or `spurious`.
-
-        Takes the options of `review_tables`.
-        """
-        from exampp.review.listing import joined
-
-        return joined(
-            self.review_tables(
-                name,
-                min_rating=min_rating,
-                min_relevant=min_relevant,
-                by=by,
-                depth=depth,
-                query_id=query_id,
-                item=item,
-                answers_of=answers_of,
-                limit=limit,
-                min_answers=min_answers,
-            )
-        )
-
-    def review_tables(
-        self,
-        name: str,
-        *,
-        min_rating: int | None = None,
-        min_relevant: int | None = None,
-        by: str = "auto",
-        depth: int = 20,
-        query_id: str | None = None,
-        item: str | None = None,
-        answers_of: str | None = None,
-        limit: int | None = None,
-        width: int | None = None,
-        min_answers: int = 0,
-    ) -> Iterator[Table]:
-        """A list of `review` part by part, so that never the texts of two queries are held.
-
-        `min_rating` is the lowest rating that covers an item (by default 4 of 0-5, two thirds up
-        any other scale), `min_relevant` the lowest judgment of a relevant passage (by default 2, or
-        1 where no judgment is higher). `by` says whose word makes a passage relevant: `judgments`,
-        `systems` (in their first `depth` passages), `graders`, `decisions`, or by default the first
-        of them that a query has. `item` is an id or the start of some; `answers_of` the grader
-        whose replies are the extracted answers. `limit` leaves so many cells of each item (verify),
-        passages of each query (grid) or rows; `min_answers` leaves, in these two lists of cells,
-        the passages that cover at least so many items.
-        With a `width` the tables are for people, who see so many characters of each text.
-        """
-        from exampp.review.listing import Asking, list_tables, seen_queries
-
-        criteria = self.criteria(
-            min_rating=min_rating,
-            min_relevant=min_relevant,
-            by=by,
-            depth=depth,
-            min_answers=min_answers,
-        )
-        queries = None if query_id is None else [query_id]
-        seen = seen_queries(self, queries, answers_of)
-        return list_tables(name, seen, Asking(self.grader, criteria, item, limit, width))
-
-    def judged(self, query_id: str | None = None) -> Sequence[JudgedCell]:  # noqa: ARG002
-        """The cells about which people decided, beside what the grader says of them."""
-        return ()

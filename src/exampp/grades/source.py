@@ -17,6 +17,7 @@ from exampp.records.bank import BankTexts
 from exampp.records.choosing import choose_grader, fitting_graders
 from exampp.records.dossier import Dossier
 from exampp.records.gradebook import DecisionChoice, Gradebook, check_decisions
+from exampp.store.bank import Makers
 
 if TYPE_CHECKING:
     pass
@@ -168,6 +169,10 @@ class GradeSource(ABC, Generic[G]):
     def read_bank_texts(self, grader: GraderIdentity, bank: str | None) -> BankTexts:  # noqa: ARG002
         """The texts of a bank, as far as they are known."""
         return BankTexts()
+
+    def bank_makers(self, book: Gradebook) -> Makers:
+        """The models that made the items of a bank, as far as it says so."""
+        return Makers(sum(len(query.item_ids) for query in book.queries), {})
 
     def bank_origin(self, book: Gradebook) -> tuple[str, str]:
         """(the version of the bank, or the hash of its ids, a warning if the grader made it)."""

@@ -69,6 +69,11 @@ def student_quantile(level: float, freedom: int) -> float:
     return math.sqrt(freedom) * math.tan((low + high) / 2)
 
 
+def student_tail(t: float, freedom: int) -> float:
+    """The share of Student's distribution that is at least as far from 0 as t, on both sides."""
+    return max(0.0, 1 - _within(math.atan(abs(t) / math.sqrt(freedom)), freedom))
+
+
 def _within(angle: float, freedom: int) -> float:
     """P(|t| <= sqrt(freedom) tan(angle)), a finite sum (Abramowitz and Stegun 26.7.3, 26.7.4)."""
     sine, square = math.sin(angle), math.cos(angle) ** 2

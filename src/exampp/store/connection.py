@@ -191,8 +191,8 @@ def transaction(connection: sqlite3.Connection) -> sqlite3.Connection:
         _begin(connection)
     except sqlite3.OperationalError as error:
         if "readonly" in str(error):
-            raise InputError("cannot be written", file=_file_of(connection)) from None
-        raise _busy(_file_of(connection)) if "locked" in str(error) else error from None
+            raise InputError("cannot be written", file=file_of(connection)) from None
+        raise _busy(file_of(connection)) if "locked" in str(error) else error from None
     return connection
 
 
@@ -226,7 +226,8 @@ def _close_cursors(connection: sqlite3.Connection) -> None:
             found.close()
 
 
-def _file_of(connection: sqlite3.Connection) -> Path:
+def file_of(connection: sqlite3.Connection) -> Path:
+    """The file that a connection has open."""
     return Path(connection.execute("PRAGMA database_list").fetchone()[2])
 
 

@@ -1,0 +1,122 @@
+"""Texts that attack graders, in a collection of their own: what they are made of, what became."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from exampp.records import BankEntry, Item, Passage, Query
+from exampp.store.bank import Edit, put_bank
+from exampp.store.bank_history import states
+from exampp.store.grades import IN_FORCE, StoredGrader
+from exampp.store.inputs import put_passages, put_pool, put_queries, query_keys, read_queries
+from exampp.store.interning import batches
+from exampp.store.steps import put_step, read_step
+
+_STEP = "battery"
+_JUDGED = """
+WITH member AS (
+    SELECT passage FROM pool WHERE query = :query
+    UNION SELECT passage FROM judgment WHERE query = :query
+    UNION SELECT passage FROM ranking WHERE query = :query
+)
+SELECT p.passage_id, v.title, v.text,
+(SELECT max(j.relevance) FROM judgment j WHERE j.query = :query AND j.passage = p.passage)
+FROM member JOIN passage p USING (passage) LEFT JOIN passage_version v ON v.version = p.version
+ORDER BY p.passage_id
+"""
+
+
+class JudgedText(NamedTuple):
+    """A passage of a query: its text as graders read it (empty: not known), its judgment or None.
+
+    Of judgments of subtopics the highest counts.
+    """
+
+    passage_id: str
+    text: str
+    relevance: int | None
+
+
+def read_judged_texts(
+    connection: sqlite3.Connection,
+) -> Iterator[tuple[Query, list[JudgedText]]]:
+    """Every query with its passages, by their ids."""
+    keys = query_keys(connection)
+    for query in sorted(read_queries(connection), key=lambda one: one.query_id):
+        rows = connection.execute(_JUDGED, {"query": keys[query.query_id]})
+        yield (
+            query,
+            [
+                JudgedText(name, f"{title}\n{text}" if title else text or "", relevance)
+                for name, title, text, relevance in rows
+            ],
+        )
+
+
+def read_bank(connection: sqlite3.Connection, bank: str) -> list[BankEntry]:
+    """The active items of a bank with a text, by query."""
+    found: dict[str, list[Item]] = {}
+    for one in states(connection, bank):
+        if one.active and one.text is not None:
+            item = Item(
+                one.item_id,
+                one.query_id,
+                one.text,
+                one.kind,
+                one.facet_id,
+                one.answers,
+                one.weight,
+            )
+            found.setdefault(one.query_id, []).append(item)
+    return [BankEntry(query_id, tuple(items)) for query_id, items in sorted(found.items())]
+
+
+def put_battery(
+    connection: sqlite3.Connection,
+    queries: Iterable[Query],
+    bank: str,
+    entries: Iterable[BankEntry],
+    texts: Iterable[tuple[str, Passage]],
+    about: str,
+    edit: Edit,
+) -> None:
+    """Fill an empty collection: texts, as (query id, passage), in the pools of their queries.
+
+    No system returns them and nobody judged them. `about` says how they were made.
+    """
+    put_queries(connection, queries)
+    put_bank(connection, bank, entries, edit)
+    keys = query_keys(connection)
+    for batch in batches(texts):
+        versions = put_passages(connection, (passage for _, passage in batch))
+        pools: dict[str, list[tuple[int, None]]] = {}
+        for query_id, passage in batch:
+            pools.setdefault(query_id, []).append((versions[passage.passage_id][0], None))
+        for query_id, rows in pools.items():
+            put_pool(connection, keys[query_id], rows)
+    put_step(connection, _STEP, about, edit.at)
+
+
+def about_battery(connection: sqlite3.Connection) -> str | None:
+    """How the texts of a battery were made; None for any other collection."""
+    return read_step(connection, _STEP)
+
+
+def unread_replies(
+    connection: sqlite3.Connection, grader: StoredGrader, bank: str
+) -> Mapping[str, int]:
+    """How many cells of each passage were tried and have no grade, where there are any."""
+    # in this order, or SQLite looks through all grades for every passage
+    rows = connection.execute(
+        "SELECT p.passage_id, count(*) FROM grade g "
+        "CROSS JOIN item_version w ON w.version = g.item_version "
+        "CROSS JOIN item i ON i.item = w.item AND i.version = w.version AND i.active "
+        "CROSS JOIN passage_version v ON v.version = g.passage_version "
+        "CROSS JOIN passage p ON p.passage = v.passage AND p.version = v.version "
+        "JOIN bank b ON b.bank = i.bank AND b.name = ? "
+        f"WHERE g.grader = ? AND g.state <> 0 AND {IN_FORCE} GROUP BY p.passage",
+        (bank, grader.key),
+    )
+    return dict(rows.fetchall())
