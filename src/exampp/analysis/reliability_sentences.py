@@ -76,12 +76,14 @@ def _verdict(known: Sequence[Study]) -> Iterator[str]:
     parts = [f"{_value(one)} without the worst {_missing(first, one)}" for one in rest]
     said = f"The order is reliable to {_value(first)} among {len(first.systems)} systems, "
     said += " and ".join(parts)
-    falls = min(one.erho2.value or 0.0 for one in rest) < whole - _HANGS
-    yield said + (
-        ": most of it is what sets the worst systems apart; believe the lower figures."
-        if falls
-        else ": it does not hang on the worst systems."
-    )
+    least = min(one.erho2.value or 0.0 for one in rest)
+    if least >= whole - _HANGS:
+        yield f"{said}: it does not hang on the worst systems."
+    else:
+        part = "most" if least < whole / 2 else "part"
+        yield (
+            f"{said}: {part} of it is what sets the worst systems apart; believe the lower figures."
+        )
 
 
 def _value(study: Study) -> str:

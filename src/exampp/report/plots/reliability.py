@@ -88,7 +88,7 @@ def _curves(found: Sequence[Foreseen], lines: Sequence[str], deepest: int) -> li
         "type": "nominal",
         "sort": None,
         "scale": {"domain": list(lines), "range": inks[: len(lines)]},
-        "legend": {"title": "items per query"} if len(lines) > 1 else None,
+        "legend": {"title": "items"} if len(lines) > 1 else None,
     }
     bounded = [one for one in found if one.low is not None and one.high is not None]
     return [
