@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 from gradebooks import dl19, expected, make_book, make_query, make_ranking, official_ranks
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 import exampp
@@ -405,6 +407,14 @@ def test_means_as_trec_eval_prints_them(
         for column in [("spearman", "kendall").index(found.statistic)]
     ]
     assert (sum(hits), len(hits)) == (equal, 32)
+
+
+@given(
+    st.lists(st.floats() | st.integers(-(10**6), 10**6).map(lambda n: n / 2000)), st.integers(0, 15)
+)
+def test_means_are_rounded_as_python_rounds(values: list[float], decimals: int) -> None:
+    found = printed([values], decimals)[0].tolist()
+    assert list(map(repr, found)) == [repr(round(value, decimals)) for value in values]
 
 
 def test_rounding_ties_means_that_differ_in_later_digits() -> None:

@@ -191,10 +191,14 @@ def correlate(
 def printed(values: ArrayLike, decimals: int) -> Floats:
     """Values as they are printed with so many decimals: trec_eval prints 4, which ties some."""
     table = np.asarray(values, np.float64)
-    if not table.size:
-        return table
-    # correctly rounded, as printf does it; numpy's own rounding goes by a product
-    rounded: Floats = np.vectorize(lambda value: round(float(value), decimals))(table)
+    with np.errstate(over="ignore", invalid="ignore"):
+        product = table * 10.0**decimals
+        whole = np.rint(product)
+        # a product near a half, or a large one, may be off by more than what decides
+        certain = (np.abs(np.abs(product - whole) - 0.5) > 1e-6) & (np.abs(product) < 2**30)
+    rounded: Floats = whole / 10.0**decimals
+    # correctly rounded, as printf does it
+    rounded[~certain] = [round(value, decimals) for value in table[~certain].tolist()]
     return rounded
 
 
