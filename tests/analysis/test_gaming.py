@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from exampp.analysis.attacks.gaming import Gaming, GamingSettings
 from exampp.analysis.attacks.ledger import ledger
 from exampp.errors import InputError
 from exampp.formats.uses import SystemUse, read
+from exampp.report.page import Facts
 from exampp.stats.estimate import Estimate
 
 ATTACKS = ("A3", "A9", "A10", "A13", "A14", "A15")
@@ -128,6 +130,24 @@ def test_every_form_shows_it(gaming: Gaming) -> None:
     assert len(found["closed_book"]["rows"]) == 16
     for style in ("tsv", "latex", "markdown", "html"):
         assert gaming.render(style)
+
+
+def test_the_report_has_a_certificate_where_the_grader_was_attacked(
+    folder: Path, tmp_path: Path
+) -> None:
+    with exampp.open(folder / "my.exam") as exam:
+        document = exam.grades().report()
+    (section,) = [one for one in document.sections if one.key == "certificate"]
+    facts = next(dict(block.rows) for block in section.blocks if isinstance(block, Facts))
+    assert facts["Attacks"] == "None of 9 attacks is shown to succeed."
+    assert facts["Replies that attacks make unreadable"] == "A9 100.0% (control 0.0%)"
+    assert "flan-t5" not in facts["Systems that share something with grader or bank"]
+    assert "re-ranked" in facts["Circularity"] or "Choose a smaller -k" in facts["Circularity"]
+    assert facts["Sealed against public items"] == "no part of the bank is sealed"
+    assert "seed 0" in facts["Battery"]
+    shutil.copy(folder / "my.exam", tmp_path / "alone.exam")
+    with exampp.open(tmp_path / "alone.exam") as exam:
+        assert "certificate" not in {one.key for one in exam.grades().report().sections}
 
 
 def test_other_graders_have_not_graded_it(folder: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from exampp.analysis import agreement_findings
 from exampp.analysis.agreement import Layout
 from exampp.analysis.agreement_tables import AgreementBlock
+from exampp.analysis.attacks.gaming import Gaming
 from exampp.analysis.correlation import Correlations, compare_methods
 from exampp.analysis.methods import Method, board_method
 from exampp.analysis.reliability import Reliability, reliability, scored_column
@@ -49,8 +50,9 @@ class ReportSettings:
 class ReportSource:
     """What is known besides the grades: where they come from, and how to get them again.
 
-    `own_bank` warns that the model that grades made the bank; `graders` are the
-    names of all who graded.
+    `own_bank` warns that the model that grades made the bank; `graders` are the names of all who
+    graded. `gaming` is what attacks on the grader showed, None where none were tried, and `sealed`
+    what the sealed part of the bank says.
     """
 
     name: str
@@ -60,6 +62,8 @@ class ReportSource:
     graders: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     made: str = ""
+    gaming: Gaming | None = None
+    sealed: str = ""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from exampp.analysis.cautions import EvaluatedGrades, cautions
 from exampp.analysis.correlation import Correlations
 from exampp.analysis.findings import LAYOUTS, Findings, ReportSettings, ReportSource, find
 from exampp.analysis.phrases import counted, percent, with_interval
+from exampp.analysis.report_certificate import certificate_section
 from exampp.analysis.report_trust import reliability_section, sensitivity_section
 from exampp.analysis.significance_tables import leaderboard_table
 from exampp.analysis.significance_tables import notes as significance_notes
@@ -62,6 +63,7 @@ def report(
         _graders(found),
         _official(found),
         _judgments(found),
+        certificate_section(source.gaming, found.reliability, found.agreement, found.source.sealed),
         _grades(found),
         _depth(found),
         _queries(found),

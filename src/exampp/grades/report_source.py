@@ -7,8 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from exampp import __version__
+from exampp.analysis.attacks.battery import beside
+from exampp.analysis.attacks.gaming import Gaming, GamingSettings
 from exampp.analysis.findings import ReportSettings, ReportSource
 from exampp.analysis.report_commands import ReportInputs, commands
+from exampp.errors import InputError
 from exampp.grades.grades import Grades
 
 
@@ -28,6 +31,7 @@ def source_of(
         grades.systems,
         grades.without,
     )
+    gaming = _attacked(grades, settings)
     version, own_bank = grades.source.bank_origin(grades.gradebook)
     return ReportSource(
         name=grades.source.path.name,
@@ -42,4 +46,31 @@ def source_of(
             beside=[one.grader.key for one in (grades, *others)] if others else (),
         ),
         made=f"exampp {__version__}, {datetime.now(UTC):%Y-%m-%d}",
+        gaming=gaming,
+        sealed=_parts(grades, settings) if gaming else "",
     )
+
+
+def _attacked(grades: Grades, settings: ReportSettings) -> Gaming | None:
+    """What attacks on the grader showed; None where it was not attacked."""
+    if not beside(grades.source.path).exists():
+        return None
+    looked = GamingSettings(
+        settings.min_rating,
+        settings.min_relevant,
+        officials=settings.official,
+        facets=settings.facets,
+    )
+    found = grades.attacks(settings=looked)
+    return found if found.battery else None
+
+
+def _parts(grades: Grades, settings: ReportSettings) -> str:
+    """What the sealed part of the bank says beside the public one."""
+    try:
+        table = grades.compare_parts(
+            settings.measures[0], min_rating=settings.min_rating, facets=settings.facets
+        )
+    except InputError:
+        return "no part of the bank is sealed"
+    return table.notes[0]
