@@ -47,8 +47,8 @@ def test_one_odd_reply_ends_no_run(tmp_path: Path, name: str) -> None:
 def kept(folder: Path, reply: Reply) -> tuple[str, dict[str, object] | None]:
     with exams.make(folder) as collection:
         run(collection, scripted(reply))
-        row = collection._connection.execute("SELECT reply, detail FROM grade").fetchone()
-    return row[0], row[1] and json.loads(row[1])
+        grade = next(iter(next(collection.grades().dossiers()).automatic.values()))
+    return grade.reply or "", grade.detail and dict(grade.detail)
 
 
 def test_what_was_changed_is_told_in_the_detail(tmp_path: Path) -> None:
@@ -99,5 +99,5 @@ def test_an_extracted_answer_out_of_json_is_valid_text(tmp_path: Path) -> None:
     reply = '{"answer": "blue \\ud800 light"}'
     with exams.make(tmp_path) as collection:
         run(collection, scripted(reply, "question-answering"))
-        found = collection._connection.execute("SELECT detail FROM grade").fetchone()[0]
-    assert json.loads(found)["answer"] == "blue \ufffd light"
+        (grade, *_) = next(collection.grades().dossiers()).automatic.values()
+    assert (grade.detail or {})["answer"] == "blue \ufffd light"

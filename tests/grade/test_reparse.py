@@ -238,11 +238,9 @@ def test_replies_of_its_own_are_never_replaced(tmp_path: Path) -> None:
         source, target = collection.graders
         found = collection.reparse(source.key, unnumbered="unparsed")
         assert (found.identity.key, found.others) == (target.key, 8)
-        rows = collection._connection.execute(
-            "SELECT DISTINCT reply FROM grade JOIN grader USING (grader) WHERE key = ?",
-            (target.key,),
-        )
-        assert {row[0] for row in rows} == {"5", "3 or 4", "0"}
+        dossiers = collection.grades(target.key).dossiers()
+        replies = {grade.reply for one in dossiers for grade in one.automatic.values()}
+        assert replies == {"5", "3 or 4", "0"}
 
 
 def test_the_text_of_the_query_stays_known(tmp_path: Path) -> None:

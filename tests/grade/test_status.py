@@ -7,7 +7,6 @@ from pathlib import Path
 import exams
 import pytest
 
-from exampp.grade.status import grading_status
 from exampp.llm.scripted import ScriptedGrader
 from exampp.store.cells import DEPTH, GradingScope, count_due, due, exam_of
 from exampp.store.connection import connect
@@ -37,7 +36,7 @@ def test_cells_are_counted_as_they_would_be_asked(tmp_path: Path) -> None:
         collection.bank().edit("retire", item, query_id="q1")
         assert asked(path) == [(2, 2)]
         assert asked(path, depth=0) == [(1, 1)]  # what was judged
-        (status,) = grading_status(collection._connection)
+        (status,) = collection.grader_statuses()
         assert status.due == 2
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +27,12 @@ class Chat(ScriptedGrader):
 
 def states(collection: exampp.Collection, grader: str) -> list[tuple[int, int | None, str, int]]:
     """(state, rating, rule, cells) of a grader's grades."""
-    return collection._connection.execute(
-        "SELECT state, rating, rule, count(*) FROM grade JOIN grader USING (grader) "
-        "WHERE key = ? GROUP BY 1, 2, 3 ORDER BY 1, 2, 3",
-        (grader,),
-    ).fetchall()
+    found = Counter(
+        (int(grade.state), grade.rating, grade.rule or "")
+        for one in collection.grades(grader).dossiers()
+        for grade in one.automatic.values()
+    )
+    return [(*outcome, cells) for outcome, cells in sorted(found.items())]
 
 
 def test_a_text_without_a_number_is_what_the_backend_declares_or_the_user_says(

@@ -11,6 +11,7 @@ import exams
 import pytest
 
 import exampp
+from exampp.records import item_id
 from exampp.store.cells import GradingScope, due
 
 
@@ -85,16 +86,11 @@ def test_a_changed_run_replaces_its_system(tmp_path: Path) -> None:
 
 
 def test_people_s_edits_outlast_the_import_of_the_same_bank(tmp_path: Path) -> None:
-    from exampp.store.bank import Edit, append_edit, put_version
-    from exampp.store.connection import transaction
-
     with exams.make(tmp_path) as collection:
-        connection = collection._connection
-        (item,) = connection.execute("SELECT min(item) FROM item").fetchone()
-        with transaction(connection):
-            version = put_version(connection, item, "What colour does air scatter most?")
-            edit = Edit("ann", "clearer", "2026-01-01")
-            append_edit(connection, item, "reword", version, 1.0, "[]", True, edit)
+        item = item_id("q1", exams.QUESTIONS["q1"][0])
+        collection.bank().edit(
+            "reword", item, "What colour does air scatter most?", author="ann", reason="clearer"
+        )
         bank = tmp_path / "files" / "questions.tsv"
         assert collection.import_files(bank).changes == 0
         assert "What colour does air scatter most?" in {item for item, _ in cells(collection)}
