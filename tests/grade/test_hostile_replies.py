@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
@@ -44,11 +45,11 @@ def test_one_odd_reply_ends_no_run(tmp_path: Path, name: str) -> None:
     json.loads((tmp_path / "out.jsonl").read_text("utf-8").splitlines()[0])
 
 
-def kept(folder: Path, reply: Reply) -> tuple[str, dict[str, object] | None]:
+def kept(folder: Path, reply: Reply) -> tuple[str, Mapping[str, object] | None]:
     with exams.make(folder) as collection:
         run(collection, scripted(reply))
         grade = next(iter(next(collection.grades().dossiers()).automatic.values()))
-    return grade.reply or "", grade.detail and dict(grade.detail)
+    return grade.reply or "", grade.detail
 
 
 def test_what_was_changed_is_told_in_the_detail(tmp_path: Path) -> None:
