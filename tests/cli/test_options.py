@@ -307,6 +307,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--qrels": "made.out",
             "--per-query": "",
             "--compat": "rubric",
+            "--weights": "discrimination",
             **READ,
         },
         choices("evaluate"),

@@ -114,6 +114,7 @@ def test_the_commands_that_a_report_names_work(
         ["report", str(graded)],
         ["evaluate", str(graded)],
         ["analyze", "significance"],
+        ["analyze", "items"],
         ["analyze", "correlation"],
         ["analyze", "agreement"],
     ]

@@ -163,6 +163,11 @@ def compare(
     if missing := lacking(gradebook):
         raise InputError(missing.cause, mend=missing.mend)
     asked = as_measures([measure])[0]
+    if asked.weights:
+        raise InputError(
+            f"{asked} weighs items otherwise than the bank, by which items are explained",
+            mend=f"Compare by {asked.name}",
+        )
     if None not in (k, asked.cutoff) and k != asked.cutoff:
         raise InputError(
             f"{asked} reads {asked.cutoff} passages, but k is {k}",

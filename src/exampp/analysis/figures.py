@@ -36,7 +36,7 @@ def name_of(column: MeasureColumn) -> str:
 
 def spreads(column: MeasureColumn, systems: Sequence[str]) -> list[Spread]:
     """Mean and one standard error of every system; `systems` name the rows of the column."""
-    share = column.measure.kind.share
+    share = column.measure.share
     return [
         Spread(system, mean.mean, *error_bar(mean, share=share))
         for system, mean in zip(systems, column.values.means(), strict=True)

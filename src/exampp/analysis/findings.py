@@ -10,6 +10,7 @@ from exampp.analysis.agreement import Layout
 from exampp.analysis.agreement_tables import AgreementBlock
 from exampp.analysis.attacks.gaming import Gaming
 from exampp.analysis.correlation import Correlations, compare_methods
+from exampp.analysis.items import ItemAnalysis, ItemSettings, analyze
 from exampp.analysis.methods import Method, board_method
 from exampp.analysis.reliability import Reliability, reliability, scored_column
 from exampp.analysis.sensitivity import Declaration, Evaluated, Sensitivity, sensitivity
@@ -17,10 +18,13 @@ from exampp.analysis.side_by_side import SideBySide, side_by_side
 from exampp.analysis.significance import Significance, significance
 from exampp.analysis.significance import SignificanceSettings as Testing
 from exampp.evaluate.exams import FacetChoice
+from exampp.evaluate.item_scores import item_scores
 from exampp.evaluate.leaderboard import Leaderboard, MeasureColumn, evaluate
+from exampp.evaluate.measure import as_measures
 from exampp.evaluate.qrels import Labelling
 from exampp.evaluate.tables import heading
-from exampp.records.gradebook import Gradebook
+from exampp.records.gradebook import MISSING, Gradebook
+from exampp.records.topics import default_min_relevant
 
 MEASURES = ("Cover@20", "nCover@20", "nDCG@20", "P@20", "AP")
 SPECIFICATIONS = Declaration(missing=("zero",))
@@ -81,6 +85,7 @@ class Findings:
     board: Leaderboard
     everywhere: Leaderboard
     tested: Significance
+    items: ItemAnalysis
     reliability: Reliability
     sensitivity: Sensitivity
     agreement: tuple[AgreementBlock, ...]
@@ -138,10 +143,25 @@ def find(
             [Evaluated(book.grader.name, book, board.facets, settings.labelling)], SPECIFICATIONS
         ),
         agreement=tuple(block for block in agreement.judged if block.comparison.units),
+        items=_items(book, settings),
         correlation=_correlation(board, settings, settings.testing.samples),
         correlation_everywhere=_correlation(everywhere, settings, 0),
         beside=_beside(board, others, settings),
     )
+
+
+def _items(book: Gradebook, settings: ReportSettings) -> ItemAnalysis:
+    """The exam behind the first Cover of the report, from fewer halves than a command draws."""
+    covers = [one for one in as_measures(settings.measures) if one.name == "Cover"]
+    k = (covers[0].cutoff if covers else None) or _DEPTH
+    scores = item_scores(book, settings.min_rating, k, facets=settings.facets)
+    highest = max((int(query.judgments.max(initial=MISSING)) for query in book.queries), default=0)
+    relevant = default_min_relevant(highest if highest != MISSING else None)
+    relevant = relevant if settings.min_relevant is None else settings.min_relevant
+    return analyze(book, scores, "", ItemSettings(relevant, splits=_SPLITS))
+
+
+_DEPTH, _SPLITS = 20, 200
 
 
 def _board(book: Gradebook, settings: ReportSettings, min_rating: int | None = None) -> Leaderboard:

@@ -10,12 +10,18 @@ import numpy as np
 from exampp.analysis.item_abilities import ItemAbilities
 from exampp.evaluate.item_scores import ItemScores
 from exampp.stats.item_analysis import Bools, ranked
-from exampp.stats.item_selection import SEED, SPLITS, HeldOut, Score, cross_validate, kept_items
+from exampp.stats.item_selection import (
+    CUT,
+    SEED,
+    SPLITS,
+    HeldOut,
+    Score,
+    cross_validate,
+    kept_items,
+)
 from exampp.stats.rank_correlation import Floats, kendall
 
 CUTS = (0.0, 0.1, 0.2, 0.3)
-CUT = 0.2
-"""The item-rest correlation from which on an item is kept where one is asked for."""
 FEWEST_SYSTEMS = 12
 """With fewer officially ranked systems there are fewer than six to choose items by, or to rank."""
 ALL, RANDOM, ABILITY, ABILITY_WITHOUT = "all", "random", "2pl", "2pl without the outlier"

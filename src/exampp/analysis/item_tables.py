@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from exampp.analysis.item_choice_tables import choices_record, choices_table
 from exampp.analysis.item_notes import exam_notes, look_notes, name_of, without_notes
-from exampp.analysis.item_selection import (
-    ABILITY,
-    ABILITY_WITHOUT,
-    ALL,
-    CUT,
-    FEWEST_SYSTEMS,
-    RANDOM,
-    ItemChoice,
-)
 from exampp.analysis.items import ExamRow, ItemAnalysis, ItemStatistics
 from exampp.report.table import Column, Table, Value
 from exampp.stats.item_analysis import places, ranked
-from exampp.stats.item_selection import SPLITS
 
 _TEXT = 48
 _SHORTEST_ID = 12
-ONE_COLLECTION = (
-    "What a choice of items gains is known of one collection (TREC DL 2019), and whether it holds "
-    "elsewhere is not: report the whole exam, and the smaller one beside it."
-)
 
 
 def tables(found: ItemAnalysis, limit: int) -> Mapping[str, Table]:
@@ -37,7 +24,7 @@ def tables(found: ItemAnalysis, limit: int) -> Mapping[str, Table]:
     if found.look or found.abilities:
         shown["leaderboard"] = leaderboard_table(found)
     if found.officials:
-        shown["choices"] = choices_table(found)
+        shown["choices"] = choices_table(found.choices, name_of(found))
     return shown
 
 
@@ -49,7 +36,7 @@ def records(found: ItemAnalysis) -> Mapping[str, Table]:
         "systems": systems_record(found),
     }
     if found.officials:
-        shown["choices"] = choices_record(found)
+        shown["choices"] = choices_record(found.choices, found.caption)
     return shown
 
 
@@ -242,86 +229,3 @@ def _systems(found: ItemAnalysis) -> list[dict[str, Value]]:
 
 def _all(count: int) -> list[Value]:
     return [None] * count
-
-
-# ---- choices -------------------------------------------------------------------------------------
-
-
-def choices_table(found: ItemAnalysis) -> Table:
-    """What smaller exams gain: Kendall's tau with the official order, in sample and held out."""
-    names: list[str | Column] = ["items", Column("kept", 0), Column("emptied", 0)]
-    names += [Column(one, group="tau, all systems") for one in ("pooled", "Cover")]
-    names += [Column(one, group="tau, systems held out") for one in ("pooled", "better", "Cover")]
-    if len(found.officials) > 1:
-        names = ["official", *names]
-    rows = [
-        [
-            *([one.official] if len(found.officials) > 1 else []),
-            _chosen(one),
-            one.items,
-            one.emptied,
-            one.pooled,
-            one.cover,
-            one.held_out.tau if one.held_out else None,
-            f"{one.held_out.better:.0%}" if one.held_out and one.chosen != ALL else None,
-            one.held_out_cover.tau if one.held_out_cover else None,
-        ]
-        for one in found.choices
-    ]
-    caption = "Exams of fewer items against the official leaderboard: Kendall's tau-b"
-    return Table.of(names, rows, caption, list(_choice_notes(found)))
-
-
-def choices_record(found: ItemAnalysis) -> Table:
-    """A row a choice of items, at full precision."""
-    names = (
-        *("official", "chosen", "items", "emptied", "tau_pooled", "tau_cover"),
-        *(
-            f"{score}_{name}"
-            for score in ("held_out", "held_out_cover")
-            for name in ("tau", "error", "better")
-        ),
-    )
-    rows = [
-        [
-            *(one.official, str(one.chosen), one.items, one.emptied, one.pooled, one.cover),
-            *(
-                value
-                for held in (one.held_out, one.held_out_cover)
-                for value in ((held.tau, held.error, held.better) if held else _NONE)
-            ),
-        ]
-        for one in found.choices
-    ]
-    return Table.of(names, rows, found.caption, list(_choice_notes(found)))
-
-
-def _chosen(one: ItemChoice) -> str:
-    if isinstance(one.chosen, str):
-        names = {
-            ALL: "all",
-            RANDOM: f"as many random ones as from {CUT:g}",
-            ABILITY: "weighted by discrimination (2PL)",
-            ABILITY_WITHOUT: "the same, fitted without the outlier",
-        }
-        return names[one.chosen]
-    return f"item-rest from {one.chosen:g}"
-
-
-def _choice_notes(found: ItemAnalysis) -> Iterator[str]:
-    yield (
-        "Items are chosen without any human label. pooled: every item counts where it stands; "
-        "Cover: the mean over the queries that still have items."
-    )
-    if any(one.held_out for one in found.choices):
-        yield (
-            f"Systems held out: over {SPLITS} random halves items are chosen on one half, and "
-            "the other half is ranked; better is how often that beats all items. Against random "
-            "items: a smaller exam alone is no gain."
-        )
-    else:
-        yield (
-            f"Nothing is held out, because fewer than {FEWEST_SYSTEMS} systems are in both "
-            "leaderboards: the values are of the systems that the items were chosen on."
-        )
-    yield ONE_COLLECTION

@@ -15,7 +15,7 @@ from exampp.analysis.correlation import Correlations
 from exampp.analysis.findings import LAYOUTS, Findings, ReportSettings, ReportSource, find
 from exampp.analysis.phrases import counted, percent, with_interval
 from exampp.analysis.report_certificate import certificate_section
-from exampp.analysis.report_trust import reliability_section, sensitivity_section
+from exampp.analysis.report_trust import items_section, reliability_section, sensitivity_section
 from exampp.analysis.significance_tables import leaderboard_table
 from exampp.analysis.significance_tables import notes as significance_notes
 from exampp.evaluate.leaderboard import MeasureColumn
@@ -62,6 +62,7 @@ def report(
         sensitivity_section(found.sensitivity, found.board.notes),
         _graders(found),
         _official(found),
+        items_section(found.items),
         _judgments(found),
         certificate_section(source.gaming, found.reliability, found.agreement, found.source.sealed),
         _grades(found),

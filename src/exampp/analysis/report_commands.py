@@ -58,6 +58,7 @@ def commands(
         ],
         ["evaluate", *common, *_how(settings, "nDCG"), *measures, "--qrels", "exam.qrels"],
         ["analyze", "significance", *common, *_how(first), *_options({"-m": first.measures})],
+        ["analyze", "items", *common, "--facets", settings.facets, *threshold, *cut, *official],
     ]
     if beside:
         of_bank = _options({"--bank": [bank] if (bank := given.grades.get("bank")) else []})

@@ -76,7 +76,7 @@ def _keys(found: Findings) -> Iterator[str]:
     if len(found.tested.systems) > 1:
         yield from ("smucker2007significance", "holm1979multiple")
         yield from ("benjamini1995fdr", "piepho2004letters")
-        if found.main.measure.kind.share:
+        if found.main.measure.share:
             yield "korn1999surveys"
     if found.settings.official:
         yield from ("spearman1904association", "kendall1945ties")
@@ -173,7 +173,7 @@ def _tests(found: Findings) -> Iterator[str]:
         f"studentised bootstrap with {settings.samples:,} samples"
         + (
             ", of means by Student's t on the logit scale [@korn1999surveys]."
-            if found.main.measure.kind.share
+            if found.main.measure.share
             else ", and so are those of means."
         )
     )

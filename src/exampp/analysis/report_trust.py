@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from exampp.analysis.item_notes import advice, exam_notes
+from exampp.analysis.items import ItemAnalysis
 from exampp.analysis.reliability import Reliability
 from exampp.analysis.sensitivity import Sensitivity
-from exampp.report.page import Folded, Notices, Section
+from exampp.report.page import Folded, Notices, Section, Text
 
 
 def reliability_section(found: Reliability, said_before: Collection[str]) -> Section:
@@ -50,3 +52,17 @@ def sensitivity_section(found: Sensitivity, said_before: Collection[str]) -> Sec
             Folded("Ranks of all systems", replace(whole, notes=())),
         ],
     )
+
+
+def items_section(found: ItemAnalysis) -> Section:
+    """The exam by its items: one sentence to act on, how reliable it is, the items to look at."""
+    title = "Is the exam a good one?"
+    if found.undefined:
+        return Section("items", title, ())
+    shown = dict(found.tables())
+    table = replace(shown.pop("exam"), caption="The exam as groups of systems sit it", notes=())
+    first = advice(found)
+    known = {first, *found.notes}
+    told = tuple(note for note in exam_notes(found) if note not in known)
+    folded = [Folded(one.caption, one) for one in shown.values()]
+    return Section("items", title, (Text(first), table, Notices(told, "note"), *folded))

@@ -234,7 +234,7 @@ def _intervals(
     """Every mean with its interval, or why it has none."""
     values, counts = column.values.values[order], column.values.counts[order]
     level = 1 - settings.alpha
-    if column.measure.kind.share:
+    if column.measure.share:
         for row, use in zip(values, counts, strict=True):
             yield share_mean(row[use], level)
         return

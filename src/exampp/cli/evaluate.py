@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,7 +39,7 @@ from exampp.cli.board_options import (
     SystemNames,
     rating_scale,
 )
-from exampp.cli.command import counting, moved
+from exampp.cli.command import Counts, Given, counting, moved
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -56,7 +57,22 @@ if TYPE_CHECKING:
     from exampp.records.gradebook import Gradebook
 
 
+class ItemWeights(StrEnum):
+    """What items weigh, in place of the weights of the bank."""
+
+    discrimination = "discrimination"
+    model = "2pl"
+
+
+def _covers(given: Given) -> bool:
+    from exampp.evaluate.measure import as_measures
+
+    asked = given["measure"]
+    return not asked or any(one.name == "Cover" for one in as_measures(asked))
+
+
 @counting(
+    Counts(("--weights",), "with Cover among the measures", _covers),
     OF_GRADED_FILES,
     OF_READING,
     OF_OFFICIAL,
@@ -77,6 +93,13 @@ def evaluate(
     run: RunFiles = None,
     system: SystemNames = None,
     leave_out: LeftOut = None,
+    weights: Annotated[
+        list[ItemWeights] | None,
+        typer.Option(
+            help="Cover with items weighted by what they tell of systems, beside the plain one; "
+            "repeat for both."
+        ),
+    ] = None,
     official: Officials = None,
     round_to: RoundTo = None,
     facets: Facets = FacetMode.auto,
@@ -110,10 +133,12 @@ def evaluate(
     """
     from exampp.analysis.correlation import compare_methods
     from exampp.analysis.correlation_tables import of_board
+    from exampp.analysis.item_choice_tables import weight_gains
     from exampp.analysis.methods import board_method
     from exampp.evaluate import tables
     from exampp.evaluate.lacking import lacking
     from exampp.evaluate.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
+    from exampp.evaluate.measure import with_weights
     from exampp.formats import leaderboards
     from exampp.formats.output import keep_inputs
     from exampp.grades.panel import by_name
@@ -138,7 +163,7 @@ def evaluate(
         ).gradebook
     board = evaluate_gradebook(
         book,
-        measure or DEFAULT_MEASURES,
+        with_weights(measure or DEFAULT_MEASURES, [one.value for one in weights or ()]),
         min_rating,
         facets=facets.value,
         missing=missing.value,
@@ -153,6 +178,7 @@ def evaluate(
         method = replace(board_method(board, board.grader.name), notes=())
         compared = compare_methods([method], officials, samples=0, decimals=round_to)
         shown["correlation"] = of_board(compared, board)
+        shown |= weight_gains(book, board, officials)
     # what is written may fail, and then nothing is printed
     if qrels:
         threshold = min_rating[0] if min_rating else None

@@ -277,7 +277,7 @@ def _depth(measure: str) -> int:
     from exampp.evaluate.measure import parse_measure
 
     parsed = parse_measure(measure)
-    if parsed.name != "Cover" or parsed.cutoff is None:
+    if parsed.name != "Cover" or parsed.cutoff is None or parsed.weights:
         raise exampp.InputError(
             f"the plot curve shows Cover@k, not {measure}",
             mend="Name the last k, such as --measure Cover@20",

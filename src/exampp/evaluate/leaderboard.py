@@ -20,6 +20,7 @@ from exampp.evaluate.policy import EXAM, POLICIES, CoverPolicy
 from exampp.evaluate.qrels import Labelling
 from exampp.evaluate.scores import Score, ScoreResult, score
 from exampp.evaluate.values import Mean, Values
+from exampp.evaluate.weighted_cover import WeightedCover, weighted_cover, with_plain
 from exampp.records.gradebook import (
     NO_OVERSIGHT,
     Gradebook,
@@ -92,7 +93,7 @@ class MeasureColumn:
     @property
     def largest_difference(self) -> float:
         """The largest difference that two values can have."""
-        return 1.0 if self.measure.kind.share else math.inf
+        return 1.0 if self.measure.share else math.inf
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -288,7 +289,8 @@ def _evaluated(
     labelling: Labelling,
     policy: CoverPolicy,
 ) -> Leaderboard:
-    asked = as_measures(m.cut(k) if m.kind.cover else m for m in as_measures(measures))
+    cut = (m.cut(k) if m.kind.cover else m for m in as_measures(measures))
+    asked = as_measures(one for measure in cut for one in with_plain(measure))
     thresholds = check_thresholds(min_ratings, gradebook.grader)
     for measure in asked:
         check_partial(measure, gradebook.grader)
@@ -316,11 +318,16 @@ def _evaluated(
         for depth in at_depth
         if Measure("Cover", depth) in asked
     }
+    weighted = {
+        m: weighted_cover(gradebook, m, thresholds, mode, missing, policy)
+        for m in asked
+        if m.weights
+    }
     others = [m for m in asked if not m.kind.cover]
     scored = None
     if others:
         scored = score(gradebook, others, thresholds, facets=mode, labelling=labelling)
-    columns = tuple(_columns(asked, covers, floors, scored))
+    columns = tuple(_columns(asked, covers, floors, weighted, scored))
     return Leaderboard(
         grader=gradebook.grader,
         bank=gradebook.bank,
@@ -328,7 +335,9 @@ def _evaluated(
         systems=_sorted(gradebook.systems, columns[0].values.means()),
         column_systems=gradebook.systems,
         columns=columns,
-        notes=Notes(gradebook, asked, mode, covers, floors, scored, missing, policy).all(),
+        notes=Notes(
+            gradebook, asked, mode, covers, floors, weighted, scored, missing, policy
+        ).all(),
         oversight=gradebook.oversight,
         passages=mean_passages(gradebook),
     )
@@ -360,20 +369,29 @@ def _columns(
     asked: Sequence[Measure],
     covers: Mapping[int, CoverResult],
     floors: Mapping[int, ChanceFloor],
+    weighted: Mapping[Measure, Sequence[WeightedCover]],
     scored: ScoreResult | None,
 ) -> Iterator[MeasureColumn]:
     """The columns in the order of the measures, then of the thresholds."""
     for measure in asked:
         if measure.kind.cover and measure.cutoff is not None:
             result = covers[measure.cutoff]
-            floor = floors[measure.cutoff].values if measure.name == "Cover" else ()
-            tables = zip_longest(result.thresholds, result.of(measure), floor)
+            plain = Measure("Cover", measure.cutoff) == measure
+            floor = floors[measure.cutoff].values if plain else ()
+            tables = zip_longest(result.thresholds, _tables(measure, result, weighted), floor)
             for threshold, table, chance in tables:
                 yield _cover_column(measure, threshold, result, table, chance)
         elif scored is not None:
             for found in scored.scores:
                 if found.measure == measure:
                     yield _score_column(found, scored)
+
+
+def _tables(
+    measure: Measure, result: CoverResult, weighted: Mapping[Measure, Sequence[WeightedCover]]
+) -> Sequence[Covers]:
+    """The values of one of our measures, threshold by threshold."""
+    return [one.covers for one in weighted[measure]] if measure.weights else result.of(measure)
 
 
 def _cover_column(

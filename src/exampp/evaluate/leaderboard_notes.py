@@ -17,6 +17,7 @@ from exampp.evaluate.measure import Measure, heading
 from exampp.evaluate.nuggets import NUGGET_SCORES, importances_of
 from exampp.evaluate.policy import CoverPolicy
 from exampp.evaluate.scores import Score, ScoreResult
+from exampp.evaluate.weighted_cover import WeightedCover
 from exampp.records.gradebook import Gradebook
 from exampp.records.importance import WEIGHTS
 from exampp.records.readings import told, without_grade
@@ -41,6 +42,7 @@ class Notes:
     facets: Facets
     covers: Mapping[int, CoverResult]
     floors: Mapping[int, ChanceFloor]
+    weighted: Mapping[Measure, Sequence[WeightedCover]]
     scored: ScoreResult | None
     missing: Missing
     policy: CoverPolicy
@@ -54,6 +56,7 @@ class Notes:
             *self._cover(),
             *self._importances(),
             *self._chance(),
+            *self._weighted(),
             *self._scores(),
         ]
         return grouped(notes, whole=[str(measure) for measure in self.measures])
@@ -214,6 +217,17 @@ class Notes:
                     f"Chance floor of {name}: {k} random passages that people judged 0 have "
                     f"{value:.3f}{some}{average}."
                 )
+
+    def _weighted(self) -> Iterator[str]:
+        for measure, found in self.weighted.items():
+            for one in found:
+                yield f"{heading(str(measure), one.threshold)}: {one.said}."
+        if self.weighted:
+            yield (
+                "Weights are made from the systems at hand, without human labels: who comes later "
+                "is scored with the same ones. One collection is known in which they rank systems "
+                "better, so report the plain Cover beside them (exampp analyze items)."
+            )
 
     def _scores(self) -> Iterator[str | About]:
         if self.scored is None:

@@ -77,7 +77,7 @@ def _scaled(params: Mapping[str, type], at: str = "") -> MeasureKind:
 
 
 KINDS: Mapping[str, MeasureKind] = {
-    "Cover": MeasureKind(at="cutoff", cover=True),
+    "Cover": MeasureKind({"weights": str}, at="cutoff", cover=True),
     "nCover": MeasureKind(at="cutoff", cover=True),
     "nDCG": _cut({"dcg": str, "gains": dict, "judged_only": bool}),
     "P": _cut(_JUDGED, required=True),
@@ -186,4 +186,7 @@ TREC_NAMES: Mapping[str, Alias] = {
 
 TREC_NEEDS_CUTOFF = ("map_cut", "ndcg_cut")
 
-CHOICES: Mapping[str, tuple[str, ...]] = {"dcg": ("log2", "exp-log2")}
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "dcg": ("log2", "exp-log2"),
+    "weights": ("discrimination", "2pl"),
+}

@@ -14,6 +14,8 @@ import numpy as np
 from exampp.stats.item_analysis import Bools, is_constant, item_rest, ranked
 from exampp.stats.rank_correlation import Floats, kendall_rows
 
+CUT = 0.2
+"""The item-rest correlation from which on an item is kept where one cut is asked for."""
 SPLITS = 500
 SEED = 1
 _EQUAL = 1e-12
