@@ -32,8 +32,12 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # a process that a test starts would compile the whole source each time
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-HANGS = 300
-"""Seconds after which a test has hung: all stacks are printed, and its process ends."""
+PRETRAINED = {"EXAMPP_TEST_GGUF", "EXAMPP_INSTRUCT_MODEL"}
+HANGS = 300 if PRETRAINED.isdisjoint(os.environ) else 3600
+"""Seconds after which a test has hung: all stacks are printed, and its process ends.
+
+Pretrained models take their time with every prompt.
+"""
 AS_SHIPPED = connection.SYNCHRONOUS
 connection.SYNCHRONOUS = "OFF"  # no test cuts the power, and waiting for the disk is slow
 STDERR = os.dup(sys.__stderr__.fileno()) if sys.__stderr__ else 2
