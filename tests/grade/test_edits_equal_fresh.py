@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import exampp
 from exampp.llm.scripted import ScriptedGrader
+from exampp.records.gradebook import MISSING
 from exampp.report.table import Table
 
 BANK = "keyed"
@@ -57,6 +58,9 @@ GRADERS: Sequence[tuple[str, Any, dict[str, Any]]] = (
 )
 
 
+MODELS = [model for model, *_ in GRADERS]
+
+
 def grade(collection: exampp.Collection) -> None:
     for model, script, options in GRADERS:
         collection.grade(ScriptedGrader(script, name=model), bank=BANK, model=model, **options)
@@ -75,6 +79,15 @@ def said(collection: exampp.Collection, models: set[str]) -> dict[str, Any]:
         found[model] = [(row.system, row.measure, row.mean) for row in board.rows]
         found[f"{model} notes"] = [note for note in board.notes if "answer key" in note]
     return found
+
+
+def standing(found: dict[str, Any], models: set[str]) -> dict[str, dict[str, int]]:
+    """The cells that have a grade, by grader and item."""
+    return {
+        name: {passage: rating for passage, rating in column[1].items() if rating != MISSING}
+        for name, column in found.items()
+        if isinstance(column, tuple) and name.split()[0] in models
+    }
 
 
 def last_edit(table: Table) -> int:
@@ -111,10 +124,18 @@ def test_edits_lead_where_a_fresh_grading_leads(steps: list[tuple[str, str, list
             except exampp.InputError:
                 return  # nothing is left in the bank
             fresh.import_files(path / "final.jsonl", bank=BANK)
+            unasked = said(edited, set(MODELS))
             grade(edited)
             grade(fresh)
             # where nothing can be asked, the fresh one does not know the grader
             models = {one.model for one in fresh.graders}
-            assert said(edited, models) == said(fresh, models)
+            # what stands before anybody is asked again is so, and answers are verified without
+            anew = said(fresh, models)
+            for name, cells in standing(unasked, models).items():
+                assert cells.items() <= anew[name][1].items(), name
+            if not any(operation == "reword" for operation, *_ in steps):
+                of_m = [name for name in anew if name.split()[0] == "m"]
+                assert [unasked[name] for name in of_m] == [anew[name] for name in of_m]
+            assert said(edited, models) == anew
             # and nothing is left to be asked
             assert {row[2] for row in edited.status().rows if row[1] == BANK} == {0}
