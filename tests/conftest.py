@@ -8,6 +8,7 @@ import functools
 import gc
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -32,6 +33,9 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # a process that a test starts would compile the whole source each time
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# a shell has its jobs in the background ignore Ctrl-C, and Python then leaves it so
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 PRETRAINED = {"EXAMPP_TEST_GGUF", "EXAMPP_INSTRUCT_MODEL"}
 HANGS = 300 if PRETRAINED.isdisjoint(os.environ) else 3600
 """Seconds after which a test has hung: all stacks are printed, and its process ends.
