@@ -314,6 +314,7 @@ class Collection(GradeSource[CollectionGrades]):
         answers_of: str | None = None,
         max_failures: int = MAX_FAILURES,
         max_queries: int | None = None,
+        shard: str | None = None,
         take_over: bool = False,
         **options: Unpack[Options],
     ) -> GradingRun:
@@ -324,19 +325,17 @@ class Collection(GradeSource[CollectionGrades]):
         which it is known, a `scale`, 0 to 5 by default, and perhaps a `batch`: it then gets lists
         of so many items and passages. `options` are those of `llm.options.Options`, such as model,
         prompt and kind. `answers_of` names the grader whose extracted answers are to be verified.
-        `select="failed"` takes only what was tried in
-        vain, `take_over=True` also what another run holds that is known to be gone. `max_queries`
-        is for a trial of the first so many queries, of those that have items and passages.
+        `select="failed"` takes only what was tried in vain, `take_over=True` also what a run holds
+        that is known to be gone. `max_queries` is for a trial of the first queries that can be
+        graded, `shard` one of equal parts of the passages, such as `3/16`, the same on every copy.
         """
+        function = OfFunction(name, scale, batch)
         return plan(
-            self._connection,
-            self.path,
-            grader,
-            options,
-            OfFunction(name, scale, batch),
+            *(self._connection, self.path, grader, options, function),
             bank=bank,
             depth=depth,
             max_queries=max_queries,
+            shard=shard,
             answers_of=answers_of,
             select=select,
             max_failures=max_failures,

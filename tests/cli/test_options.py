@@ -210,6 +210,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--answers-of": "judge",
             "--max-failures": {},
             "--max-queries": "1",
+            "--shard": "1/2",
             "--retry-failed": "",
             "--unnumbered": {"grade bare.exam --grader hf": "unparsed"},
             "--dry-run": "",

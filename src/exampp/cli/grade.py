@@ -76,6 +76,14 @@ def grade(
         int | None,
         typer.Option(min=1, help="Grade the first so many queries only: a trial. [default: all]"),
     ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N/OF",
+            help="One of so many parts of the passages, the same on every copy: 3/16. "
+            "[default: all]",
+        ),
+    ] = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Only cells that were tried and have no grade.")
     ] = False,
@@ -104,6 +112,7 @@ def grade(
             answers_of=answers_of,
             max_failures=max_failures,
             max_queries=max_queries,
+            shard=shard,
             take_over=take_over,
             **options,
         )

@@ -16,7 +16,7 @@ PANELS: Mapping[str, str] = {
     ASKED_FOR: "output measure min-rating min-relevant per-query official scores qrels "
     "run leave-out facets missing label at-least gains compat round query queries item by depth "
     "limit against layout statistic order pairs k cutoff target drop items query-cost item-cost "
-    "max-queries retry-failed per more keys grounded keep-near credit irt weights "
+    "max-queries shard retry-failed per more keys grounded keep-near credit irt weights "
     "build battery uses targets attack answers texts rating",
     "Whose grades": "grader prompt kind bank decisions answers-of min-answers author reason",
     "Model": "model revision device dtype quantize decode beams batch-tokens max-new-tokens "

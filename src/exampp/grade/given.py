@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -28,7 +29,7 @@ from exampp.records.grading import USUAL_SCALE, RatingScale, check_scale
 from exampp.records.readings import said_without_key
 from exampp.records.wording import quoted
 from exampp.store.bank import QUERY_BANK, bank_names, item_kinds
-from exampp.store.cells import GradingScope, items_without_key
+from exampp.store.cells import GradingScope, Shard, items_without_key
 from exampp.store.grades import graders, known_grader
 
 LONGEST_NAME = 100
@@ -46,6 +47,7 @@ class GradingOptions(Options, total=False):
     answers_of: str | None
     max_failures: int
     max_queries: int | None
+    shard: str | None
     take_over: bool
 
 
@@ -67,6 +69,7 @@ def plan(
     bank: str | None,
     depth: int,
     max_queries: int | None,
+    shard: str | None,
     answers_of: str | None,
     select: str,
     max_failures: int,
@@ -97,6 +100,7 @@ def plan(
         answers_of=source.key if source else None,
         verifies=grading.prompt.verifies,
         max_queries=max_queries,
+        shard=None if shard is None else read_shard(shard),
     )
     keyless = items_without_key(connection, exam)
     notes = [
@@ -141,6 +145,20 @@ def _grading(
     name = said.name or wanted.get("model") or own.called or type(own).__name__
     kind, unnumbered = wanted.get("kind"), wanted.get("unnumbered")
     return join(own, name, prompt, kind, unnumbered=unnumbered, settings=settings)
+
+
+_SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
+
+
+def read_shard(text: str) -> Shard:
+    """A part of the passages, as in `3/16`. Raises InputError for a text that names none."""
+    found = _SHARD.fullmatch(text) if isinstance(text, str) else None
+    number, of = map(int, found.groups()) if found else (0, 0)
+    if not 1 <= number <= of:
+        raise InputError(
+            f"shard is {text!r}", mend="Give its number and how many there are: 1/16 to 16/16"
+        )
+    return Shard(number, of)
 
 
 def function_grading(

@@ -50,6 +50,7 @@ _GRADE_OPTIONS = {
     "answers-of": str,
     "max-failures": int,
     "max-queries": int,
+    "shard": str,
 }
 BOOK_OPTIONS = {"grader": str, "prompt": str, "kind": str, "bank": str, "decisions": str}
 _BOARD_OPTIONS = {"measures": list, "min-rating": (int, list), "facets": str, "missing": str}

@@ -83,6 +83,20 @@ Cell = tuple[int, int]
 """(item version, passage version)."""
 
 
+class Shard(NamedTuple):
+    """One of several equal parts of the passages, by the hash of their texts.
+
+    The same text is in the same part of every copy of a collection, whatever its keys.
+    """
+
+    number: int
+    of: int
+
+    def holds(self, digest: bytes) -> bool:
+        """Whether the text with this hash is in the part."""
+        return int.from_bytes(digest[:8]) % self.of == self.number - 1
+
+
 class GradingScope(NamedTuple):
     """What is to be graded: the items of a kind of one bank, on passages down to a depth.
 
@@ -90,7 +104,7 @@ class GradingScope(NamedTuple):
     grader that extracted answers, which are then what is graded in place of the passages.
     `verifies` says that known answers play a part: where there are any in the bank, items without
     one are not asked about. `max_queries` leaves the first so many queries: those that have items
-    of the bank and passages, in the order of the collection.
+    of the bank and passages, in the order of the collection. `shard` leaves a part of the passages.
     """
 
     kind: str
@@ -100,6 +114,7 @@ class GradingScope(NamedTuple):
     answers_of: int | None = None
     verifies: bool = False
     max_queries: int | None = None
+    shard: Shard | None = None
 
 
 class DueIds(NamedTuple):
@@ -156,7 +171,7 @@ def due(
 
 def count_due(connection: sqlite3.Connection, grader: int, exam: GradingScope) -> int:
     """How many cells are due for a grader: those of `due`, without reading a text."""
-    if exam.answers_of is not None or exam.by_query:
+    if exam.answers_of is not None or exam.by_query or exam.shard is not None:
         return sum(len(one.cells) for one in due(connection, grader, exam))
     names = {"grader": grader, **exam._asdict()}
     return sum(
@@ -297,6 +312,8 @@ def _due_of_items(
     waiting: dict[_Texts, dict[Cell, int | None]] = {}
     texts: dict[bytes, str] = {}
     for passage_version, digest, title, text, passage_id in connection.execute(_POOL, names):
+        if exam.shard and not exam.shard.holds(digest):
+            continue
         passage_ids[passage_version] = passage_id
         for item_version, item_text, answers, *_ in items:
             cell = (item_version, passage_version)
@@ -381,13 +398,14 @@ def _answers_due(
     """Extracted answers of items with an answer key, to be verified; equal ones are asked once."""
     rows = connection.execute(
         "SELECT v.text, i.answers, i.answer_key, g.item_version, g.passage_version, g.reply, "
-        "mine.state, i.item_id, p.passage_id, "
+        "mine.state, w.hash, i.item_id, p.passage_id, "
         "(SELECT f.facet_id FROM facet f WHERE f.facet = i.facet) "
         "FROM item i JOIN bank b USING (bank) "
         "JOIN item_version v ON v.version = i.version "
         "JOIN grade g ON g.grader = :source AND g.item_version = v.version AND g.state = 0 "
         f"AND {IN_FORCE} "
         "JOIN passage p ON p.version = g.passage_version "
+        "JOIN passage_version w ON w.version = g.passage_version "
         "LEFT JOIN grade mine ON mine.grader = :grader AND mine.item_version = g.item_version "
         "AND mine.passage_version = g.passage_version AND mine.answer_key = i.answer_key "
         "WHERE i.query = :query AND i.kind = :kind AND i.active AND b.name = :bank "
@@ -402,8 +420,8 @@ def _answers_due(
     )
     waiting: dict[tuple[str, str, int, str], dict[Cell, int | None]] = {}
     ids: dict[Cell, tuple[str, str, str | None]] = {}
-    for item, keys, key, item_version, passage_version, reply, state, *named in rows:
-        if _wanted(state, select):
+    for item, keys, key, item_version, passage_version, reply, state, digest, *named in rows:
+        if _wanted(state, select) and (exam.shard is None or exam.shard.holds(digest)):
             cell = (item_version, passage_version)
             item_id, passage_id, subtopic = named
             ids[cell] = (item_id, passage_id, subtopic)

@@ -1,0 +1,79 @@
+"""A collection graded in parts, each on a copy of its own, is the collection graded in one run."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from itertools import permutations
+from pathlib import Path
+
+import exams
+import pytest
+
+import exampp
+from exampp.llm.base import Ask
+from exampp.llm.scripted import ScriptedGrader
+
+
+def rate(ask: Ask) -> str:
+    return str((len(ask.item) + 2 * len(ask.passage)) % 6)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    exams.make(tmp_path).close()
+    return tmp_path / "my.exam"
+
+
+def graded(path: Path, shard: str | None = None) -> ScriptedGrader:
+    grader = ScriptedGrader(rate)
+    with exampp.open(path) as exam:
+        exam.grade(grader, shard=shard)
+    return grader
+
+
+def cells(path: Path) -> set[tuple[object, ...]]:
+    with exampp.open(path) as exam:
+        return {
+            (book.query_id, item, passage, int(book.ratings[row, column]))
+            for book in exam.grades().gradebook.queries
+            for column, item in enumerate(book.item_ids)
+            for row, passage in enumerate(book.passage_ids)
+        }
+
+
+def test_merged_shards_are_one_run_in_every_order(path: Path, tmp_path: Path) -> None:
+    shards = [shutil.copy(path, tmp_path / f"shard-{n}.exam") for n in (1, 2, 3)]
+    asked = Counter(
+        (ask.item, ask.passage)
+        for number, shard in enumerate(shards, 1)
+        for ask in graded(shard, f"{number}/3").calls
+    )
+    whole = Path(shutil.copy(path, tmp_path / "whole.exam"))
+    assert asked == Counter((ask.item, ask.passage) for ask in graded(whole).calls)
+    for number, order in enumerate(permutations(shards)):
+        merged = Path(shutil.copy(path, tmp_path / f"merged-{number}.exam"))
+        with exampp.open(merged) as exam:
+            exam.merge(*order[:2])
+            exam.merge(*order[1:])
+        assert cells(merged) == cells(whole)
+
+
+def test_a_passage_is_in_one_shard_with_all_its_items(path: Path, tmp_path: Path) -> None:
+    parts = []
+    for number in (1, 2):
+        copy = Path(shutil.copy(path, tmp_path / f"{number}.exam"))
+        parts.append({ask.passage for ask in graded(copy, f"{number}/2").calls})
+    assert not parts[0] & parts[1]
+    # what one shard leaves is due without any
+    rest = graded(tmp_path / "1.exam")
+    assert {ask.passage for ask in rest.calls} == parts[1]
+
+
+@pytest.mark.parametrize("wrong", ["0/3", "4/3", "3", "a/b", "1/0", "-1/3", "", "1/3/5", 2])
+def test_no_such_shard(path: Path, wrong: str) -> None:
+    with (
+        exampp.open(path) as exam,
+        pytest.raises(exampp.InputError, match=r"shard is .*1/16 to 16/16"),
+    ):
+        exam.grading(ScriptedGrader("4"), shard=wrong)
