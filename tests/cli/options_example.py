@@ -102,7 +102,11 @@ def write(folder: Path) -> None:
     )
     (folder / "unknown.run").write_text("q1 Q0 nowhere 1 1 lost\nq1 Q0 p0 2 0.5 lost\n")
     judged = [
-        f"{q} 0 p{n} {chance('judged', q, str(n)) % 4}\n" for q in ("q1", "q2") for n in range(9)
+        # p5 comes into the pool by its ranks alone
+        f"{q} 0 p{n} {chance('judged', q, str(n)) % 4}\n"
+        for q in ("q1", "q2")
+        for n in range(9)
+        if n != 5
     ]
     (folder / "judgments.qrels").write_text("".join(judged))
     made = [f"{q} 0 p{n} {chance('made', q, str(n))}\n" for q in QUERIES for n in range(9)]
