@@ -27,13 +27,13 @@ def path(tmp_path: Path) -> Path:
 
 def graded(path: Path, shard: str | None = None) -> ScriptedGrader:
     grader = ScriptedGrader(rate)
-    with exampp.open(path) as exam:
+    with exampp.Collection(path) as exam:
         exam.grade(grader, shard=shard)
     return grader
 
 
 def cells(path: Path) -> set[tuple[object, ...]]:
-    with exampp.open(path) as exam:
+    with exampp.Collection(path) as exam:
         return {
             (book.query_id, item, passage, int(book.ratings[row, column]))
             for book in exam.grades().gradebook.queries
@@ -53,7 +53,7 @@ def test_merged_shards_are_one_run_in_every_order(path: Path, tmp_path: Path) ->
     assert asked == Counter((ask.item, ask.passage) for ask in graded(whole).calls)
     for number, order in enumerate(permutations(shards)):
         merged = Path(shutil.copy(path, tmp_path / f"merged-{number}.exam"))
-        with exampp.open(merged) as exam:
+        with exampp.Collection(merged) as exam:
             exam.merge(*order[:2])
             exam.merge(*order[1:])
         assert cells(merged) == cells(whole)
@@ -73,7 +73,7 @@ def test_a_passage_is_in_one_shard_with_all_its_items(path: Path, tmp_path: Path
 @pytest.mark.parametrize("wrong", ["0/3", "4/3", "3", "a/b", "1/0", "-1/3", "", "1/3/5", 2])
 def test_no_such_shard(path: Path, wrong: str) -> None:
     with (
-        exampp.open(path) as exam,
+        exampp.Collection(path) as exam,
         pytest.raises(exampp.InputError, match=r"shard is .*1/16 to 16/16"),
     ):
         exam.grading(ScriptedGrader("4"), shard=wrong)
