@@ -47,6 +47,7 @@ def write_template(folder: Path) -> None:
         (folder / f"{name}.run").write_text(top)
         (folder / "runs" / f"{name}.run").write_text(top)
     shutil.copy(files["passages.jsonl"], folder)
+    write_judged(folder / "judged.qrels", files)
     # the bank that made.exam is graded on; bank.csv has no subtopics, and so other items
     shutil.copy(files["questions.tsv"], folder)
     queries = [json.loads(line) for line in files["queries.jsonl"].read_text().splitlines()]
@@ -88,6 +89,20 @@ def write_template(folder: Path) -> None:
     with exampp.Collection.create(folder / "keyed.exam") as collection:
         collection.import_files(*write_keyed(folder / "keyed"))
     tiny_models.build_t5(folder / "google" / "flan-t5-large", taught=True)
+
+
+def write_judged(path: Path, files: dict[str, Path]) -> None:
+    """Judgments of every ranked passage that has none."""
+    judgments = files["judgments.qrels"].read_text()
+    known = {tuple(line.split()[0:3:2]) for line in judgments.splitlines()}
+    ranked = {
+        tuple(line.split()[0:3:2])
+        for name, file in files.items()
+        if name.endswith(".run")
+        for line in file.read_text().splitlines()
+    }
+    rows = (f"{query} 0 {passage} 0\n" for query, passage in sorted(ranked - known))
+    path.write_text("".join(rows))
 
 
 STARTING = ("queries.tsv", "passages.jsonl", "bank.csv", "bm25.run")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from exampp.errors import InputError
 from exampp.grades.grades import Grades
@@ -35,9 +35,13 @@ from exampp.store.dossier import CellTexts, read_grade, read_texts
 from exampp.store.grades import StoredGrader
 
 if TYPE_CHECKING:
+    from exampp.analysis.corrected import Corrected
     from exampp.bank.changes import Operation
+    from exampp.evaluate.measure import Measure
     from exampp.records.gradebook import Gradebook, QueryGrades
+    from exampp.records.plans import Design, SamplePlan
     from exampp.review.judging import Judging
+    from exampp.review.planning import SampleProgress
     from exampp.review.preview import EditPreview
     from exampp.review.queue import Candidate
     from exampp.store.bank_history import ItemState
@@ -127,6 +131,7 @@ class Decisions:
                 now(),
                 bool(before and before.blind),
                 one.decision.adjudicates,
+                before.sample if before else one.decision.sample,
             )
             again = after_others(self.connection, one.versions, again)
             return append_decision(self.connection, one.versions, one.verdict, again)
@@ -156,6 +161,7 @@ class CollectionGrades(Grades):
         blind: bool = False,
         adjudicates: bool = False,
         versions: tuple[int, int] | None = None,
+        sample: str = "",
     ) -> Decision:
         """Say how well a passage answers an item, on the scale of these grades' grader.
 
@@ -163,6 +169,7 @@ class CollectionGrades(Grades):
         hidden; `adjudicates`: this settles what assessors differ on. `versions` are the texts
         (item, passage) that the person saw (see `Dossier.item_versions`): the decision belongs to
         them, and has no effect while others are in their place. Without it today's are meant.
+        `sample` names the drawn sample to which the cell belongs, if any (`SamplePlan.sample`).
         Raises InputError for a rating off the scale, unknown ids, a blank author.
         """
         author = author.strip()
@@ -175,7 +182,7 @@ class CollectionGrades(Grades):
                 field="rating",
             )
         at = now()
-        made = Decision(0, author, rating, reason, at, blind, adjudicates)
+        made = Decision(0, author, rating, reason, at, blind, adjudicates, sample)
         with self.connection, transaction(self.connection):
             cell = find_cell(
                 self.connection,
@@ -236,6 +243,81 @@ class CollectionGrades(Grades):
             min_rating=self.grader.default_min_rating if min_rating is None else min_rating,
             k=k,
             most=most,
+        )
+
+    def plan(
+        self,
+        labels: int,
+        measure: Measure | str = "P@20",
+        *,
+        design: Design = "influence",
+        seed: int = 0,
+        min_rating: int | None = None,
+        min_relevant: int | None = None,
+        author: str | None = None,
+    ) -> SamplePlan:
+        """Draw a sample for people to decide, of about so many `labels`, and keep it.
+
+        Its units are what the measure adds up: passages (P@20, RBP@20) or items (Cover@20). They
+        are drawn with known chances: `uniform`, by `influence` on the differences of systems, or
+        also by `uncertainty`, where earlier judgments tell how often grades are wrong. A larger
+        sample of the same seed holds the smaller one. Raises InputError for other measures.
+        """
+        from exampp.grades.sampling import draw_plan
+        from exampp.review.planning import SampleDesign
+
+        return draw_plan(
+            self,
+            self.connection,
+            SampleDesign(labels, design, seed),
+            measure,
+            bank=self.bank_name,
+            min_rating=min_rating,
+            min_relevant=min_relevant,
+            author=author,
+        )
+
+    def sample(self, plan: int | None = None) -> SampleProgress:
+        """A sample, by default the newest, and how far people have decided it.
+
+        Raises InputError where none was drawn.
+        """
+        from exampp.grades.sampling import sample_of
+
+        return sample_of(self, self.connection, plan)
+
+    def judge(
+        self,
+        plan: SamplePlan,
+        query_id: str,
+        passage_id: str,
+        relevance: int | None,
+        *,
+        author: str,
+        reason: str = "",
+    ) -> int:
+        """Say how relevant a passage is that was drawn; returns the number of the judgment.
+
+        None withdraws what the author said before. Raises InputError for a passage that is not in
+        the sample, a relevance below 0, a blank author.
+        """
+        from exampp.review.planning import judge
+
+        return judge(self.connection, plan, query_id, passage_id, relevance, author, reason)
+
+    def corrected(self, measure: Measure | str = "P@20", **options: Any) -> Corrected:
+        """The leaderboard as a sample of people's decisions corrects it, beside the grades alone.
+
+        The measure is a sum over passages or items: P@20, RBP@20, Cover@20. Options: `plan`, the
+        number of the sample (by default the newest that fits), `settings` (`CorrectionSettings`),
+        `min_rating` of an answer, `min_relevant` of a relevant passage. Without a plan, judgments
+        must cover the pool. Raises InputError for other measures, and where what was drawn is not
+        decided.
+        """
+        from exampp.grades.sampling import correct_grades
+
+        return correct_grades(
+            self, measure, connection=self.connection, bank=self.bank_name, **options
         )
 
     def judging(

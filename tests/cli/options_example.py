@@ -184,6 +184,17 @@ def make(folder: Path) -> None:
         opened.bank("small").export(folder / "small.yaml")
         same = ScriptedGrader(json.dumps([ITEMS["q1"][1], ITEMS["q1"][2]]), record=False)
         opened.bank("main").generate(same, prompt="dl-questions", query_id="q1")
+    for name in ("my", "graders", "banks"):
+        shutil.copy(folder / f"{name}.exam", folder / f"judged-{name}.exam")
+        with exampp.Collection(folder / f"judged-{name}.exam") as opened:
+            opened.import_files(folder / "made.qrels", update=True)
+            if name == "my":
+                opened.export(folder / "judged.graded.jsonl.gz")
+                opened.grades().plan(60, "P@5", design="uniform", seed=1)
+                opened.grades().plan(60, "P@5", seed=2)
+    judged = lines_of(folder / "judged.graded.jsonl.gz")
+    (folder / "bad.judged.jsonl").write_text("".join([*judged, '["q9", {"broken": 1}]\n']))
+    (folder / "labels.judged.jsonl").write_text("".join(map(by_unknown, judged)))
     for name, before, after in (
         ("stale.yaml", "part 0", "section 0"),
         ("edited.yaml", "part 1", "section 1"),

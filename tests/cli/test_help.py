@@ -116,6 +116,12 @@ def test_the_examples_run_one_after_the_other(
     for path in [*first, *(path for path in ALL if path not in (*first, last)), last]:
         if path == "exampp run":
             assert exampp_command("init", "--config", "exam.toml").code == 0
+        elif path == "exampp analyze corrected":
+            with exampp.Collection("my.exam") as opened:
+                grades = opened.grades()
+                plan = grades.plan(9, "P@20")
+                for number, one in enumerate(plan.drawn):
+                    grades.judge(plan, *one[:2], number % 3, author="ann")
         elif path == "exampp merge":
             shutil.copy("my.exam", "copy.exam")
         elif path == "exampp finetune":

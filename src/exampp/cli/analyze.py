@@ -5,6 +5,7 @@ from __future__ import annotations
 from exampp.cli import (
     analyze_agreement,
     analyze_attacks,
+    analyze_corrected,
     analyze_correlation,
     analyze_items,
     analyze_leaderboards,
@@ -23,3 +24,4 @@ app.command("reliability")(analyze_reliability.reliability)
 app.command("items")(analyze_items.items)
 app.command("sensitivity")(analyze_sensitivity.sensitivity)
 app.command("attacks")(analyze_attacks.attacks)
+app.command("corrected")(analyze_corrected.corrected)

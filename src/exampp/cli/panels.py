@@ -17,7 +17,8 @@ PANELS: Mapping[str, str] = {
     "run leave-out facets missing label at-least gains compat round query queries item by depth "
     "limit against layout statistic order pairs k cutoff target drop items query-cost item-cost "
     "max-queries shard retry-failed per more keys grounded keep-near credit irt weights "
-    "build battery uses targets attack answers texts rating",
+    "build battery uses targets attack answers texts rating "
+    "labels design number plan over predictor",
     "Whose grades": "grader prompt kind bank decisions answers-of min-answers author reason",
     "Model": "model revision device dtype quantize decode beams batch-tokens max-new-tokens "
     "temperature top-p reasoning-effort chat-template-kwargs unnumbered task epochs batch-size "
@@ -25,7 +26,7 @@ PANELS: Mapping[str, str] = {
     "Server": "base-url endpoint extra-body redirect-to concurrency retries timeout",
     "Cost and stopping": "dry-run max-requests max-cost price-read price-cached price-written "
     "max-failures take-over grace",
-    "Chance": "alpha correction permutations samples splits seed",
+    "Chance": "alpha looks correction permutations samples splits seed",
     "Bad input": "on-error scale",
     "How it is shown": "format wide digits title theme json",
 }

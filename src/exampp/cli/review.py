@@ -6,13 +6,13 @@ import shutil
 import sys
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import exampp
 from exampp.cli.board_options import OF_GRADED_FILES, Scale, rating_scale
-from exampp.cli.command import Counts, Given, counting, moved
+from exampp.cli.command import Command, Commands, Counts, Given, counting, moved
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -40,6 +40,7 @@ class ListName(StrEnum):
     decisions = "decisions"
     disputes = "disputes"
     agreement = "agreement"
+    plan = "plan"
 
 
 class Basis(StrEnum):
@@ -50,6 +51,14 @@ class Basis(StrEnum):
     systems = "systems"
     graders = "graders"
     decisions = "decisions"
+
+
+class DesignName(StrEnum):
+    """How a sample is drawn."""
+
+    uniform = "uniform"
+    influence = "influence"
+    uncertainty = "uncertainty"
 
 
 MACHINE = (Style.tsv, Style.csv, Style.json)
@@ -74,28 +83,42 @@ OPTIONS_OF = {
     ListName.decisions: ("--author", "--limit"),
     ListName.disputes: ("--limit",),
     ListName.agreement: ("--min-rating",),
+    ListName.plan: ("--labels",),
 }
 """Options of some lists alone, beside --query and --format, which all take."""
+OF_DRAWING = ("--measure", "--design", "--seed", "--min-rating", "--min-relevant")
+"""Options of a plan that is drawn."""
 OF_GRADER = ("--grader", "--prompt", "--kind", "--bank")
 
 
 def _of_lists(option: str) -> Counts:
     lists = [name for name, options in OPTIONS_OF.items() if option in options]
-    only = f"for {', '.join(lists)}"
+    only = f"for {', '.join(lists)}" if lists else ""
     if option == "--min-rating":
         # it says which answers are counted
         only += ", and with --min-answers"
 
+    if option in OF_DRAWING:
+        only += f"{', and ' if lists else ''}to draw a plan with --labels"
+
     def holds(given: Given) -> bool:
         counted = option == "--min-rating" and given["min_answers"] > 0
-        return counted or given["name"] in (None, *lists)
+        drawing = given["name"] == ListName.plan and given["labels"] is not None
+        drawing = drawing and option in OF_DRAWING
+        return counted or drawing or given["name"] in (None, *lists)
 
     return Counts((option,), only, holds)
 
 
 @counting(
     OF_GRADED_FILES,
-    *map(_of_lists, dict.fromkeys(option for of in OPTIONS_OF.values() for option in of)),
+    *map(_of_lists, dict.fromkeys([*(o for of in OPTIONS_OF.values() for o in of), *OF_DRAWING])),
+    Counts(
+        ("--number",),
+        "for plan, where none is drawn",
+        lambda given: given["name"] in (None, ListName.plan) and given["labels"] is None,
+    ),
+    Counts(("--query",), "for the lists, not for plan", lambda given: given["name"] != "plan"),
     Counts(
         OF_GRADER,
         "for lists of one grader, not for decisions",
@@ -111,7 +134,8 @@ def review(
             metavar="[LIST]",
             help="verify: what the grader said, item by item. grid: passages by items. missing: "
             "relevant passages that no item covers. spurious: items covered by passages that are "
-            "not relevant. decisions, disputes, agreement: what people decided.",
+            "not relevant. decisions, disputes, agreement: what people decided. plan: a sample for "
+            "people to decide, drawn with --labels.",
         ),
     ] = None,
     query: Annotated[str | None, typer.Option(help="Only this query.")] = None,
@@ -157,6 +181,31 @@ def review(
     kind: ItemKind = None,
     bank: BankName = None,
     author: Annotated[str | None, typer.Option(help="Only this person's decisions.")] = None,
+    labels: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Draw a sample of about so many passages, or items for Cover, for people to "
+            "decide, and keep it. [default: show the newest plan]",
+        ),
+    ] = None,
+    measure: Annotated[
+        str,
+        typer.Option("--measure", "-m", help="What the sample is for: P@20, RBP@20 or Cover@20."),
+    ] = "P@20",
+    design: Annotated[
+        DesignName,
+        typer.Option(
+            help="Chances all equal, by the influence on differences of systems, or also by how "
+            "uncertain earlier judgments show the grades to be."
+        ),
+    ] = DesignName.influence,
+    seed: Annotated[
+        int, typer.Option(min=0, help="The same seed draws the same, and of more labels more.")
+    ] = 0,
+    number: Annotated[
+        int | None, typer.Option(help="Which plan to show. [default: the newest]")
+    ] = None,
     on_error: Annotated[
         OnBadLine, typer.Option(help="A bad line of a graded file: refuse the file, or skip.")
     ] = OnBadLine.refuse,
@@ -164,6 +213,8 @@ def review(
     style: TableStyle = Style.text,
 ) -> None:
     """Look at grades and decisions: four lists that show what is wrong with grader or bank.
+
+    plan --labels 400 draws a sample by which exampp analyze corrected makes leaderboards true.
 
     COLLECTION may be a file of graded passages; --bank then names a bank file with its texts.
 
@@ -197,7 +248,20 @@ def review(
             return
         if not isinstance(opened, exampp.Collection):
             raise InputError("a graded file holds no decisions", mend="Give a collection")
-        if name is ListName.decisions:
+        if name is ListName.plan:
+            grades = opened.grades(grader, prompt=prompt, kind=of_kind, bank=bank)
+            if labels is not None:
+                number = grades.plan(
+                    labels,
+                    measure,
+                    design=design.value,
+                    seed=seed,
+                    min_rating=min_rating,
+                    min_relevant=min_relevant,
+                ).number
+            drawn = grades.sample(number)
+            show_several(drawn.records() if style in MACHINE else drawn.tables(), style.value)
+        elif name is ListName.decisions:
             decided = opened.decisions.list(query_id=query, author=author, last=limit or None)
             show(made.decisions_table(decided), style.value)
         elif name is ListName.disputes:
@@ -255,3 +319,17 @@ def _show_rows(part: Table, style: Style) -> None:
     sys.stdout.write(render(part, style.value).removeprefix(headings))
     for note in part.notes:
         remark(note)
+
+
+class EitherWay(Command):
+    """`review LIST COLLECTION` means what `review COLLECTION LIST` does."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments."""
+        if len(args) > 1 and args[0] in list(ListName) and args[1] not in list(ListName):
+            args = [args[1], args[0], *args[2:]]
+        return super().parse_args(ctx, args)
+
+
+app = Commands()
+app.command("review", cls=EitherWay)(review)

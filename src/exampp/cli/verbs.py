@@ -80,7 +80,7 @@ PURPOSES: Mapping[str, Mapping[str, Verb]] = {
     },
     "Oversee": {
         "review": Verb(
-            "review:review",
+            "review:app",
             "Look at grades and decisions: four lists that show what is wrong with grader or bank.",
         ),
         "serve": Verb(

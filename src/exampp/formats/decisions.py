@@ -33,7 +33,10 @@ COLUMNS = (
     "adjudicates",
     "reason",
 )
+ON_SAMPLES = (*COLUMNS, "sample")
+"""The columns where decisions were made on samples that were drawn."""
 HEADER = "\t".join(COLUMNS)
+HEADERS = (HEADER, "\t".join(ON_SAMPLES))
 SCALES = ("ratings", "verdicts")
 """What a rating is on: a scale, or yes (1) and no (0)."""
 _FLAGS = ("", "yes")
@@ -42,11 +45,14 @@ _MOST = 2**15 - 1
 
 def write(path: str | Path, decisions: Iterable[Decided]) -> None:
     """Write decisions, one a line; a withdrawal has no rating."""
+    made = list(decisions)
+    columns = ON_SAMPLES if any(one.decision.sample for one in made) else COLUMNS
     with writing(path) as stream:
-        stream.write(f"{HEADER}\n".encode())
-        for one in decisions:
+        stream.write(("\t".join(columns) + "\n").encode())
+        for one in made:
             text = io.StringIO()
-            csv.writer(text, delimiter="\t", lineterminator="\r\n").writerow(_cells(one))
+            cells = _cells(one)[: len(columns)]
+            csv.writer(text, delimiter="\t", lineterminator="\r\n").writerow(cells)
             stream.write(encode_text(text.getvalue()[:-2] + "\n", path))
 
 
@@ -68,6 +74,7 @@ def _cells(one: Decided) -> list[object]:
         _FLAGS[made.blind],
         _FLAGS[made.adjudicates],
         made.reason,
+        made.sample,
     ]
 
 
@@ -78,12 +85,13 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Decided]:
     """
     table = csv.reader(io.StringIO(read_text(path), newline=""), delimiter="\t", strict=True)
     try:
-        if next(table, None) != list(COLUMNS):
+        columns = tuple(next(table, ()))
+        if columns not in (COLUMNS, ON_SAMPLES):
             raise InputError(f"the first line is not {HEADER!r}", file=path, line=1)
         number = table.line_num + 1
         for cells in table:
             try:
-                found = _decided(cells) if cells else None
+                found = _decided(columns, cells) if cells else None
             except InputError as error:
                 on_error(error.at(path, number))
                 found = None
@@ -94,10 +102,10 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Decided]:
         raise InputError(f"broken quoting ({error})", file=path, line=table.line_num) from None
 
 
-def _decided(cells: list[str]) -> Decided:
-    if len(cells) != len(COLUMNS):
-        raise InputError(f"{len(cells)} columns, not {len(COLUMNS)}")
-    said = dict(zip(COLUMNS, cells, strict=True))
+def _decided(columns: tuple[str, ...], cells: list[str]) -> Decided:
+    if len(cells) != len(columns):
+        raise InputError(f"{len(cells)} columns, not {len(columns)}")
+    said = dict(zip(columns, cells, strict=True))
     if not said["author"].strip():
         raise InputError("the author is blank", field="author")
     verdict = bool(_one_of(SCALES, said, "scale"))
@@ -115,6 +123,7 @@ def _decided(cells: list[str]) -> Decided:
             said["at"],
             bool(_one_of(_FLAGS, said, "blind")),
             bool(_one_of(_FLAGS, said, "adjudicates")),
+            said.get("sample", ""),
         ),
         said["query"],
         said["item"],

@@ -159,7 +159,7 @@ def _is_qrels(sample: _Sample) -> bool:
 
 
 def _is_decisions(sample: _Sample) -> bool:
-    return sample.head == decisions.HEADER
+    return sample.head in decisions.HEADERS
 
 
 def _is_workbench(sample: _Sample) -> bool:

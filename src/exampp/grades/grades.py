@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from exampp.evaluate.cover import Missing
 from exampp.evaluate.exams import FacetChoice
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from exampp.analysis.agreement_findings import Against, Agreements
     from exampp.analysis.attacks.gaming import Gaming, GamingSettings
     from exampp.analysis.compare import SystemComparison
+    from exampp.analysis.corrected import Corrected
     from exampp.analysis.correlation import Correlations
     from exampp.analysis.items import ItemAnalysis
     from exampp.analysis.reliability import Reliability, ReliabilitySettings
@@ -153,7 +154,6 @@ class Grades(ChosenGrades):
         against: Against | None = None,
     ) -> Agreements:
         """Agreement with judgments, and with people's decisions. See `Panel.agreement`."""
-        # a panel is made of grades
         from exampp.grades.panel import Panel
 
         return Panel(self.source, (self,)).agreement(
@@ -218,6 +218,12 @@ class Grades(ChosenGrades):
         return Panel(self.source, (self,)).sensitivity(
             declaration, official=official, facets=facets, labelling=labelling
         )
+
+    def corrected(self, measure: Measure | str = "P@20", **options: Any) -> Corrected:
+        """The leaderboard as people's judgments correct it: see `CollectionGrades.corrected`."""
+        from exampp.grades.sampling import correct_grades
+
+        return correct_grades(self, measure, **options)
 
     def compare(
         self,

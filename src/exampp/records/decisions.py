@@ -18,7 +18,8 @@ class Decision:
     """One decision of one person about one cell.
 
     `number` counts through the collection; `rating` None withdraws. `blind` says that the
-    automatic grade was hidden until the person had decided.
+    automatic grade was hidden until the person had decided. `sample` names the sample that it was
+    made on, if any (see `records.plans`).
     """
 
     number: int
@@ -28,6 +29,7 @@ class Decision:
     at: str = ""
     blind: bool = False
     adjudicates: bool = False
+    sample: str = ""
 
 
 @dataclass(frozen=True, slots=True)

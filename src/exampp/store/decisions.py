@@ -36,7 +36,7 @@ def append_decision(
     number = insert(
         connection,
         "INSERT INTO decision (item_version, passage_version, rating, author, reason, at, "
-        "verdict, blind, adjudicates) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "verdict, blind, adjudicates, sample) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             *cell,
             decision.rating,
@@ -46,6 +46,7 @@ def append_decision(
             int(verdict),
             int(decision.blind),
             int(decision.adjudicates),
+            decision.sample,
         ),
     )
     return replace(decision, number=number)
@@ -59,7 +60,7 @@ def after_others(connection: sqlite3.Connection, cell: VersionCell, made: Decisi
     return replace(made, at=max(made.at, row[0] or ""))
 
 
-_COLUMNS = "d.decision, d.author, d.rating, d.reason, d.at, d.blind, d.adjudicates"
+_COLUMNS = "d.decision, d.author, d.rating, d.reason, d.at, d.blind, d.adjudicates, d.sample"
 
 
 def _decision(
@@ -70,8 +71,9 @@ def _decision(
     at: str,
     blind: int,
     adjudicates: int,
+    sample: str,
 ) -> Decision:
-    return Decision(number, author, rating, reason, at, bool(blind), bool(adjudicates))
+    return Decision(number, author, rating, reason, at, bool(blind), bool(adjudicates), sample)
 
 
 def decisions_on(
@@ -238,9 +240,9 @@ def cells_decided_by_several(connection: sqlite3.Connection) -> Iterator[list[De
 
 
 def _decided(row: Sequence[Any]) -> Decided:
-    query_id, item_id, passage_id, item, kind, bank, verdict, is_current, *rest = row[7:]
+    query_id, item_id, passage_id, item, kind, bank, verdict, is_current, *rest = row[8:]
     return Decided(
-        _decision(*row[:7]),
+        _decision(*row[:8]),
         query_id,
         item_id,
         passage_id,
@@ -263,11 +265,12 @@ def put_decisions(connection: sqlite3.Connection, lines: Iterable[Decided]) -> i
     given = Counter[tuple[object, ...]]()
     for one in sorted(lines, key=lambda line: line.decision.at):
         cell, made = _cell_of(connection, one), one.decision
-        same = (*cell, made.author, made.at, made.rating, made.reason, one.verdict)
+        same = (*cell, made.author, made.at, made.rating, made.reason, one.verdict, made.sample)
         given[same] += 1
         known = connection.execute(
             "SELECT count(*) FROM decision WHERE item_version = ? AND passage_version = ? "
-            "AND author = ? AND at = ? AND rating IS ? AND reason = ? AND verdict = ?",
+            "AND author = ? AND at = ? AND rating IS ? AND reason = ? AND verdict = ? "
+            "AND sample = ?",
             same,
         ).fetchone()
         # a person may say the same twice within the second that `at` tells

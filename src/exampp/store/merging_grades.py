@@ -42,6 +42,7 @@ def merge_grades(step: MergeStep) -> None:
     _grades(step)
     _sheets(step)
     _decisions(step)
+    _samples(step)
     _runs(step)
 
 
@@ -130,7 +131,9 @@ def _sheets(step: MergeStep) -> None:
     )
 
 
-_DECIDED = "item_version, passage_version, rating, author, reason, at, verdict, blind, adjudicates"
+_DECIDED = (
+    "item_version, passage_version, rating, author, reason, at, verdict, blind, adjudicates, sample"
+)
 
 
 def _decisions(step: MergeStep) -> None:
@@ -159,6 +162,44 @@ def _decisions(step: MergeStep) -> None:
         "decision",
         f"INSERT INTO main.decision ({_DECIDED}) SELECT {_DECIDED} FROM their_decision t "
         f"WHERE NOT EXISTS (SELECT 1 FROM our_decision m WHERE {same}) ORDER BY decision",
+    )
+
+
+_PLAN = (
+    "digest, design, seed, fold_seed, expected, unit, measure, k, min_rating, min_relevant, "
+    "grader, bank, kind, pool_hash, pool_size, systems, author, at, formula"
+)
+_FOUND = "sample, query, passage_version, relevance, author, reason, at"
+
+
+def _samples(step: MergeStep) -> None:
+    """Plans by their digest, with their units; judgments of drawn passages as decisions are."""
+    new = "SELECT t.* FROM {o}.sample_plan t WHERE t.digest NOT IN (SELECT digest FROM our_digest)"
+    step.scratch("our_digest", "digest TEXT PRIMARY KEY", "SELECT digest FROM main.sample_plan")
+    step.put(
+        "plans of samples",
+        "sample_plan",
+        f"INSERT INTO main.sample_plan ({_PLAN}) SELECT {_PLAN} FROM ({new}) ORDER BY plan",
+    )
+    step.run(
+        "INSERT INTO main.sample_unit (plan, query_id, unit_id, pi) SELECT m.plan, u.query_id, "
+        f"u.unit_id, u.pi FROM ({new}) t JOIN {{o}}.sample_unit u ON u.plan = t.plan "
+        "JOIN main.sample_plan m ON m.digest = t.digest ORDER BY u.unit"
+    )
+    names = _FOUND.split(", ")
+    theirs = (
+        "SELECT t.judgment, t.sample, q.mine AS query, p.mine AS passage_version, t.relevance, "
+        "t.author, t.reason, t.at FROM {o}.sample_judgment t JOIN to_query q ON q.theirs = t.query "
+        "JOIN to_passage_version p ON p.theirs = t.passage_version"
+    )
+    numbered = f"row_number() OVER (PARTITION BY {_FOUND} ORDER BY judgment) AS nth"
+    same = " AND ".join(f"m.{name} IS t.{name}" for name in (*names, "nth"))
+    step.put(
+        "judgments of samples",
+        "sample_judgment",
+        f"INSERT INTO main.sample_judgment ({_FOUND}) SELECT {_FOUND} "
+        f"FROM (SELECT *, {numbered} FROM ({theirs})) t WHERE NOT EXISTS (SELECT 1 "
+        f"FROM (SELECT *, {numbered} FROM main.sample_judgment) m WHERE {same}) ORDER BY judgment",
     )
 
 

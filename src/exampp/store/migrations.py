@@ -12,6 +12,9 @@ What the tables hold:
 - grading: grader, grade, sheet (what else a workbench file said of a passage's grades, and their
   order where it is not that of the items), decision (append-only); lease (which process grades
   which query just now) and run (what grading took);
+- sample_plan and sample_unit (what was drawn for people to decide, with which probabilities) and
+  sample_judgment (append-only; how relevant people found drawn passages; `sample` names what plans
+  share that differ in their size alone, here and in decision);
 - step (what `exampp run` has done, with the fingerprint of what it did it on).
 
 A passage or an item keeps one row per text it ever had, and a grade belongs to two such texts: a
@@ -327,5 +330,50 @@ MIGRATIONS: tuple[str, ...] = (
         like_text TEXT NOT NULL
     ) STRICT;
     CREATE INDEX likeness_of_generation ON likeness (generation);
+    """,
+    """
+    CREATE TABLE sample_plan (
+        plan INTEGER PRIMARY KEY,
+        digest TEXT NOT NULL UNIQUE,
+        design TEXT NOT NULL,
+        seed INTEGER NOT NULL,
+        fold_seed INTEGER NOT NULL,
+        expected REAL NOT NULL,
+        unit TEXT NOT NULL,
+        measure TEXT NOT NULL,
+        k INTEGER NOT NULL,
+        min_rating INTEGER NOT NULL,
+        min_relevant INTEGER NOT NULL,
+        grader TEXT NOT NULL,
+        bank TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        pool_hash TEXT NOT NULL,
+        pool_size INTEGER NOT NULL,
+        systems TEXT NOT NULL,
+        author TEXT NOT NULL,
+        at TEXT NOT NULL,
+        formula INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE sample_unit (
+        unit INTEGER PRIMARY KEY,
+        plan INTEGER NOT NULL REFERENCES sample_plan,
+        query_id TEXT NOT NULL,
+        unit_id TEXT NOT NULL,
+        pi REAL NOT NULL,
+        UNIQUE (plan, query_id, unit_id),
+        CHECK (pi > 0 AND pi <= 1)
+    ) STRICT;
+    CREATE TABLE sample_judgment (
+        judgment INTEGER PRIMARY KEY,
+        sample TEXT NOT NULL,
+        query INTEGER NOT NULL REFERENCES query,
+        passage_version INTEGER NOT NULL REFERENCES passage_version,
+        relevance INTEGER,
+        author TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        at TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX sample_judgment_of ON sample_judgment (sample, query, passage_version);
+    ALTER TABLE decision ADD COLUMN sample TEXT NOT NULL DEFAULT '';
     """,
 )

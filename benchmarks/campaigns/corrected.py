@@ -1,0 +1,265 @@
+"""How often the intervals of corrected leaderboards hold, and what a sample of labels is worth.
+
+    python benchmarks/campaigns/corrected.py GRADED [--count 1000] [--seed 1] [-m P@20 ...]
+        [--labels 100 ...] [--design uniform ...] [--over pool]
+
+The truth is what judgments of the whole pool say; GRADED is a workbench file with judgments. So
+many samples are drawn by `exampp review plan`'s own function, with seeds from --seed on, and what
+`exampp analyze corrected` shows is compared with the truth: intervals of scores, of differences,
+of all differences at once, rank sets; mean absolute errors and Kendall's tau, beside those of
+people alone with the same and with twice the labels, and of the grades alone.
+
+For Cover nobody judged items: a cell is taken to be covered if it is rated so and its passage is
+judged relevant. With `--over queries`, the queries themselves are drawn anew each time, with
+replacement, and the truth is the mean of all of them. A file without rankings (LLMJudge) gets 24
+systems that order passages by judgments and noise, and one by the grades.
+
+Exits with 1 where intervals that are given hold in less than 93 % or more than 97 % of the cases,
+or where all rank sets are right in less than 93 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import exampp
+from exampp.analysis.corrected import CorrectionSettings, JudgedSample, correct
+from exampp.analysis.corrected_tables import bounds
+from exampp.errors import InputError
+from exampp.evaluate.measure import parse_measure
+from exampp.evaluate.population import Population, check_linear, population
+from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
+from exampp.review.planning import SampleDesign, draw
+from exampp.stats.difference import Sample, totals
+from exampp.stats.rank_correlation import kendall_rows
+from exampp.stats.sampling import random_numbers
+
+Floats = NDArray[np.float64]
+MIN_RATING, MIN_RELEVANT = 4, 2
+HOLDS = (0.93, 0.97)
+SYSTEMS = 24
+
+
+def with_systems(book: Gradebook, seed: int) -> Gradebook:
+    """The book; of one without rankings, with systems made from judgments and noise."""
+    if any(query.rankings for query in book.queries):
+        return book
+    random = np.random.default_rng(seed)
+    names = ("grades", *(f"s{number:02}" for number in range(SYSTEMS)))
+
+    def ranked(query: QueryGrades) -> tuple[Ranking, ...]:
+        judged = np.where(query.judgments[0] == MISSING, 0, query.judgments[0]).astype(float)
+        graded = np.where(query.ratings == MISSING, 0, query.ratings).mean(axis=1)
+        shared = random.normal(size=len(judged))
+        rankings = []
+        for number, name in enumerate(names):
+            strength = number / SYSTEMS
+            noise = 0.6 * shared + 0.8 * random.normal(size=len(judged))
+            score = strength * judged + noise if number else graded + 1e-3 * noise
+            order = np.argsort(-score, kind="stable")[:20].astype(np.int32)
+            rankings.append(Ranking(name, 0, order, score[order]))
+        return tuple(rankings)
+
+    queries = tuple(replace(query, rankings=ranked(query)) for query in book.queries)
+    return replace(book, queries=queries, systems=names)
+
+
+def truth_of(book: Gradebook, units: Population) -> Floats:
+    """What people say of every unit: [units], of items [systems, units]."""
+    if units.unit == "passage":
+        return np.nan_to_num(units.judged)
+
+    def seen(query: QueryGrades) -> QueryGrades:
+        ratings = query.ratings.copy()
+        ratings[query.judgments[0] < MIN_RELEVANT] = book.grader.lowest
+        return replace(query, ratings=ratings)
+
+    people = replace(book, queries=tuple(map(seen, book.queries)))
+    return population(
+        people, units.measure, min_rating=MIN_RATING, min_relevant=MIN_RELEVANT
+    ).graded
+
+
+def redrawn(units: Population, truth: Floats, seed: int) -> tuple[Population, Floats]:
+    """As many queries, drawn with replacement."""
+    count = len(units.query_ids)
+    chosen = np.random.default_rng(seed).integers(0, count, count)
+    at = [np.flatnonzero(units.groups == one) for one in chosen]
+    columns = np.concatenate(at)
+    names = tuple(
+        (f"{number}-{units.names[column][0]}", units.names[column][1])
+        for number, of_query in enumerate(at)
+        for column in of_query.tolist()
+    )
+    drawn = replace(
+        units,
+        query_ids=tuple(f"{number}" for number in range(count)),
+        names=names,
+        groups=np.repeat(np.arange(count), [len(one) for one in at]),
+        coefficients=units.coefficients[:, columns],
+        graded=units.graded[..., columns],
+        bins=units.bins[..., columns],
+        judged=units.judged[..., columns],
+        lists=units.lists[:, chosen],
+    )
+    return drawn, truth[..., columns]
+
+
+class Tally:
+    """What was found over all draws of one setting."""
+
+    def __init__(self) -> None:
+        self.means: dict[str, list[float]] = {}
+
+    def add(self, **values: float) -> None:
+        """Add what one draw gave."""
+        for name, value in values.items():
+            self.means.setdefault(name, []).append(value)
+
+    def mean(self, name: str) -> float:
+        """The mean over the draws that gave a value."""
+        return float(np.nanmean(self.means[name]))
+
+
+def tau(one: Floats, other: Floats) -> float:
+    return float(kendall_rows(np.round([one], 9), np.round([other], 9)).values[0])
+
+
+def one_draw(
+    units: Population, truth: Floats, scores: Floats, asked: SampleDesign, over: str, book: Any
+) -> Iterator[tuple[str, float]]:
+    """What one sample shows, against the truth."""
+    plan = draw(
+        units, asked, grader=book.grader, bank="", min_rating=MIN_RATING, min_relevant=MIN_RELEVANT
+    )
+    place = {name: number for number, name in enumerate(units.names)}
+    places = np.array([place[one.query_id, one.unit_id] for one in plan.drawn], np.intp)
+    pi = np.array([one.pi for one in plan.drawn])
+    judged = JudgedSample(Sample(places, pi), truth[..., places], asked.seed, asked.design, "")
+    settings = CorrectionSettings(over=over, draws=1000)  # type: ignore[arg-type]
+    found = correct(units, judged, settings, min_rating=MIN_RATING)
+    rows = [units.systems.index(name) for name in found.systems]
+    true = scores[rows]
+    one = found.shown
+    inside = [
+        low - 1e-9 <= value <= high + 1e-9
+        for value, (low, high) in zip(true, (bounds(one, r) for r in range(len(rows))), strict=True)
+        if low is not None and high is not None
+    ]
+    yield "score", float(np.mean(inside)) if inside else np.nan
+    yield "no interval", 1 - len(inside) / len(rows)
+    upper = np.triu(np.ones((len(rows), len(rows)), np.bool_), 1) & ~found.identical
+    resolved = upper & one.pairs.resolved
+    off = np.abs(one.pairs.differences - (true[:, None] - true[None, :]))
+    yield (
+        "pair",
+        float((off <= one.pairs.half + 1e-9)[resolved].mean()) if resolved.any() else np.nan,
+    )
+    yield "unresolved", 1 - resolved.sum() / upper.sum()
+    yield "all pairs", float((off <= one.pairs.joint + 1e-9)[resolved].all())
+    best, worst = one.pairs.rank_sets()
+    rounded = np.round(true, 9)
+    first = np.array([1 + (rounded > value).sum() for value in rounded])
+    last = np.array([(rounded >= value).sum() for value in rounded])
+    right = (best <= last) & (worst >= first)
+    yield "rank set", float(right.mean())
+    yield "all rank sets", float(right.all())
+    yield "length", float((worst - best + 1).mean())
+    yield "decided", float((one.pairs.better | one.pairs.better.T)[upper].mean())
+    yield "error", float(np.abs(one.scores - true).mean())
+    yield "pair error", float(off[upper].mean())
+    yield "tau", tau(one.scores, true)
+    alone = found.people["pool"]
+    people_off = np.abs(alone.pairs.differences - (true[:, None] - true[None, :]))
+    yield "people error", float(np.abs(alone.scores - true).mean())
+    yield "people pair error", float(people_off[upper].mean())
+    yield "people tau", tau(alone.scores, true)
+    twice = _twice(units, truth, asked)
+    two = np.abs((twice[:, None] - twice[None, :]) - (scores[:, None] - scores[None, :]))
+    yield "twice error", float(np.abs(twice - scores).mean())
+    yield "twice pair error", float(two[np.triu_indices(len(twice), 1)].mean())
+    yield "twice tau", tau(twice, scores)
+
+
+def _twice(units: Population, truth: Floats, asked: SampleDesign) -> Floats:
+    """People alone with twice the labels, drawn uniformly: what one would do without grades."""
+    pi = np.full(len(units.names), min(1.0, 2 * asked.labels / len(units.names)))
+    at = np.flatnonzero(random_numbers(asked.seed, units.names) < pi)
+    sample = Sample(at, pi[at])
+    zeros = np.zeros_like(truth)
+    count = len(units.query_ids)
+    return totals(units.coefficients, zeros, sample, truth[..., at], units.groups, count).scores
+
+
+COLUMNS = (
+    *("score", "no interval", "pair", "unresolved", "all pairs", "rank set", "all rank sets"),
+    *("length", "decided", "error", "pair error", "tau", "people error", "people pair error"),
+    *("people tau", "twice error", "twice pair error", "twice tau"),
+)
+
+
+def main() -> int:
+    """Run the campaign; the number of settings whose intervals do not hold decides the code."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("graded")
+    parser.add_argument("--grader")
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("-m", "--measure", action="append")
+    parser.add_argument("--labels", type=int, action="append")
+    parser.add_argument("--design", action="append")
+    parser.add_argument("--over", default="pool", choices=("pool", "queries"))
+    args = parser.parse_args()
+    with exampp.open(args.graded) as opened:
+        book = with_systems(opened.grades(args.grader).gradebook, args.seed)
+    failed = 0
+    for name in args.measure or ("P@20", "nDCG@10", "Cover@20"):
+        measure = parse_measure(name)
+        try:
+            check_linear(measure)
+        except InputError as error:
+            print(f"{name}: refused. {error}")
+            continue
+        units = population(book, measure, min_rating=MIN_RATING, min_relevant=MIN_RELEVANT)
+        truth = truth_of(book, units)
+        scores = (units.coefficients * truth).sum(axis=1)
+        graded = (units.coefficients * units.graded).sum(axis=1)
+        off = np.abs((graded[:, None] - graded[None, :]) - (scores[:, None] - scores[None, :]))
+        print(
+            f"{name}: {len(units.names)} {units.unit}s, {len(units.systems)} systems, "
+            f"{len(units.query_ids)} queries; grades alone: error "
+            f"{np.abs(graded - scores).mean():.4f}, of pairs "
+            f"{off[np.triu_indices(len(scores), 1)].mean():.4f}, tau {tau(graded, scores):.3f}"
+        )
+        print("\t".join(("labels", "design", *COLUMNS, "seconds")))
+        for labels in args.labels or (100, 200, 400, 800):
+            if labels >= len(units.names):
+                print(f"{labels}: all {len(units.names)} {units.unit}s are decided, without error")
+                continue
+            for design in args.design or ("uniform", "influence"):
+                tally, start = Tally(), time.monotonic()
+                for seed in range(args.seed, args.seed + args.count):
+                    here, said = (
+                        (units, truth) if args.over == "pool" else redrawn(units, truth, seed)
+                    )
+                    asked = SampleDesign(labels, design, seed)
+                    tally.add(**dict(one_draw(here, said, scores, asked, args.over, book)))
+                shown = [f"{tally.mean(column):.4f}" for column in COLUMNS]
+                seconds = f"{time.monotonic() - start:.0f}"
+                print("\t".join((str(labels), design, *shown, seconds)), flush=True)
+                low, high = HOLDS
+                holds = all(low <= tally.mean(one) <= high for one in ("score", "pair"))
+                failed += not (holds and tally.mean("all rank sets") >= low)
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

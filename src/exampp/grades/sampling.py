@@ -1,0 +1,360 @@
+"""What is asked of grades and a sample that people decide: to draw it, and to correct by it."""
+
+from __future__ import annotations
+
+import shlex
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from exampp.errors import InputError
+from exampp.evaluate.measure import Measure, as_measures
+from exampp.evaluate.population import Population, check_linear, population
+from exampp.records.gradebook import Gradebook, choose_systems, without_decisions
+from exampp.records.plans import SamplePlan, UnitKind, pool_hash
+from exampp.records.topics import default_min_relevant
+from exampp.review.planning import (
+    SampleDesign,
+    SampledUnit,
+    SampleProgress,
+    draw,
+    progress,
+)
+from exampp.stats.difference import Sample
+from exampp.store.bank import edit_by
+from exampp.store.connection import transaction
+from exampp.store.plans import decisions_by_sample, put_plan, read_plans
+
+if TYPE_CHECKING:
+    from exampp.analysis.corrected import Corrected, CorrectionSettings, JudgedSample
+    from exampp.grades.grades import Grades
+
+DEFAULT_MEASURE = "P@20"
+NAMED = 5
+"""So many units are named where many are meant."""
+
+
+def draw_command(grades: Grades, measure: Measure | str) -> str:
+    """The command that draws a sample for a measure."""
+    path = shlex.quote(str(grades.source.path))
+    return f"exampp review {path} plan --labels 400 -m {shlex.quote(str(measure))}"
+
+
+def measure_of(measure: Measure | str) -> Measure:
+    """The measure. Raises InputError where it is none that can be corrected."""
+    (one,) = as_measures([measure])
+    check_linear(one)
+    return one
+
+
+def whole_book(grades: Grades) -> Gradebook:
+    """The grades of all systems, without what people decided: it is that which they predict."""
+    return without_decisions(replace(grades, systems=(), without=()).gradebook)
+
+
+def units_of(
+    grades: Grades,
+    book: Gradebook,
+    measure: Measure,
+    min_rating: int | None,
+    min_relevant: int | None,
+) -> Population:
+    """The population of a measure."""
+    if min_relevant is None:
+        min_relevant = default_min_relevant(grades.source.highest_judgment)
+    least = grades.grader.default_min_rating if min_rating is None else min_rating
+    return population(book, measure, min_rating=least, min_relevant=min_relevant)
+
+
+def draw_plan(
+    grades: Grades,
+    connection: sqlite3.Connection,
+    asked: SampleDesign,
+    measure: Measure | str,
+    *,
+    bank: str,
+    min_rating: int | None,
+    min_relevant: int | None,
+    author: str | None,
+) -> SamplePlan:
+    """Draw a sample and keep it; the same sample again is the plan that there is.
+
+    Raises:
+        InputError: The measure cannot be corrected, or nothing can be drawn.
+    """
+    one, edit = measure_of(measure), edit_by(author, "plan")
+    units = units_of(grades, whole_book(grades), one, min_rating, min_relevant)
+    plan = draw(
+        units,
+        asked,
+        grader=grades.grader,
+        bank=bank,
+        min_rating=grades.grader.default_min_rating if min_rating is None else min_rating,
+        min_relevant=min_relevant or default_min_relevant(grades.source.highest_judgment),
+        author=edit.author,
+        at=edit.at,
+    )
+    if asked.design == "uncertainty":
+        _check_fresh(connection, plan)
+    with connection, transaction(connection):
+        number = put_plan(connection, plan)
+    return next(one for one in read_plans(connection) if one.number == number)
+
+
+def _check_fresh(connection: sqlite3.Connection, plan: SamplePlan) -> None:
+    """That probabilities which labels told are not met by the numbers that drew those labels."""
+    for earlier in read_plans(connection):
+        if earlier.seed == plan.seed and earlier.digest != plan.digest:
+            raise InputError(
+                f"plan {earlier.number} was drawn with seed {plan.seed} too, and its labels tell "
+                "how uncertain grades are: the new sample would hang on the old one",
+                mend="Give another --seed",
+            )
+
+
+def find_plan(
+    connection: sqlite3.Connection, number: int | None, unit: UnitKind | None = None, k: int = 0
+) -> SamplePlan | None:
+    """The plan of a number, or the newest that fits the units and the cutoff of a measure.
+
+    None where there is none to choose. Raises InputError where the one asked for is not there.
+    """
+    plans = read_plans(connection)
+    if number is not None:
+        for one in plans:
+            if one.number == number:
+                return one
+        known = ", ".join(str(one.number) for one in plans) or "none"
+        raise InputError(f"there is no plan {number}", mend=f"Plans: {known}")
+    fitting = [one for one in plans if unit in (None, one.unit) and k in (0, one.k)]
+    return fitting[-1] if fitting else None
+
+
+def sample_of(
+    grades: Grades, connection: sqlite3.Connection, number: int | None = None
+) -> SampleProgress:
+    """A plan, by default the newest, and how far it is decided.
+
+    Raises:
+        InputError: There is none.
+    """
+    plan = find_plan(connection, number)
+    if plan is None:
+        raise InputError(
+            "no sample was drawn",
+            mend=f"Draw one: {draw_command(grades, DEFAULT_MEASURE)}",
+        )
+    return progress(connection, plan, whole_book(grades), grades.grader)
+
+
+def correct_grades(
+    grades: Grades,
+    measure: Measure | str,
+    *,
+    settings: CorrectionSettings | None = None,
+    min_rating: int | None = None,
+    min_relevant: int | None = None,
+    plan: int | None = None,
+    connection: sqlite3.Connection | None = None,
+    bank: str = "",
+) -> Corrected:
+    """A leaderboard corrected by a sample that people decided, or by judgments of the whole pool.
+
+    Raises:
+        InputError: The measure cannot be corrected, there is no sample for it, or units of the
+            sample are not decided.
+    """
+    # the analysis is for those who ask for it
+    from exampp.analysis.corrected import CorrectionSettings, correct
+
+    one = measure_of(measure)
+    book = whole_book(grades)
+    found = None
+    if connection is not None:
+        found = find_plan(connection, plan, check_linear(one), one.cutoff or 0)
+    elif plan is not None:
+        raise InputError("a file of graded passages has no plans", mend="Import it")
+    if found is not None:
+        min_relevant = found.min_relevant if min_relevant is None else min_relevant
+        min_rating = found.min_rating if min_rating is None and found.unit == "item" else min_rating
+    units = units_of(grades, book, one, min_rating, min_relevant)
+    least = grades.grader.default_min_rating if min_rating is None else min_rating
+    if found is None:
+        judged = _all_judged(units, connection, grades, bank)
+    else:
+        if connection is None:
+            raise InputError("a plan is kept in a collection", mend="Give a collection")
+        _check_plan(found, units, grades, bank, least)
+        judged = _judged(
+            grades, progress(connection, found, book, grades.grader), units, min_relevant
+        )
+    wanted = choose_systems(book, grades.systems, grades.without).systems
+    return correct(
+        units,
+        judged,
+        settings or CorrectionSettings(),
+        min_rating=least,
+        systems=wanted,
+        source=_source(grades),
+    )
+
+
+def _source(grades: Grades) -> str:
+    draft = "DRAFT GRADES: " if grades.grader.is_draft else ""
+    bank = f", bank {grades.bank}" if grades.bank else ""
+    return f"{draft}graded by {grades.grader.name}{bank}"
+
+
+def _check_plan(plan: SamplePlan, units: Population, grades: Grades, bank: str, least: int) -> None:
+    """That a plan is a sample of these units.
+
+    Raises:
+        InputError: It is one of others; says how they differ.
+    """
+    kind = grades.grader.kind
+    again = f"Draw a sample of what there is now: {draw_command(grades, units.measure)}"
+    where = f"plan {plan.number} ({plan.measure}, {len(plan.drawn)} drawn)"
+    if plan.unit != units.unit or plan.k != units.k:
+        raise InputError(
+            f"{where} is a sample of {plan.unit}s in the first {plan.k}, and {units.measure} adds "
+            f"up {units.unit}s in the first {units.k}: its decisions are refused for it",
+            mend=again,
+        )
+    if plan.unit == "item" and (plan.bank, plan.kind) != (bank, kind):
+        raise InputError(f"{where} is of the {plan.kind}s of the bank {plan.bank!r}", mend=again)
+    if plan.unit == "item" and plan.min_rating != least:
+        raise InputError(
+            f"{where} settles what is answered from rating {plan.min_rating} on, not {least}",
+            mend=f"Leave out --min-rating, or: {again}",
+        )
+    if pool_hash(units.names) != plan.pool_hash:
+        changed = sorted(set(units.systems) ^ set(plan.systems))
+        why = f" ({', '.join(changed)} came or went)" if changed else ""
+        raise InputError(
+            f"{where} was drawn from {plan.pool_size:,} {plan.unit}s; the pool has "
+            f"{len(units.names):,} now, not all of them the same{why}. What had no chance to be "
+            "drawn is not in the sample, so that its decisions are refused",
+            mend=again,
+        )
+
+
+def _judged(
+    grades: Grades, found: SampleProgress, units: Population, min_relevant: int | None
+) -> JudgedSample:
+    """The sample with its labels. Raises InputError where units are not decided."""
+    from exampp.analysis.corrected import JudgedSample
+
+    plan = found.plan
+    if found.open:
+        named = ", ".join(map(_named, found.open[:NAMED]))
+        more = "" if len(found.open) <= NAMED else f" and {len(found.open) - NAMED:,} more"
+        path = shlex.quote(str(grades.source.path))
+        are = "is" if len(found.open) == 1 else "are"
+        raise InputError(
+            f"{len(found.open):,} of {len(plan.drawn):,} drawn {plan.unit}s {are} not decided: "
+            f"{named}{more}. Without them the sample is no longer the one that was drawn, and no "
+            "interval would hold",
+            mend=f"Decide them: exampp serve {path}"
+            + (f", or exampp import {path} judged.qrels" if plan.unit == "passage" else ""),
+        )
+    place = {name: number for number, name in enumerate(units.names)}
+    names = [(one.query_id, one.unit_id) for one in plan.drawn]
+    order = sorted(range(len(names)), key=lambda number: place[names[number]])
+    places = np.array([place[names[number]] for number in order], np.intp)
+    pi = np.array([plan.drawn[number].pi for number in order])
+    values = np.array([found.labels[names[number]] for number in order])
+    level = units.measure.param("rel")
+    level = level if isinstance(level, int) else (min_relevant or plan.min_relevant)
+    labels = (values >= level).astype(np.float64) if plan.unit == "passage" else values.T
+    return JudgedSample(
+        sample=Sample(places, pi),
+        labels=labels,
+        fold_seed=plan.fold_seed,
+        design=plan.design,
+        origin=_origin(found),
+        notes=tuple(_said_of(found)),
+    )
+
+
+def _named(one: SampledUnit) -> str:
+    query_id, unit_id, _ = one.unit
+    # ids of items begin with their query's, mostly
+    return unit_id if unit_id.startswith(f"{query_id}/") else f"{query_id}/{unit_id}"
+
+
+def _origin(found: SampleProgress) -> str:
+    plan = found.plan
+    return (
+        f"{len(plan.drawn):,} of {plan.pool_size:,} {plan.unit}s drawn (plan {plan.number}: "
+        f"{plan.design}, seed {plan.seed}, {plan.expected:,.0f} expected)"
+    )
+
+
+def _said_of(found: SampleProgress) -> Iterator[str]:
+    who = Counter(name for one in found.units for name in one.deciders)
+    if who:
+        people = ", ".join(f"{name} ({count})" for name, count in sorted(who.items()))
+        yield f"Decided by {people}."
+    known = sum(one.found == "judgments" for one in found.units)
+    if known:
+        yield f"{known:,} of the drawn passages have their label from imported judgments."
+    if found.strays:
+        yield (
+            f"{found.strays:,} other decisions are left out: they were made from the queue, while "
+            "browsing or on another sample, so that nobody knows with which chance their cells "
+            "were chosen."
+        )
+
+
+def _all_judged(
+    units: Population, connection: sqlite3.Connection | None, grades: Grades, bank: str
+) -> JudgedSample:
+    """All units with their judgments, where there is no sample.
+
+    Raises:
+        InputError: Not all of them have one.
+    """
+    from exampp.analysis.corrected import JudgedSample
+
+    mend = f"Draw a sample: {draw_command(grades, units.measure)}"
+    if connection is None:
+        mend = "Import it into a collection, and draw a sample there: exampp review --help"
+    known = ~np.isnan(units.judged)
+    if units.unit == "passage" and known.all():
+        return JudgedSample(
+            sample=Sample(np.arange(len(known)), np.ones(len(known))),
+            labels=units.judged,
+            fold_seed=0,
+            design="all",
+            origin=f"all {len(known):,} passages of the pool are judged: nothing was drawn",
+        )
+    other = find_plan(connection, None, units.unit) if connection is not None else None
+    if other is not None:
+        _check_plan(other, units, grades, bank, other.min_rating)
+    if units.unit == "item":
+        raise InputError(f"{_strays(connection, grades, bank)}no items were drawn", mend=mend)
+    count = int(known.sum())
+    said = f"{count:,} of {len(known):,} passages of the pool have" if count else "no passage has"
+    raise InputError(
+        f"{said} a judgment, and no sample was drawn: nobody knows with which chance a passage "
+        "came to be judged",
+        mend=mend,
+    )
+
+
+def _strays(connection: sqlite3.Connection | None, grades: Grades, bank: str) -> str:
+    if connection is None:
+        return ""
+    made: Sequence[int] = [
+        len(cells) for cells in decisions_by_sample(connection, grades.grader, bank).values()
+    ]
+    if not sum(made):
+        return ""
+    return (
+        f"{sum(made):,} decisions were made from the queue or while browsing, and are refused: "
+        "their cells were picked because they matter, with a chance that nobody knows; "
+    )

@@ -1,0 +1,147 @@
+"""The difference estimator: totals over a population, corrected by what people say of a sample.
+
+A score is a sum over units, sum_u A[s, u] y_u, with y known on a sample that was drawn with known
+inclusion probabilities pi, and predicted (f) everywhere:
+
+    theta_s = sum_all A f + sum_sample A (y - f) / pi
+    V[s, t] = sum_sample (1 - pi) / pi^2 e_s e_t        with e_s = A_s (y - f)
+
+It is unbiased whatever f is, if f does not use the label of the unit itself; f changes the
+variance alone. Where systems have verdicts of their own on a unit (does any of its passages cover
+the item?), y and f are [systems, units].
+
+Sources: Särndal, Swensson & Wretman (1992), Model assisted survey sampling, sections 6.3 and 3.5
+(Poisson sampling); Angelopoulos, Duchi & Zrnic (2023), PPI++: efficient prediction-powered
+inference (lambda); Chernozhukov et al. (2018), Double/debiased machine learning (cross-fitting);
+Carterette, Pavlu, Kanoulas, Aslam & Allan (2008), Evaluation over thousands of queries (pools).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.stats.estimate import Estimate
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+SHRINK = 5.0
+"""So many labels is the mean of all worth, in the mean of those at one prediction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Units drawn from a population: where they are in it, and with which probability each."""
+
+    places: NDArray[np.intp]
+    pi: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Scores of systems, [systems], and the covariance of their errors, [systems, systems].
+
+    `residuals` are e_s / pi of the sampled units, [systems, sampled]; `parts` are theta by group
+    of units (queries), [systems, groups].
+    """
+
+    scores: Floats
+    covariance: Floats
+    residuals: Floats
+    parts: Floats
+
+
+def totals(
+    coefficients: Floats,
+    predicted: Floats,
+    sample: Sample,
+    labels: Floats,
+    groups: NDArray[np.intp],
+    group_count: int,
+) -> Totals:
+    """The corrected totals.
+
+    `coefficients` is [systems, units]; `predicted` [units], or [systems, units]; `labels` the same
+    of the sampled units. `groups` numbers the query of every unit.
+    """
+    at = sample.places
+    weighed = coefficients * predicted
+    errors = coefficients[:, at] * (labels - predicted[..., at])
+    residuals = errors / sample.pi
+    spread = residuals * np.sqrt(1 - sample.pi)
+    parts = np.zeros((len(coefficients), group_count))
+    np.add.at(parts.T, groups, weighed.T)
+    np.add.at(parts.T, groups[at], residuals.T)
+    return Totals(weighed.sum(axis=1) + residuals.sum(axis=1), spread @ spread.T, residuals, parts)
+
+
+def calibrated(bins: Ints, fold: Ints, sample: Sample, labels: Floats) -> Floats:
+    """What people are expected to say of every unit, from a grader's bin of it, cross-fitted.
+
+    f(x) = (n_x mean_x + 5 mean) / (n_x + 5): of the labels in the other folds, weighted by 1/pi,
+    the weights rescaled to add up to their number. `bins` is [units] or [systems, units] of whole
+    numbers from 0 on; `labels` are aligned with it and with the sample. Without labels in other
+    folds the prediction is 0.
+    """
+    bins = np.atleast_2d(bins)
+    labels = np.atleast_2d(labels)
+    size = int(bins.max(initial=0)) + 1
+    predicted = np.zeros(bins.shape)
+    of_sample = fold[sample.places]
+    sampled_bins = bins[:, sample.places]
+    for one in np.unique(fold).tolist():
+        others = of_sample != one
+        if not others.any():
+            continue
+        weights = 1 / sample.pi[others]
+        weights *= len(weights) / weights.sum()
+        # of several systems, a unit counts once
+        each = np.broadcast_to(weights / len(bins), (len(bins), len(weights)))
+        said = labels[:, others]
+        here = sampled_bins[:, others]
+        counts = np.bincount(here.ravel(), each.ravel(), size)
+        sums = np.bincount(here.ravel(), (each * said).ravel(), size)
+        mean = float((each * said).sum() / each.sum())
+        table = (sums + SHRINK * mean) / (counts + SHRINK)
+        inside = fold == one
+        predicted[:, inside] = table[bins[:, inside]]
+    return predicted if len(predicted) > 1 else predicted[0]
+
+
+def tuned(predicted: Floats, sample: Sample, labels: Floats) -> float:
+    """The lambda of PPI++: cov(y, f) / var(f) over the sample, weighted by 1/pi; 0 if f is equal.
+
+    The prediction that it belongs to is lambda f.
+    """
+    f = np.broadcast_to(predicted[..., sample.places], labels.shape)
+    weights = np.broadcast_to(1 / sample.pi, labels.shape)
+    total = weights.sum()
+    if not total:
+        return 0.0
+    mean_f, mean_y = (weights * f).sum() / total, (weights * labels).sum() / total
+    variance = float((weights * (f - mean_f) ** 2).sum())
+    return float((weights * (f - mean_f) * (labels - mean_y)).sum()) / variance if variance else 0.0
+
+
+def prediction_powered(
+    labels: Floats, predicted: Floats, pool: Floats, level: float = 0.95
+) -> tuple[float, Estimate]:
+    """(lambda, the mean label) by PPI++ as published, for a simple random sample.
+
+    `predicted` are the predictions of the labelled units, `pool` those of all. Lambda is tuned by
+    the published formula and kept within 0 and 1. The published interval takes the pool itself
+    for a sample of something larger: of a finite pool it is too wide.
+    """
+    n, size = len(labels), len(pool)
+    variance = float(np.concatenate([predicted, pool]).var(ddof=1))
+    shared = float(((labels - labels.mean()) * (predicted - predicted.mean())).mean())
+    lam = shared / ((1 + n / size) * variance) if variance else 0.0
+    lam = min(1.0, max(0.0, lam))
+    value = float(lam * pool.mean() + (labels - lam * predicted).mean())
+    spread = (lam * pool).var() / size + (labels - lam * predicted).var() / n
+    half = NormalDist().inv_cdf((1 + level) / 2) * float(np.sqrt(spread))
+    return lam, Estimate(value, value - half, value + half)

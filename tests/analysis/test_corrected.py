@@ -1,0 +1,156 @@
+"""Corrected leaderboards as people read them, and input of which little can be said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from exampp.analysis.corrected import CorrectionSettings, JudgedSample, correct
+from exampp.errors import InputError
+from exampp.evaluate.measure import parse_measure
+from exampp.evaluate.population import Population
+from exampp.stats.difference import Sample
+
+
+def units(coefficients: list[list[float]], queries: int = 2) -> Population:
+    a = np.array(coefficients)
+    count = a.shape[1]
+    groups = np.arange(count) * queries // count
+    return Population(
+        measure=parse_measure("P@20"),
+        unit="passage",
+        k=20,
+        systems=tuple("abcdefgh"[: len(a)]),
+        query_ids=tuple(f"q{number}" for number in range(queries)),
+        names=tuple((f"q{group}", f"p{number}") for number, group in enumerate(groups.tolist())),
+        groups=groups,
+        coefficients=a,
+        graded=np.ones(count),
+        bins=np.ones(count, np.int64),
+        judged=np.full(count, np.nan),
+        lists=np.arange(len(a))[:, None] * np.ones((1, queries), np.int64),
+    )
+
+
+def sampled(labels: list[float], pi: float = 0.5) -> JudgedSample:
+    places = np.arange(len(labels))
+    return JudgedSample(
+        Sample(places, np.full(len(labels), pi)), np.array(labels), 0, "uniform", "some drawn"
+    )
+
+
+def two_systems(shared: int) -> Population:
+    """100 units; a counts the first `shared`, b does not; both count the rest."""
+    a = np.full((2, 100), 0.01)
+    a[1, :shared] = 0
+    return units(a.tolist())
+
+
+MIXED = [1.0, 1.0, 0.0, 1.0, 0.0] * 10
+
+
+def test_two_systems_that_the_sample_tells_apart() -> None:
+    found = correct(two_systems(40), sampled(MIXED), CorrectionSettings(), min_rating=4)
+    rows = found.tables()["scores"].rows
+    assert [row[0] for row in rows] == ["a", "b"]
+    assert found.shared[0, 1] == 40
+    assert found.records()["pairs"].rows[0][3:5] == ("a", "b")
+
+
+def test_few_units_apart_are_unresolved_never_better() -> None:
+    found = correct(two_systems(19), sampled(MIXED), CorrectionSettings(), min_rating=4)
+    pair = dict(
+        zip(found.records()["pairs"].headings(), found.records()["pairs"].rows[0], strict=True)
+    )
+    assert (pair["verdict"], pair["low"], pair["units_apart"]) == ("unresolved", None, 19)
+    assert "1 pair is unresolved" in " ".join(found.tables()["scores"].notes)
+    assert [row[-1] for row in found.tables()["scores"].rows] == ["1-2", "1-2"]
+
+
+def test_the_same_lists_differ_by_nothing() -> None:
+    same = replace(two_systems(0), lists=np.zeros((2, 2), np.int64))
+    found = correct(same, sampled(MIXED), CorrectionSettings(), min_rating=4)
+    pairs = found.records()["pairs"]
+    pair = dict(zip(pairs.headings(), pairs.rows[0], strict=True))
+    assert (pair["verdict"], pair["difference"], pair["se"]) == ("identical", 0.0, 0.0)
+
+
+def test_over_queries_is_the_spread_of_their_parts() -> None:
+    """All judged: theta_q are the values of the queries, V their variance over n_q."""
+    random = np.random.default_rng(1)
+    population = units([[0.01] * 100, [0.01] * 50 + [0] * 50], queries=5)
+    y = random.integers(0, 2, 100).astype(float)
+    judged = JudgedSample(Sample(np.arange(100), np.ones(100)), y, 0, "all", "all judged")
+    settings = CorrectionSettings(over="queries")
+    found = correct(population, judged, settings, min_rating=4)
+    row = found.systems.index("a")
+    values = 5 * np.array([y[20 * q : 20 * (q + 1)].sum() * 0.01 for q in range(5)])
+    assert found.shown.errors[row] == pytest.approx(values.std(ddof=1) / 5**0.5)
+    # Student's t with 4 degrees of freedom
+    assert found.shown.half[row] == pytest.approx(2.776445 * found.shown.errors[row], rel=1e-6)
+    assert found.corrected["pool"].errors.tolist() == [0, 0]
+
+
+def test_one_query_says_nothing_of_queries_like_it() -> None:
+    one = units([[0.01] * 100] * 2, queries=1)
+    with pytest.raises(InputError, match="there is one query"):
+        correct(one, sampled(MIXED), CorrectionSettings(over="queries"), min_rating=4)
+    found = correct(one, sampled(MIXED), CorrectionSettings(), min_rating=4)
+    assert set(found.corrected) == {"pool"}
+
+
+def test_one_system_and_few_units_of_it() -> None:
+    alone = units([[0.1] * 9 + [0.0] * 91])
+    found = correct(alone, sampled(MIXED), CorrectionSettings(), min_rating=4)
+    notes = " ".join(found.tables()["scores"].notes)
+    assert "There is one system, and no pair to compare." in notes
+    assert "No interval for 1 score: fewer than 10 drawn passages count" in notes
+    assert found.tables()["scores"].rows[0][3] is None
+
+
+def test_labels_saved_by_grades_that_are_right() -> None:
+    """Predictions that are nearly right save most labels; wrong ones save none."""
+    random = np.random.default_rng(5)
+    y = random.integers(0, 2, 400).astype(float)
+    a = random.random((3, 400)) / 400
+    at = np.flatnonzero(random.random(400) < 0.25)
+    judged = JudgedSample(Sample(at, np.full(len(at), 0.25)), y[at], 0, "uniform", "")
+    nearly = np.where(random.random(400) < 0.05, 1 - y, y)
+    right = replace(units(a.tolist()), graded=nearly)
+    settings = CorrectionSettings(predictor="grades")
+    sure = correct(right, judged, settings, min_rating=4)
+    assert sure.without_grades is not None
+    assert 2 * len(at) < sure.without_grades < 400
+    wrong = correct(replace(right, graded=1 - y), judged, settings, min_rating=4)
+    assert wrong.without_grades is not None
+    assert wrong.without_grades < len(at)
+    assert "The grades saved no labels" in " ".join(wrong.tables()["scores"].notes)
+
+
+def test_few_labels_come_with_a_warning_of_their_order() -> None:
+    found = correct(two_systems(40), sampled(MIXED), CorrectionSettings(), min_rating=4)
+    assert "the order of the grades alone may be the better one" in " ".join(
+        found.tables()["scores"].notes
+    )
+
+
+def test_intervals_stay_within_what_is_possible() -> None:
+    found = correct(two_systems(40), sampled(MIXED, 0.3), CorrectionSettings(), min_rating=4)
+    for row in found.tables()["scores"].rows:
+        low, high = row[3:5]
+        assert isinstance(low, float)
+        assert isinstance(high, float)
+        assert 0 <= low <= high <= 1
+
+
+def test_no_spread_is_no_certainty() -> None:
+    """People said the same of all that was drawn: nothing tells how far the rest may be off."""
+    found = correct(two_systems(40), sampled([1.0] * 50), CorrectionSettings(), min_rating=4)
+    assert found.tables()["scores"].rows[0][3:5] == (None, None)
+    assert found.records()["pairs"].rows[0][-7] == "unresolved"
+    every = JudgedSample(Sample(np.arange(100), np.ones(100)), np.ones(100), 0, "all", "")
+    sure = correct(two_systems(40), every, CorrectionSettings(), min_rating=4)
+    assert sure.tables()["scores"].rows[0][3:5] == pytest.approx((1.0, 1.0))
+    assert sure.records()["pairs"].rows[0][-7] == "better"
