@@ -43,7 +43,7 @@ def cells(path: Path) -> set[tuple[object, ...]]:
 
 
 def test_merged_shards_are_one_run_in_every_order(path: Path, tmp_path: Path) -> None:
-    shards = [shutil.copy(path, tmp_path / f"shard-{n}.exam") for n in (1, 2, 3)]
+    shards = [Path(shutil.copy(path, tmp_path / f"shard-{n}.exam")) for n in (1, 2, 3)]
     asked = Counter(
         (ask.item, ask.passage)
         for number, shard in enumerate(shards, 1)
