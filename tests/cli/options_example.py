@@ -108,6 +108,8 @@ def write(folder: Path) -> None:
         for n in range(9)
         if n != 5
     ]
+    # what is judged is graded at any depth
+    (folder / "few.qrels").write_text("".join(judged[:3]))
     (folder / "judgments.qrels").write_text("".join(judged))
     made = [f"{q} 0 p{n} {chance('made', q, str(n))}\n" for q in QUERIES for n in range(9)]
     (folder / "made.qrels").write_text("".join(made))
@@ -144,7 +146,8 @@ def make(folder: Path) -> None:
     write(folder)
     inputs = ("queries.jsonl", "passages.jsonl", "systems.run", "judgments.qrels")
     with exampp.Collection.create(folder / "bare.exam") as opened:
-        opened.import_files(*(folder / name for name in (*inputs, "smaller.tsv", "few.tsv")))
+        few = (*inputs[:-1], "few.qrels", "smaller.tsv", "few.tsv")
+        opened.import_files(*(folder / name for name in few))
     with exampp.Collection.create(folder / "named.exam") as opened:
         opened.import_files(folder / "queries.jsonl", folder / "bank.tsv")
         for query in ("q1", "q2"):

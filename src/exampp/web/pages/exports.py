@@ -90,7 +90,7 @@ GROUPS: Mapping[str, Sequence[ExportFile]] = {
         ExportFile(
             "graded.jsonl.gz", "passages with all grades, as of the workbench", _kind("workbench")
         ),
-        ExportFile("queries.json", "the queries", _kind("queries")),
+        ExportFile("queries.jsonl", "the queries", _kind("queries")),
         ExportFile("passages.jsonl.gz", "the passages", _kind("passages")),
         ExportFile("systems.run", "the rankings of all systems", _kind("runs")),
         ExportFile("judgments.qrels", "the relevance judgments that came in", _kind("judgments")),
