@@ -20,17 +20,12 @@ from exampp.errors import InputError
 from exampp.formats.lines import refuse
 from exampp.formats.output import keep_inputs
 from exampp.formats.workbench_graders import scale_note
+from exampp.grade import status as grade_status
+from exampp.grade.calibrated import Calibrated, Frozen, label_collection
 from exampp.grade.given import GradingOptions, OfFunction, bank_of_kind, only_bank, plan
 from exampp.grade.merging import Merged, merge
 from exampp.grade.reparse import Reparsed, reparse
 from exampp.grade.run import MAX_FAILURES, GradingRun, Progress
-from exampp.grade.status import (
-    GraderStatus,
-    grading_status,
-    readings_table,
-    spent_table,
-    status_table,
-)
 from exampp.grades.source import GradeSource
 from exampp.inputs.beir import corpus_of
 from exampp.inputs.datasets import has_documents, is_dataset
@@ -359,6 +354,10 @@ class Collection(GradeSource[CollectionGrades]):
                 on_progress(progress)
         return progress
 
+    def calibrate(self, calibration: Frozen, bank: str | None = None) -> Calibrated:
+        """Label passages, as a grader, by a calibration (`Panel.calibration`) or its file."""
+        return label_collection(self._connection, self.path, calibration, bank)
+
     def reparse(
         self,
         grader: str | None = None,
@@ -396,9 +395,9 @@ class Collection(GradeSource[CollectionGrades]):
         """Per grader and bank: cells graded, due, and tried without a grade, by reason."""
         return self.status_tables()["graders"]
 
-    def grader_statuses(self) -> Sequence[GraderStatus]:
+    def grader_statuses(self) -> Sequence[grade_status.GraderStatus]:
         """Where grading stands, per grader and bank, as records."""
-        return grading_status(self._connection)
+        return grade_status.grading_status(self._connection)
 
     def status_tables(self) -> dict[str, Table]:
         """Where grading stands, as tables.
@@ -406,11 +405,11 @@ class Collection(GradeSource[CollectionGrades]):
         `readings`: how many cells each rule of reading made, with a reply of each. `spent`: what
         the runs of each grader took. `graders`: see `status`.
         """
-        found = grading_status(self._connection)
+        found = grade_status.grading_status(self._connection)
         return {
-            "readings": readings_table(found),
-            "spent": spent_table(self._connection),
-            "graders": status_table(found),
+            "readings": grade_status.readings_table(found),
+            "spent": grade_status.spent_table(self._connection),
+            "graders": grade_status.status_table(found),
         }
 
     @property

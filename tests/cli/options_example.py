@@ -157,7 +157,11 @@ def make(folder: Path) -> None:
         grade(opened, rate, "judge", depth=1)
         decide(opened)
         opened.export(folder / "graded.jsonl.gz")
+        opened.grades().calibration().save(folder / "my.calibration")
         opened.export(folder / "bank.jsonl.gz", "bank")
+    shutil.copy(folder / "my.exam", folder / "learn.exam")
+    with exampp.Collection(folder / "learn.exam") as opened:
+        opened.import_files(folder / "made.qrels", update=True)
     for name, outputs in (("done", ("done.tsv",)), ("new", ("new.tsv", "newer.tsv"))):
         sections = [f'[[evaluate]]\nmeasures = ["P@3"]\noutput = "{one}"\n' for one in outputs]
         text = '[collection]\npath = "my.exam"\n' + "".join(sections)

@@ -358,7 +358,7 @@ OPTIONS: Mapping[str, Uses] = {
     ),
     "plot": Uses(
         (
-            *(f"plot {kind} my.exam -o out.json" for kind in (*AVERAGED, "grades")),
+            *(f"plot {kind} my.exam -o out.json" for kind in (*AVERAGED, "grades", "calibration")),
             "plot scatter my.exam -o out.json --official official.json",
             "plot leaderboard my.exam -o out.csv",
         ),
@@ -487,6 +487,36 @@ OPTIONS: Mapping[str, Uses] = {
             "analyze corrected labels.judged.jsonl -m P@5 --min-rating 3": ("--scale 0..3",),
             "analyze corrected judged-my.exam --plan 1": ("--measure P@5",),
         },
+    ),
+    "analyze calibration": Uses(
+        ("analyze calibration learn.exam", "analyze calibration labels.graded.jsonl"),
+        {
+            **GRADED,
+            "--decisions": "without",
+            "--on-error": {"analyze calibration learn.exam": "skip"},
+            "--scale": "0..3",
+            "--model": "isotonic",
+            "--min-relevant": "1",
+            "--folds": {"analyze calibration learn.exam": "2"},
+            "--samples": {"analyze calibration learn.exam": "60"},
+            "--seed": {"analyze calibration learn.exam": "9"},
+            "--save": "made.out",
+            **READ,
+        },
+        {
+            "analyze calibration graders.exam": (
+                "--grader other",
+                "--prompt thomas",
+                "--kind query",
+            ),
+            "analyze calibration banks.exam": ("--bank small",),
+            "analyze calibration bad.graded.jsonl": ("--on-error skip",),
+        },
+    ),
+    "calibrate": Uses(
+        ("calibrate my.exam my.calibration",),
+        {"--bank": "small", **FORMAT},
+        {"calibrate banks.exam my.calibration": ("--bank small",)},
     ),
     "analyze significance": Uses(
         (

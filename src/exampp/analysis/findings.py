@@ -23,6 +23,7 @@ from exampp.evaluate.leaderboard import Leaderboard, MeasureColumn, evaluate
 from exampp.evaluate.measure import as_measures
 from exampp.evaluate.qrels import Labelling
 from exampp.evaluate.tables import heading
+from exampp.records.calibration import Calibration
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.topics import default_min_relevant
 
@@ -56,7 +57,8 @@ class ReportSource:
 
     `own_bank` warns that the model that grades made the bank; `graders` are the names of all who
     graded. `gaming` is what attacks on the grader showed, None where none were tried, and `sealed`
-    what the sealed part of the bank says.
+    what the sealed part of the bank says. `calibrations` are those that the
+    grades are labels of, or that are made from them.
     """
 
     name: str
@@ -64,6 +66,7 @@ class ReportSource:
     bank_version: str = ""
     own_bank: str = ""
     graders: tuple[str, ...] = ()
+    calibrations: tuple[Calibration, ...] = ()
     commands: tuple[str, ...] = ()
     made: str = ""
     gaming: Gaming | None = None

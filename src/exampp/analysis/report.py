@@ -9,7 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from exampp.analysis import agreement_tables, correlation_tables, figures, report_methods
+from exampp.analysis import (
+    agreement_tables,
+    calibration_tables,
+    correlation_tables,
+    figures,
+    report_methods,
+)
 from exampp.analysis.cautions import EvaluatedGrades, cautions
 from exampp.analysis.correlation import Correlations
 from exampp.analysis.findings import LAYOUTS, Findings, ReportSettings, ReportSource, find
@@ -66,6 +72,7 @@ def report(
         _judgments(found),
         certificate_section(source.gaming, found.reliability, found.agreement, found.source.sealed),
         _grades(found),
+        calibration_tables.section(source.calibrations),
         _depth(found),
         _queries(found),
         _reproduce(found),

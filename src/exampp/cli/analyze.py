@@ -5,6 +5,7 @@ from __future__ import annotations
 from exampp.cli import (
     analyze_agreement,
     analyze_attacks,
+    analyze_calibration,
     analyze_corrected,
     analyze_correlation,
     analyze_items,
@@ -19,6 +20,7 @@ app = Commands(help="Ask how far the leaderboard can be trusted.")
 app.command("leaderboards")(analyze_leaderboards.leaderboards)
 app.command("correlation")(analyze_correlation.correlation)
 app.command("agreement")(analyze_agreement.agreement)
+app.command("calibration")(analyze_calibration.calibration)
 app.command("significance")(analyze_significance.significance)
 app.command("reliability")(analyze_reliability.reliability)
 app.command("items")(analyze_items.items)

@@ -50,6 +50,7 @@ def _asks(given: Given) -> bool:
 )
 @backend_options(writes=False)
 @moved("exampp reparse COLLECTION --grader NAME", "--reparse", "--compat")
+@moved("exampp calibrate COLLECTION FILE", "--calibrate")
 def grade(
     collection: CollectionFile,
     grader: Annotated[

@@ -55,6 +55,7 @@ class PlotKind(StrEnum):
     heatmap = "heatmap"
     reliability = "reliability"
     sensitivity = "sensitivity"
+    calibration = "calibration"
 
 
 class Theme(StrEnum):
@@ -75,7 +76,7 @@ class _Kind(NamedTuple):
 
 
 _BOARD = ("--measure", "--min-rating", "--facets", "--run", "--system", "--leave-out")
-_COMPARING = frozenset(PlotKind) - {PlotKind.grades, PlotKind.labels}
+_COMPARING = frozenset(PlotKind) - {PlotKind.grades, PlotKind.labels, PlotKind.calibration}
 _KINDS: Mapping[PlotKind, _Kind] = {
     PlotKind.leaderboard: _Kind(_BOARD, "Choose another --measure"),
     PlotKind.methods: _Kind(
@@ -99,6 +100,7 @@ _KINDS: Mapping[PlotKind, _Kind] = {
         ("Cover", "P", "nDCG"),
         6,
     ),
+    PlotKind.calibration: _Kind((), "Add judgments of passages that were graded"),
 }
 
 
@@ -219,11 +221,14 @@ def plot(
             decisions=decisions.value,
         )
         books = {name: grades.gradebook for name, grades in panel.named()}
+        source = opened.path.name
     book = next(iter(books.values()))
     if what is PlotKind.methods:
         figure = _methods(books, measures, min_rating, official, scores or (), facets.value)
     elif what is PlotKind.sensitivity:
         figure = _sensitivity(books, measures, min_rating, facets.value)
+    elif what is PlotKind.calibration:
+        figure = _calibration(book, source)
     else:
         threshold = min_rating[0] if min_rating else None
         figure = _figure(what, book, measures, threshold, official, round_to, facets.value)
@@ -283,6 +288,15 @@ def _depth(measure: str) -> int:
             mend="Name the last k, such as --measure Cover@20",
         )
     return parsed.cutoff
+
+
+def _calibration(book: Gradebook, source: str) -> Figure:
+    """The curve that a calibrated grader came with; of any other grader that of a calibration."""
+    from exampp.analysis.calibration import calibrate
+    from exampp.analysis.calibration_tables import curve_figure
+    from exampp.records.calibration import calibration_of
+
+    return curve_figure(calibration_of(book.grader) or calibrate([book], source).calibration)
 
 
 def _methods(

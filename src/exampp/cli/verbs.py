@@ -58,6 +58,11 @@ PURPOSES: Mapping[str, Mapping[str, Verb]] = {
         "reparse": Verb(
             "reparse:reparse", "Read the kept replies of a grader again, without a model."
         ),
+        "calibrate": Verb(
+            "calibrate:calibrate",
+            "Label all graded passages by a calibration; the labels are grades of a grader of "
+            "their own.",
+        ),
         "prompts": Verb("prompts:app", "Show what a grader is asked, and a writer of banks."),
     },
     "Evaluate": {

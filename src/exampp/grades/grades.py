@@ -30,6 +30,7 @@ from exampp.report.table import Table
 if TYPE_CHECKING:
     from exampp.analysis.agreement_findings import Against, Agreements
     from exampp.analysis.attacks.gaming import Gaming, GamingSettings
+    from exampp.analysis.calibration import CalibrationFindings, CalibrationSettings
     from exampp.analysis.compare import SystemComparison
     from exampp.analysis.corrected import Corrected
     from exampp.analysis.correlation import Correlations
@@ -163,6 +164,13 @@ class Grades(ChosenGrades):
             layouts=layouts,
             against=against,
         )
+
+    def calibration(self, settings: CalibrationSettings | None = None) -> CalibrationFindings:
+        """From the ratings of a passage to people's labels. See `Panel.calibration`."""
+        # a panel is made of grades
+        from exampp.grades.panel import Panel
+
+        return Panel(self.source, (self,)).calibration(settings)
 
     def significance(
         self,

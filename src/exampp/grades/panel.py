@@ -15,6 +15,7 @@ from exampp.records.choosing import label
 if TYPE_CHECKING:
     from exampp.analysis.agreement import RaterComparison as Agreement
     from exampp.analysis.agreement_findings import Against, Agreements
+    from exampp.analysis.calibration import CalibrationFindings, CalibrationSettings
     from exampp.analysis.correlation import Correlations
     from exampp.analysis.methods import Method
     from exampp.analysis.reliability import Reliability, ReliabilitySettings
@@ -211,6 +212,16 @@ class Panel:
             for name, one in self.named()
         ]
         return sensitivity(given, declaration, ranks_of(official))
+
+    def calibration(self, settings: CalibrationSettings | None = None) -> CalibrationFindings:
+        """What makes people's labels out of the ratings of these graders, and how good that is.
+
+        Its `save` writes it, and `Collection.calibrate` labels passages with it. InputError where
+        nobody judged, or one query or one label is all there is.
+        """
+        from exampp.analysis.calibration import calibrate
+
+        return calibrate([one.gradebook for one in self.members], self.source.path.name, settings)
 
     def _with_people(self, min_rating: int | None) -> list[Agreement]:
         """People against each grader, and against each other, once for every sort of scale."""

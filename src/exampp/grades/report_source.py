@@ -13,6 +13,7 @@ from exampp.analysis.findings import ReportSettings, ReportSource
 from exampp.analysis.report_commands import ReportInputs, commands
 from exampp.errors import InputError
 from exampp.grades.grades import Grades
+from exampp.records.calibration import calibrations_of
 
 
 def source_of(
@@ -39,6 +40,7 @@ def source_of(
         bank_version=version,
         own_bank=own_bank,
         graders=tuple(one.name for one in grades.source.graders),
+        calibrations=calibrations_of(grades.grader, grades.source.graders),
         commands=commands(
             given,
             settings,

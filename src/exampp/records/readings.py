@@ -20,7 +20,9 @@ IMPORTED = "imported"
 """The rating stands in a file, and there is no reply, or no rules that read it."""
 OTHERWISE = "read otherwise"
 """The rating stands in a file beside a reply that says something else, as exampp reads it."""
-WITHOUT_EXAMPLE = PLAIN | {IMPORTED}
+CALIBRATED = "calibrated"
+"""The label follows from the ratings of others, by a calibration."""
+WITHOUT_EXAMPLE = PLAIN | {IMPORTED, CALIBRATED}
 LITTLE_MASS = "little mass"
 """The labels that a prompt asks for hold too little of the probability for one to be a grade."""
 MATCHED = frozenset({"exact", "true-false", "normalised", "edit-distance"})
@@ -48,6 +50,7 @@ _OTHERS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(PLAIN, _RATES),
     "rubric": (f"is {_AS_THE_PAPERS}", f"are {_AS_THE_PAPERS}"),
     IMPORTED: ("is as the file has it", "are as the file has them"),
+    CALIBRATED: ("is a label of the calibration", "are labels of the calibration"),
 }
 """What is said of one grade and of several, where the rating itself needs no reason."""
 _UNPARSED: Mapping[str, str] = {

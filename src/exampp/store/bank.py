@@ -362,6 +362,21 @@ def put_query_items(connection: sqlite3.Connection, edit: Edit) -> None:
         append_edit(connection, known, "import", version, 1.0, "[]", True, edit)
 
 
+def put_text_less_items(connection: sqlite3.Connection, edit: Edit) -> None:
+    """Make every query without a text an item of direct relevance, too, where it is none."""
+    bank = bank_key(connection, QUERY_BANK)
+    rows = connection.execute(
+        "SELECT q.query, q.query_id FROM query q WHERE q.text = '' AND NOT EXISTS "
+        "(SELECT 1 FROM item i WHERE i.query = q.query AND i.bank = ?)",
+        (bank,),
+    ).fetchall()
+    for query, query_id in rows:
+        item = _new_item(connection, bank, query, query_id, "query")
+        append_edit(
+            connection, item, "import", put_version(connection, item, None), 1.0, "[]", True, edit
+        )
+
+
 def has_items_without_text(connection: sqlite3.Connection, name: str, kind: str) -> bool:
     """Whether a bank holds items that are known from grades alone, their text never imported."""
     found = connection.execute(

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from exampp.errors import InputError
+from exampp.records.calibration import notes_of
 from exampp.records.decisions import Decision, deciders, disputed, effective
 from exampp.records.gradebook import MISSING, DecidedCell, Gradebook, QueryGrades, Ranking, Ratings
 from exampp.records.importance import importance
@@ -92,7 +93,7 @@ def read_gradebook(
         bank_is_graded_items=has_items_without_text(connection, bank, grader.identity.kind),
         pending=pending,
         readings=readings,
-        notes=tuple(f"{said}." for said in notes),
+        notes=(*(f"{said}." for said in notes), *notes_of(grader.identity)),
     )
 
 

@@ -1,0 +1,446 @@
+"""Calibration: what makes people's labels out of the ratings of passages, and how good that is.
+
+Everything that is told of it is found on queries that it had not seen: whole queries are held out,
+for passages of one query share what is particular to it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.analysis.phrases import counted
+from exampp.errors import InputError
+from exampp.formats import calibration as calibration_format
+from exampp.records.calibration import (
+    Calibration,
+    CalibrationBin,
+    CalibrationModel,
+    CalibrationScore,
+    FittedModel,
+    Fold,
+    RatedBy,
+)
+from exampp.records.gradebook import MISSING, Gradebook
+from exampp.records.topics import default_min_relevant
+from exampp.report.result import Result
+from exampp.report.table import Table
+from exampp.stats.agreement import STATISTICS, confusions
+from exampp.stats.agreement_intervals import clustered
+from exampp.stats.calibration import at_least, expected_labels, fit_levels
+from exampp.stats.cut_points import best_cut_points, labels_by
+from exampp.stats.estimate import Estimate
+from exampp.stats.probabilities import SCORES, Scorer, reliability
+from exampp.stats.rated_passages import RatedPassages, rated_by, rated_passages
+from exampp.stats.resampling import FEWEST_SAMPLES, LEVEL, draw_queries
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.int64]
+MODELS: Mapping[CalibrationModel, str] = {
+    "logistic": "logistic regression on all ratings of a passage",
+    "isotonic": "isotonic regression on the mean rating of a passage",
+}
+FEW_QUERIES = 10
+"""Of fewer, figures on held-out queries are worth a warning."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationSettings:
+    """How a calibration is fitted and tried.
+
+    `folds` are groups of whole queries, each held out once; `samples` resamples of queries give the
+    intervals. Probabilities are told for labels of at least `min_relevant`: by default 2, or 1.
+    """
+
+    model: CalibrationModel = "logistic"
+    folds: int = 5
+    min_relevant: int | None = None
+    samples: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.model not in MODELS:
+            raise InputError(f"there is no model {self.model!r}", mend=f"Give {_or(MODELS)}")
+        if self.folds < 2:
+            raise InputError(f"queries cannot be held out in {self.folds} folds", mend="Give 2")
+        if self.samples < FEWEST_SAMPLES:
+            raise InputError(
+                f"{self.samples} resamples make no interval", mend=f"Give {FEWEST_SAMPLES} or more"
+            )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CalibrationFindings(Result):
+    """A calibration, what it is worth on held-out queries, and what to know of it.
+
+    `confusion` is people's labels x labels that it gives (held out), in passages.
+    """
+
+    calibration: Calibration
+    confusion: NDArray[np.int64]
+    notes: tuple[str, ...] = ()
+
+    def save(self, path: str | Path) -> None:
+        """Write the calibration as a file, to label other passages with it."""
+        calibration_format.write(path, self.calibration)
+
+    def tables(self) -> Mapping[str, Table]:
+        """What it is worth, the reliability curve, and labels against people's."""
+        # tables are made of this module's records
+        from exampp.analysis.calibration_tables import tables_of
+
+        return tables_of(self)
+
+    def records(self) -> Mapping[str, Table]:
+        """The same at full precision, with where it comes from."""
+        from exampp.analysis.calibration_tables import records_of
+
+        return records_of(self)
+
+
+def calibrate(
+    books: Sequence[Gradebook], source: str, settings: CalibrationSettings | None = None
+) -> CalibrationFindings:
+    """Fit a calibration to people's judgments, from the ratings of one or several graders.
+
+    `source` names where the gradebooks come from.
+
+    Raises:
+        InputError: Nobody judged what they graded, one query or one label is all there is, or
+            `min_relevant` tells none of the labels apart.
+    """
+    settings = settings or CalibrationSettings()
+    sources = tuple(map(rated_by, books))
+    data = _Judged.of(rated_passages(books, sources), sources)
+    min_relevant = _checked(data, settings)
+    return _Trained(data, sources, settings, min_relevant, source).findings(books)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """Judged passages of all queries, end to end; `group` is the query of each, from 0."""
+
+    query_ids: tuple[str, ...]
+    group: NDArray[np.intp]
+    vectors: Floats
+    means: Floats
+    bests: Floats
+    seconds: Floats
+    labels: Labels
+
+    @classmethod
+    def of(cls, found: Iterable[RatedPassages], sources: Sequence[RatedBy]) -> _Judged:
+        queries = [
+            (one, one.judgments != MISSING) for one in found if (one.judgments != MISSING).any()
+        ]
+        if not queries:
+            names = " and ".join(source.name for source in sources)
+            raise InputError(
+                f"nobody judged a passage that {names} graded, so that there is nothing to "
+                "calibrate to",
+                mend="Import judgments: exampp import COLLECTION FILE.qrels",
+            )
+
+        def column(name: str) -> NDArray[np.float64]:
+            return np.concatenate([getattr(one, name)[judged] for one, judged in queries])
+
+        sizes = [int(judged.sum()) for _, judged in queries]
+        return cls(
+            query_ids=tuple(one.query_id for one, _ in queries),
+            group=np.repeat(np.arange(len(queries)), sizes),
+            vectors=column("vectors"),
+            means=column("means"),
+            bests=column("bests"),
+            seconds=column("seconds"),
+            labels=column("judgments").astype(np.int64),
+        )
+
+    @cached_property
+    def known(self) -> list[int]:
+        """The labels that people gave, ascending."""
+        return [int(label) for label in np.unique(self.labels)]
+
+
+def _checked(data: _Judged, settings: CalibrationSettings) -> int:
+    """From which label on a passage is relevant, where there is something to calibrate to."""
+    passages = counted(len(data.labels), "judged passage")
+    if len(data.known) < 2:
+        raise InputError(
+            f"people gave the label {data.known[0]} to all of {passages}, so that there is nothing "
+            "to tell apart",
+            mend="Judge passages of other labels, too",
+        )
+    if len(data.query_ids) < 2:
+        raise InputError(
+            f"all of {passages} belong to one query, {data.query_ids[0]}: a calibration is tried "
+            "on queries that it has not seen",
+            mend="Judge passages of a second query, too; ten are a beginning",
+        )
+    least = settings.min_relevant
+    if least is None:
+        least = default_min_relevant(data.known[-1])
+        # judgments that are all relevant are told apart by their next label
+        least = least if least > data.known[0] else data.known[1]
+    if not data.known[0] < least <= data.known[-1]:
+        raise InputError(
+            f"labels from {data.known[0]} to {data.known[-1]} are not told apart by "
+            f"--min-relevant {least}",
+            mend=f"Choose from {data.known[0] + 1} to {data.known[-1]}",
+        )
+    return least
+
+
+@dataclass(frozen=True)
+class _Trained:
+    """One training: the models without each fold, and what they say of the fold."""
+
+    data: _Judged
+    sources: tuple[RatedBy, ...]
+    settings: CalibrationSettings
+    min_relevant: int
+    source: str
+
+    @cached_property
+    def fold(self) -> NDArray[np.intp]:
+        """The fold of every query: as equal in number as may be, by a hash of seed and id."""
+        ids = self.data.query_ids
+        order = sorted(range(len(ids)), key=lambda i: _hash(self.settings.seed, ids[i]))
+        fold = np.empty(len(ids), np.intp)
+        fold[order] = np.arange(len(ids)) % self.settings.folds
+        return fold
+
+    @cached_property
+    def numbers(self) -> list[int]:
+        """The folds that have queries."""
+        return [int(number) for number in np.unique(self.fold)]
+
+    @cached_property
+    def of_passage(self) -> NDArray[np.intp]:
+        """The fold of every passage."""
+        found: NDArray[np.intp] = self.fold[self.data.group]
+        return found
+
+    def fit(self, rows: NDArray[np.bool_]) -> FittedModel:
+        data = self.data
+        levels = fit_levels(
+            self.settings.model, data.vectors[rows], data.means[rows], data.labels[rows], data.known
+        )
+        return FittedModel(levels, ())
+
+    @cached_property
+    def models(self) -> dict[int, FittedModel]:
+        """The model of every fold, fitted to the others."""
+        return {number: self.fit(self.of_passage != number) for number in self.numbers}
+
+    @cached_property
+    def reached(self) -> Floats:
+        """P(label >= c) of every passage by the model that has not seen its query."""
+        data = self.data
+        found = np.empty((len(data.labels), len(data.known) - 1))
+        for number, model in self.models.items():
+            own = self.of_passage == number
+            found[own] = at_least(model.levels, data.vectors[own], data.means[own])
+        return found
+
+    @cached_property
+    def expected(self) -> Floats:
+        return expected_labels(self.reached, self.data.known)
+
+    @cached_property
+    def codes(self) -> NDArray[np.intp]:
+        """People's labels, by their place among the known ones."""
+        return np.searchsorted(self.data.known, self.data.labels)
+
+    def cuts(self, rows: NDArray[np.bool_]) -> tuple[float, ...]:
+        """Cut points by the held-out predictions of some passages; beyond all labels: never."""
+        known = self.data.known
+        found = best_cut_points(self.expected[rows], self.codes[rows], len(known))
+        return tuple(np.clip(found, known[0] - 1, known[-1] + 1).tolist())
+
+    def findings(self, books: Sequence[Gradebook]) -> CalibrationFindings:
+        data, everything = self.data, np.ones(len(self.data.labels), np.bool_)
+        folds = {
+            number: replace(model, cut_points=self.cuts(self.of_passage != number))
+            for number, model in self.models.items()
+        }
+        frozen = replace(self.fit(everything), cut_points=self.cuts(everything))
+        given = np.empty(len(data.labels), np.intp)
+        for number, model in folds.items():
+            own = self.of_passage == number
+            given[own] = labels_by(self.expected[own], np.array(model.cut_points))
+        counts = np.bincount(self.codes, minlength=len(data.known)) / len(data.labels)
+        made = Calibration(
+            model=self.settings.model,
+            sources=self.sources,
+            labels=tuple(data.known),
+            fitted=frozen,
+            folds=tuple(
+                Fold(
+                    tuple(q for q, f in zip(data.query_ids, self.fold, strict=True) if f == number),
+                    model,
+                )
+                for number, model in folds.items()
+            ),
+            min_relevant=self.min_relevant,
+            shares=tuple(counts.tolist()),
+            queries=len(data.query_ids),
+            passages=len(data.labels),
+            source=self.source,
+            seed=self.settings.seed,
+            scores=(*self._probabilities(), *self._labels(given, frozen)),
+            bins=tuple(
+                CalibrationBin(one.predicted, one.observed, one.size)
+                for one in reliability(self._relevance, self._relevant)
+            ),
+        )
+        size = len(data.known)
+        confusion = np.bincount(self.codes * size + given, minlength=size**2).reshape(size, size)
+        return CalibrationFindings(made, confusion, self._notes(books, made))
+
+    # ---- what it is worth ------------------------------------------------------------------------
+
+    @cached_property
+    def _level(self) -> int:
+        """The column of P(label >= min_relevant)."""
+        return next(i for i, label in enumerate(self.data.known[1:]) if label >= self.min_relevant)
+
+    @cached_property
+    def _relevance(self) -> Floats:
+        return self.reached[:, self._level]
+
+    @cached_property
+    def _relevant(self) -> Floats:
+        return (self.data.labels >= self.min_relevant).astype(np.float64)
+
+    def _probabilities(self) -> list[CalibrationScore]:
+        """Before: the mean rating as if it were a probability. Constant: the share elsewhere."""
+        data, queries = self.data, len(self.data.query_ids)
+        others = np.array(
+            [self._relevant[self.of_passage != number].mean() for number in self.numbers]
+        )
+        constant = others[np.searchsorted(self.numbers, self.of_passage)]
+        before, calibrated, same = (
+            Scorer(p, self._relevant, data.group, queries)
+            for p in (data.means, self._relevance, constant)
+        )
+        draws = draw_queries(queries, self.settings.samples, self.settings.seed)
+        found = []
+        for name, score in SCORES.items():
+            ones = np.ones(queries)
+            drawn = np.array([score(calibrated, weights) for weights in draws])
+            low, high = _percentiles(drawn)
+            found.append(
+                CalibrationScore(
+                    f"{name}, \u2265{self.min_relevant}",
+                    _number(score(before, ones)),
+                    _number(score(calibrated, ones)),
+                    low,
+                    high,
+                    None if name == "AUC" else _number(score(same, ones)),
+                )
+            )
+        return found
+
+    def _labels(self, given: NDArray[np.intp], frozen: FittedModel) -> list[CalibrationScore]:
+        """Agreement of labels. Before: the best rating, stretched to the labels."""
+        data = self.data
+        top, lowest = data.known[-1], data.known[0]
+        stretched = lowest + data.bests * (top - lowest)
+        middles = (np.array(data.known[1:]) + np.array(data.known[:-1])) / 2
+        before = np.searchsorted(middles, stretched, side="right")
+        found = []
+        for name, statistic in (("kappa", "kappa"), ("kappa, quadratic", "kappa_quadratic")):
+            found.append(self._agreement(name, statistic, before, given, len(data.known)))
+        level = self._level + 1
+        binary = f"kappa, \u2265{self.min_relevant}"
+        found.append(self._agreement(binary, "kappa", before, given, 2, level))
+        same = labels_by(self.expected, np.array(frozen.cut_points))
+        optimistic = self._agreement("kappa, cut points of the same labels", "kappa", same, same)
+        found.append(replace(optimistic, before=None))
+        if self._has_rule:
+            ruled = np.select([data.seconds >= 1, data.seconds >= 0.8], [3, 1], 0)
+            rule = self._agreement("kappa, rule on the second-best rating", "kappa", ruled, ruled)
+            found.append(replace(rule, calibrated=None, low=None, high=None))
+        return found
+
+    @property
+    def _has_rule(self) -> bool:
+        """Whether the published rule fits: ratings 0-5 of one grader, labels 0-3."""
+        (first, *others) = self.sources
+        on_scale = (first.lowest, first.highest) == (0, 5)
+        return on_scale and not others and self.data.known == [0, 1, 2, 3]
+
+    def _agreement(
+        self,
+        name: str,
+        statistic: str,
+        before: NDArray[np.intp],
+        given: NDArray[np.intp],
+        size: int | None = None,
+        level: int | None = None,
+    ) -> CalibrationScore:
+        size = size or len(self.data.known)
+
+        def estimate(labels: NDArray[np.intp]) -> Estimate:
+            people, machine = self.codes, labels
+            if level is not None:
+                people, machine = ((one >= level).astype(np.intp) for one in (people, machine))
+            known = list(range(size))
+            tables = confusions(
+                self.data.group, len(self.data.query_ids), people, machine, known, known
+            )
+            return clustered(tables, STATISTICS[statistic], samples=self.settings.samples)
+
+        one = estimate(given)
+        return CalibrationScore(name, estimate(before).value, one.value, one.low, one.high)
+
+    def _notes(self, books: Sequence[Gradebook], made: Calibration) -> tuple[str, ...]:
+        queries = len(self.data.query_ids)
+        notes = [
+            f"{MODELS[made.model].capitalize()}, tried on queries that it had not seen: "
+            f"{counted(len(made.folds), 'fold')} of whole queries. Labels are given by cut points "
+            "on the expected label that make kappa highest on the other folds.",
+            "Before: the mean rating as if it were a probability, and the best rating stretched to "
+            "the labels. Constant: the share of relevant passages of the other folds.",
+            made.transfer(),
+        ]
+        kappa = next(one for one in made.scores if one.score == "kappa")
+        if kappa.low is not None and kappa.high is not None:
+            notes.append(
+                f"With {queries} queries the kappa is known to lie between {kappa.low:.2f} and "
+                f"{kappa.high:.2f}: smaller differences between models mean nothing."
+            )
+        if queries < FEW_QUERIES:
+            notes.insert(
+                0,
+                f"Only {queries} queries are judged: what is found on so few says little.",
+            )
+        if any(book.grader.is_draft for book in books):
+            notes.insert(0, "These are draft grades: good for trying things out.")
+        return tuple(notes)
+
+
+def _percentiles(drawn: Floats) -> tuple[float | None, float | None]:
+    """The percentile interval; none where a resample has no value."""
+    if np.isnan(drawn).any():
+        return None, None
+    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
+    return low, high
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else value
+
+
+def _hash(seed: int, query_id: str) -> str:
+    return hashlib.sha256(f"calibration\t{seed}\t{query_id}".encode()).hexdigest()
+
+
+def _or(names: Mapping[CalibrationModel, str]) -> str:
+    return " or ".join(names)

@@ -1,0 +1,57 @@
+"""Calibrations as files: one JSON object, `format` and what `records.calibration` holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from exampp.errors import InputError
+from exampp.formats.json_document import load
+from exampp.formats.output import writing
+from exampp.records.calibration import Calibration
+
+FORMAT = "exampp calibration 1"
+
+
+def write(path: str | Path, calibration: Calibration) -> None:
+    """Write a calibration."""
+    value = {"format": FORMAT, **msgspec.to_builtins(calibration)}
+    with writing(path) as stream:
+        stream.write(msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
+
+
+def read(path: str | Path) -> Calibration:
+    """The calibration of a file; InputError where it holds none."""
+    value = load(path)
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
+        raise InputError(
+            "this is no calibration",
+            file=path,
+            mend="Make one: exampp analyze calibration SOURCE --save FILE",
+        )
+    try:
+        return of_value({key: one for key, one in value.items() if key != "format"})
+    except InputError as error:
+        raise error.at(path) from None
+
+
+def of_value(value: dict[str, Any]) -> Calibration:
+    """The calibration that a JSON object holds, whole and consistent."""
+    try:
+        found = msgspec.convert(value, Calibration)
+    except msgspec.ValidationError as error:
+        raise InputError(f"the calibration cannot be read: {error}") from None
+    known = len(found.labels)
+    features = sum(one.width + 1 for one in found.sources)
+    for fitted in (found.fitted, *(fold.model for fold in found.folds)):
+        right = len(fitted.levels) == len(fitted.cut_points) == known - 1 and all(
+            len(one.values) == (len(one.places) or features + 1) for one in fitted.levels
+        )
+        if not (right and found.sources and known > 1):
+            raise InputError(
+                "the calibration contradicts itself: its labels, levels and cut points, or its "
+                "ratings and coefficients, are not as many as they must be"
+            )
+    return found
