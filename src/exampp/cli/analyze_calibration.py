@@ -30,6 +30,7 @@ from exampp.cli.options import (
     TableStyle,
 )
 from exampp.cli.output import remark, show_several
+from exampp.cli.panels import ASKED_FOR
 
 
 class FittedKind(StrEnum):
@@ -54,7 +55,10 @@ def calibration(
     bank: BankName = None,
     model: Annotated[
         FittedKind,
-        typer.Option(help="logistic: all ratings of a passage; isotonic: their mean, any curve."),
+        typer.Option(
+            help="logistic: all ratings of a passage; isotonic: their mean, any curve.",
+            rich_help_panel=ASKED_FOR,
+        ),
     ] = FittedKind.logistic,
     min_relevant: Annotated[
         int | None,

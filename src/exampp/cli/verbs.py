@@ -58,11 +58,6 @@ PURPOSES: Mapping[str, Mapping[str, Verb]] = {
         "reparse": Verb(
             "reparse:reparse", "Read the kept replies of a grader again, without a model."
         ),
-        "calibrate": Verb(
-            "calibrate:calibrate",
-            "Label all graded passages by a calibration; the labels are grades of a grader of "
-            "their own.",
-        ),
         "prompts": Verb("prompts:app", "Show what a grader is asked, and a writer of banks."),
     },
     "Evaluate": {
@@ -78,6 +73,11 @@ PURPOSES: Mapping[str, Mapping[str, Verb]] = {
     },
     "Trust": {
         "analyze": Verb("analyze:app", "Ask how far the leaderboard can be trusted."),
+        "calibrate": Verb(
+            "calibrate:calibrate",
+            "Label all graded passages by a calibration; the labels are grades of a grader of "
+            "their own.",
+        ),
         "compare": Verb(
             "compare:compare",
             "Explain the difference of system B to system A: in total, by query, by item.",
