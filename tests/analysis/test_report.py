@@ -74,13 +74,48 @@ def test_the_headline_counts_what_there_is() -> None:
         "questions in the bank": "60",
         "passages in the pool": "90",
         "cells graded": "180",
-        "of 3 pairs of systems told apart": "100%",
     }
-    survived, headline = blocks(document, "summary", "text")
-    assert survived["text"].startswith("Of 3 pairs of systems 2 (66.7%) stand in the same order")
-    assert "good is first in all of them." in survived["text"]
-    assert headline["text"].startswith("good has the best Cover@20 \u22654, 1.000")
-    assert headline["text"].endswith("every other system is significantly worse.")
+
+
+def verdict(document: Document) -> dict[str, tuple[str, str]]:
+    """Answer and tone by what is asked."""
+    lines = blocks(document, "summary", "verdict")[0]["lines"]
+    return {line["question"]: (line["answer"], line["tone"]) for line in lines}
+
+
+def test_the_verdict_comes_first_a_sentence_a_question() -> None:
+    said = verdict(made(exam()))
+    best, tone = said["Best"]
+    assert best.startswith("good has the best Cover@20 \u22654, 1.000")
+    assert best.endswith("every other system is significantly worse.")
+    assert tone == "holds"
+    assert said["Can systems be told apart?"] == (
+        "3 of 3 pairs (100%) are, by their Cover@20 \u22654 on 30 queries.",
+        "",
+    )
+    survived, tone = said["Do measures and thresholds agree?"]
+    assert survived.startswith("Of 3 pairs of systems 2 (66.7%) stand in the same order")
+    assert "good is first in all of them." in survived
+    assert tone == "holds"
+    assert said["Agreement with people"] == ("Nobody judged what was graded.", "doubt")
+    assert said["Decisions"] == ("People decided no cell.", "")
+    assert "Official leaderboard" not in said
+
+
+def test_the_verdict_says_where_the_measure_of_the_figures_agrees_least() -> None:
+    # one and two cover the same item, two with more passages: Cover ties them, P@20 does not
+    rankings = (make_ranking("one", [0, 2]), make_ranking("two", [0, 1]), make_ranking("no", [2]))
+    book = make_book(*(make_query([[5], [5], [0]], *rankings, query_id=f"q{n}") for n in range(3)))
+    official = {"list": {"two": 1.0, "one": 2.0, "no": 3.0}}
+    said, tone = verdict(made(book, official=official))["Official leaderboard"]
+    assert said.startswith(
+        "Kendall's tau-b with list: Cover@20 \u22654 0.816, nDCG@20 \u22654 1.000,"
+    )
+    assert said.endswith("show Cover@20 \u22654, which agrees least of these.")
+    assert tone == "doubt"
+    official = {"list": {"two": 1.0, "one": 1.0, "no": 3.0}}
+    said, tone = verdict(made(book, official=official))["Official leaderboard"]
+    assert (tone, "agrees least" in said) == ("", False)
 
 
 def test_a_single_query_is_not_queries() -> None:
@@ -91,10 +126,14 @@ def test_a_single_query_is_not_queries() -> None:
 def test_equal_systems_share_the_first_place() -> None:
     rankings = (make_ranking("one", [0]), make_ranking("two", [0]))
     book = make_book(*(make_query([[5]], *rankings, query_id=f"q{n}") for n in range(3)))
-    survived, headline = blocks(made(book), "summary", "text")
-    assert survived["text"].endswith("one and 1 more are first in all of them.")
-    assert headline["text"].startswith("one and 1 more share the best Cover@20")
-    assert headline["text"].endswith("none of the others is significantly worse.")
+    said = verdict(made(book))
+    assert said["Do measures and thresholds agree?"][0].endswith(
+        "one and 1 more are first in all of them."
+    )
+    best, tone = said["Best"]
+    assert best.startswith("one and 1 more share the best Cover@20")
+    assert best.endswith("none of the others is significantly worse.")
+    assert tone == "doubt"
 
 
 def test_sections_are_there_only_where_there_is_something_to_say() -> None:
@@ -104,6 +143,7 @@ def test_sections_are_there_only_where_there_is_something_to_say() -> None:
     alone = make_book(make_query([[5]], make_ranking("one", [0])))
     assert keys(made(alone)) == [
         "summary", "evaluated", "leaderboard", "grades", "depth", "queries", "methods",
+        "provenance",
     ]  # fmt: skip
     assert "differences" in keys(made(exam()))
     assert "official" in keys(made(exam(), official={"list": OFFICIAL}))

@@ -57,8 +57,8 @@ class ReportSource:
 
     `own_bank` warns that the model that grades made the bank; `graders` are the names of all who
     graded. `gaming` is what attacks on the grader showed, None where none were tried, and `sealed`
-    what the sealed part of the bank says. `calibrations` are those that the
-    grades are labels of, or that are made from them.
+    what the sealed part of the bank says. `calibrations` are those that the grades are labels of,
+    or that are made from them; `texts` are the queries', by their ids.
     """
 
     name: str
@@ -71,6 +71,7 @@ class ReportSource:
     made: str = ""
     gaming: Gaming | None = None
     sealed: str = ""
+    texts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

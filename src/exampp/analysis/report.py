@@ -16,12 +16,12 @@ from exampp.analysis import (
     figures,
     report_methods,
 )
-from exampp.analysis.cautions import EvaluatedGrades, cautions
 from exampp.analysis.correlation import Correlations
 from exampp.analysis.findings import LAYOUTS, Findings, ReportSettings, ReportSource, find
-from exampp.analysis.phrases import counted, percent, with_interval
+from exampp.analysis.phrases import counted, with_interval
 from exampp.analysis.report_certificate import certificate_section
 from exampp.analysis.report_trust import items_section, reliability_section, sensitivity_section
+from exampp.analysis.report_verdict import verdict_section
 from exampp.analysis.significance_tables import leaderboard_table
 from exampp.analysis.significance_tables import notes as significance_notes
 from exampp.evaluate.leaderboard import MeasureColumn
@@ -31,8 +31,7 @@ from exampp.formats.output import writing
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.readings import COLUMNS, rows, told, without_grade
 from exampp.report import page
-from exampp.report.page import Block, Code, Document, Facts, Folded, Notices, Section, Text, Tiles
-from exampp.report.plots.leaderboard import groups
+from exampp.report.page import Block, Code, Document, Facts, Folded, Notices, Section, Text
 from exampp.report.table import Table, Value
 
 _HARDEST = 10
@@ -60,7 +59,7 @@ def report(
     found = find(book, settings, source, others)
     draft = "DRAFT GRADES: " if book.grader.is_draft else ""
     sections = (
-        _summary(found),
+        verdict_section(found),
         _evaluated(found),
         _leaderboard(found),
         _differences(found),
@@ -76,6 +75,7 @@ def report(
         _depth(found),
         _queries(found),
         _reproduce(found),
+        _provenance(found),
     )
     return Document(
         title=f"{draft}{source.title or source.name}",
@@ -87,70 +87,6 @@ def report(
 
 
 # ---- sections ------------------------------------------------------------------------------------
-
-
-def _summary(found: Findings) -> Section:
-    book, tested = found.book, found.tested
-    cells = sum(int((q.ratings[: q.pool_size] != MISSING).sum()) for q in book.queries)
-    pairs = [pair for pair in tested.pairs if pair.p is not None]
-    apart = sum(bool(tested.settings.differs(pair)) for pair in pairs)
-    tiles = [
-        _tile(len(book.systems), "system"),
-        _tile(len(book.queries), "query"),
-        _tile(sum(len(q.item_ids) for q in book.queries), book.grader.kind, " in the bank"),
-        _tile(sum(q.pool_size for q in book.queries), "passage", " in the pool"),
-        _tile(cells, "cell", " graded"),
-    ]
-    if pairs:
-        share = f"of {counted(len(pairs), 'pair')} of systems told apart"
-        tiles.append((f"{apart / len(pairs):.0%}", share))
-    official = found.settings.official
-    compared = [len(set(ranks) & set(book.systems)) for ranks in official.values()]
-    standing = EvaluatedGrades(book, found.main, found.source.own_bank, min(compared, default=None))
-    warned = cautions(standing)
-    return Section.of(
-        "summary",
-        "At a glance",
-        [
-            Tiles(tuple(tiles)),
-            Text(survived) if (survived := found.sensitivity.survives()) else None,
-            Text(_headline(found)) if tested.systems else None,
-            Notices(warned) if warned else None,
-        ],
-    )
-
-
-def _tile(number: int, noun: str, rest: str = "") -> tuple[str, str]:
-    shown, _, name = counted(number, noun).partition(" ")
-    return shown, name + rest
-
-
-def _headline(found: Findings) -> str:
-    best, rest = found.tested.systems[0], found.tested.systems[1:]
-    if best.mean.mean is None:
-        return f"{found.name} is undefined for every system."
-    top = round(best.mean.mean, 10)
-    equal = sum(row.mean.mean is not None and round(row.mean.mean, 10) == top for row in rest)
-    who = (
-        f"{best.system} and {equal} more share the best" if equal else f"{best.system} has the best"
-    )
-    said = f"{who} {found.name}, {best.mean.mean:.3f}"
-    if best.low is not None and best.high is not None:
-        level = percent(1 - found.settings.testing.alpha)
-        said += f" ({level} interval {best.low:.3f} to {best.high:.3f})"
-    letters = groups(best.letters or "")
-    tied = [row for row in rest if letters & groups(row.letters or "")]
-    if not rest or best.letters is None:
-        return f"{said}."
-    if not tied:
-        return f"{said}; every other system is significantly worse."
-    how = (
-        f"{len(tied)} of the {len(rest)} others" if len(tied) < len(rest) else "none of the others"
-    )
-    verb = "are" if len(tied) > 1 else "is"
-    if len(tied) == len(rest):
-        return f"{said}; {how} is significantly worse."
-    return f"{said}; {how} {verb} not significantly worse."
 
 
 def _evaluated(found: Findings) -> Section:
@@ -169,12 +105,6 @@ def _evaluated(found: Findings) -> Section:
         ("Grader", grader.by_content.model),
         ("Prompt", f"{grader.prompt}, graded against each {grader.kind}"),
         ("Scale", f"{grader.lowest} to {grader.highest}"),
-        *(
-            (f"Grader: {name}", _plain(value))
-            for name, value in sorted(grader.settings.items())
-            if value
-        ),
-        ("Grader's key", grader.key),
         ("Counts as covered", f"rated {settings.min_rating} or above"),
         ("Relevance label", report_methods.label_words(settings.labelling)),
         ("Ranked passages", f"{ranked:,}"),
@@ -190,6 +120,14 @@ def _evaluated(found: Findings) -> Section:
     return Section.of(
         "evaluated", "What was evaluated", [Facts(tuple(facts)), _missing_table(found)]
     )
+
+
+def _provenance(found: Findings) -> Section:
+    """Who graded, to the letter: what makes its grades those of this grader alone."""
+    grader = found.book.grader
+    facts = [(name, _plain(value)) for name, value in sorted(grader.settings.items()) if value]
+    facts.append(("Key", grader.key))
+    return Section("provenance", "The grader, to the letter", (Facts(tuple(facts)),))
 
 
 def _plain(value: object) -> str:
@@ -441,6 +379,7 @@ def _query_table(found: Findings) -> Table:
     values, counts = found.main.values.values, found.main.values.counts
     items = {query.query_id: query for query in found.book.queries}
     rows: list[tuple[str, float | None, float | None, int, int]] = []
+    texts = found.source.texts
     for index, query_id in enumerate(found.main.query_ids):
         column = values[:, index][counts[:, index]]
         query = items.get(query_id.partition("/")[0], items.get(query_id))
@@ -451,7 +390,11 @@ def _query_table(found: Findings) -> Table:
         rows.append((query_id, mean, top, len(best), uncovered))
     rows.sort(key=lambda row: (row[1] is None, row[1] or 0.0, row[0]))
     columns = ["query", "mean of systems", "best system", "items", "items never covered"]
-    return Table.of(columns, rows, f"{found.name} by query, hardest first")
+    caption = f"{found.name} by query, hardest first"
+    if not texts:
+        return Table.of(columns, rows, caption)
+    told = [(row[0], texts.get(row[0].partition("/")[0]), *row[1:]) for row in rows]
+    return Table.of(["query", "text", *columns[1:]], told, caption)
 
 
 def _reproduce(found: Findings) -> Section:

@@ -50,6 +50,7 @@ def source_of(
         made=f"exampp {__version__}, {datetime.now(UTC):%Y-%m-%d}",
         gaming=gaming,
         sealed=_parts(grades, settings) if gaming else "",
+        texts=grades.source.query_texts(),
     )
 
 

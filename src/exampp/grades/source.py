@@ -166,6 +166,10 @@ class GradeSource(ABC, Generic[G]):
     ) -> Iterator[Dossier]:
         """The queries one by one with texts, raw replies and decisions: all, or those asked for."""
 
+    def query_texts(self) -> dict[str, str]:
+        """The texts of queries, by id; empty where the source has none."""
+        return {}
+
     def read_bank_texts(self, grader: GraderIdentity, bank: str | None) -> BankTexts:  # noqa: ARG002
         """The texts of a bank, as far as they are known."""
         return BankTexts()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from exampp.errors import InputError
 from exampp.installed import install_command
@@ -46,6 +46,25 @@ class Tiles:
     rows: tuple[tuple[str, str], ...]
 
 
+class Line(NamedTuple):
+    """A line of a verdict: what is asked, the sentence that answers, the section that shows it.
+
+    `tone` is `holds` or `doubt` where a rule says so; without one the sentence is plain.
+    """
+
+    question: str
+    answer: str
+    section: str = ""
+    tone: Literal["", "holds", "doubt"] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a report comes to, line by line."""
+
+    lines: tuple[Line, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Notices:
     """Sentences that must not be overlooked (`warning`), or that are good to know (`note`)."""
@@ -70,7 +89,7 @@ class Folded:
     table: Table
 
 
-Block = Text | Facts | Tiles | Notices | Code | Folded | Table | Figure
+Block = Text | Facts | Tiles | Verdict | Notices | Code | Folded | Table | Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +209,7 @@ _JSON: Mapping[type[Any], Callable[[Any], dict[str, Any]]] = {
     Text: lambda block: {"text": block.text},
     Facts: lambda block: {"rows": dict(block.rows)},
     Tiles: lambda block: {"rows": {what: number for number, what in block.rows}},
+    Verdict: lambda block: {"lines": [line._asdict() for line in block.lines]},
     Notices: lambda block: {"tone": block.kind, "sentences": list(block.sentences)},
     Code: lambda block: {"label": block.label, "text": block.text},
     Folded: lambda block: {"summary": block.summary, **_table(block.table)},

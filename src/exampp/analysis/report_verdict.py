@@ -1,0 +1,199 @@
+"""The verdict that a report opens with: what it says, and how far to trust it, a sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exampp.analysis.cautions import EvaluatedGrades, cautions
+from exampp.analysis.findings import LAYOUTS, Findings
+from exampp.analysis.phrases import counted, percent
+from exampp.analysis.reliability import Study
+from exampp.evaluate.people import said_by_people
+from exampp.evaluate.tables import heading
+from exampp.records.gradebook import MISSING
+from exampp.report.page import Line, Notices, Section, Tiles, Verdict
+from exampp.report.plots.leaderboard import groups
+from exampp.stats.estimate import Estimate
+
+
+def verdict_section(found: Findings) -> Section:
+    """The first section: the verdict, what must not be overlooked, how large it all is."""
+    lines = [line for part in _PARTS for line in part(found)]
+    warned = _warned(found)
+    if warned:
+        lines.append(Line("Warnings", f"{counted(len(warned), 'warning')}, below.", "", "doubt"))
+    return Section.of(
+        "summary",
+        "Verdict",
+        [
+            Verdict(tuple(lines)) if lines else None,
+            Notices(warned) if warned else None,
+            Tiles(tuple(_tiles(found))),
+        ],
+    )
+
+
+def _warned(found: Findings) -> tuple[str, ...]:
+    official = found.settings.official
+    compared = [len(set(ranks) & set(found.book.systems)) for ranks in official.values()]
+    fewest = min(compared, default=None)
+    return tuple(cautions(EvaluatedGrades(found.book, found.main, found.source.own_bank, fewest)))
+
+
+def _tiles(found: Findings) -> Iterator[tuple[str, str]]:
+    book = found.book
+    cells = sum(int((q.ratings[: q.pool_size] != MISSING).sum()) for q in book.queries)
+    yield _tile(len(book.systems), "system")
+    yield _tile(len(book.queries), "query")
+    yield _tile(sum(len(q.item_ids) for q in book.queries), book.grader.kind, " in the bank")
+    yield _tile(sum(q.pool_size for q in book.queries), "passage", " in the pool")
+    yield _tile(cells, "cell", " graded")
+
+
+def _tile(number: int, noun: str, rest: str = "") -> tuple[str, str]:
+    shown, _, name = counted(number, noun).partition(" ")
+    return shown, name + rest
+
+
+# ---- the lines -----------------------------------------------------------------------------------
+
+
+def _best(found: Findings) -> Iterator[Line]:
+    systems = found.tested.systems
+    if not systems:
+        return
+    best, rest = systems[0], systems[1:]
+    if best.mean.mean is None:
+        yield Line("Best", f"{found.name} is undefined for every system.", "leaderboard", "doubt")
+        return
+    top = round(best.mean.mean, 10)
+    equal = sum(row.mean.mean is not None and round(row.mean.mean, 10) == top for row in rest)
+    who = (
+        f"{best.system} and {equal} more share the best" if equal else f"{best.system} has the best"
+    )
+    said = f"{who} {found.name}, {best.mean.mean:.3f}"
+    if best.low is not None and best.high is not None:
+        level = percent(1 - found.settings.testing.alpha)
+        said += f" ({level} interval {best.low:.3f} to {best.high:.3f})"
+    letters = groups(best.letters or "")
+    tied = [row for row in rest if letters & groups(row.letters or "")]
+    if not rest or best.letters is None:
+        yield Line("Best", f"{said}.", "leaderboard")
+        return
+    yield Line(
+        "Best",
+        f"{said}; {_others(len(tied), len(rest))}.",
+        "leaderboard",
+        "doubt" if tied else "holds",
+    )
+
+
+def _others(tied: int, rest: int) -> str:
+    if not tied:
+        return "every other system is significantly worse"
+    if tied == rest:
+        return "none of the others is significantly worse"
+    return f"{tied} of the {rest} others {'are' if tied > 1 else 'is'} not significantly worse"
+
+
+def _apart(found: Findings) -> Iterator[Line]:
+    tested = found.tested
+    pairs = [pair for pair in tested.pairs if pair.p is not None]
+    if not pairs:
+        return
+    apart = sum(bool(tested.settings.differs(pair)) for pair in pairs)
+    yield Line(
+        "Can systems be told apart?",
+        f"{apart:,} of {counted(len(pairs), 'pair')} ({apart / len(pairs):.0%}) are, by their "
+        f"{found.name} on {counted(len(found.main.query_ids), 'query')}.",
+        "differences",
+    )
+
+
+def _choices(found: Findings) -> Iterator[Line]:
+    if said := found.sensitivity.survives():
+        always = any(one.first >= 1 for one in found.sensitivity.systems)
+        tone = "holds" if always else "doubt"
+        yield Line("Do measures and thresholds agree?", said, "sensitivity", tone)
+
+
+def _official(found: Findings) -> Iterator[Line]:
+    exact = found.correlation
+    if exact is None:
+        return
+    statistic = exact.statistics[-1]
+    for official in exact.officials:
+        known = {
+            heading(one.measure, one.min_rating): one.estimate.value
+            for one in exact.found
+            if one.official == official and one.statistic == statistic.name
+            # which follows Cover too closely to speak for or against it
+            if not one.measure.startswith("nCover")
+        }
+        values = {name: value for name, value in known.items() if value is not None}
+        if not values:
+            continue
+        shown = ", ".join(f"{name} {value:.3f}" for name, value in values.items())
+        said = f"{statistic.meaning} with {official}: {shown}."
+        own = values.get(found.name)
+        weakest = own is not None and len(values) > 1 and own <= min(values.values())
+        if weakest:
+            said += f" The figures below show {found.name}, which agrees least of these."
+        yield Line("Official leaderboard", said, "official", "doubt" if weakest else "")
+
+
+def _people(found: Findings) -> Iterator[Line]:
+    said, doubt = [], False
+    for block in found.agreement[: len(LAYOUTS)]:
+        kappa = block.estimates.get("kappa")
+        if kappa is not None and kappa.value is not None:
+            said.append(f"{block.layout.lower()} {_bounded(kappa)}")
+            doubt = doubt or (kappa.low is not None and kappa.low <= 0)
+    if said:
+        yield Line(
+            "Agreement with people",
+            f"Kappa of labels with judgments: {', '.join(said)}.",
+            "judgments",
+            "doubt" if doubt else "",
+        )
+    else:
+        yield Line("Agreement with people", "Nobody judged what was graded.", "", "doubt")
+
+
+def _decisions(found: Findings) -> Iterator[Line]:
+    book = found.book
+    if book.oversight.cells:
+        yield Line("Decisions", f"Included: {said_by_people(book.oversight)}.", "leaderboard")
+    if book.left_out.cells:
+        yield Line("Decisions", f"Left out: {said_by_people(book.left_out)}.", "evaluated", "doubt")
+    if not book.oversight.cells and not book.left_out.cells:
+        yield Line("Decisions", "People decided no cell.", "")
+
+
+def _reliability(found: Findings) -> Iterator[Line]:
+    studies = [study for study in found.reliability.studies if study.says_something]
+    if not studies:
+        return
+    target = found.reliability.settings.target
+    present, worst = _value(studies[0]), min(map(_value, studies))
+    said = "The order on other queries would agree by E\N{GREEK SMALL LETTER RHO}\u00b2 "
+    said += _bounded(studies[0].erho2)
+    said += "".join(
+        f", {_bounded(study.erho2)} without the worst {study.drop:.0%} of systems"
+        for study in studies[1:]
+    )
+    tone = "doubt" if present < target or 2 * worst < present else "holds"
+    yield Line("Reliability", f"{said}.", "reliability", tone)
+
+
+_PARTS = (_best, _apart, _choices, _official, _people, _decisions, _reliability)
+
+
+def _value(study: Study) -> float:
+    return study.erho2.value or 0.0
+
+
+def _bounded(one: Estimate) -> str:
+    if one.low is None or one.high is None:
+        return f"{one.value:.3f}"
+    return f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]"
