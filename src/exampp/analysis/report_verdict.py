@@ -113,8 +113,9 @@ def _apart(found: Findings) -> Iterator[Line]:
 def _choices(found: Findings) -> Iterator[Line]:
     if said := found.sensitivity.survives():
         always = any(one.first >= 1 for one in found.sensitivity.systems)
-        tone = "holds" if always else "doubt"
-        yield Line("Do measures and thresholds agree?", said, "sensitivity", tone)
+        yield Line(
+            "Do measures and thresholds agree?", said, "sensitivity", "holds" if always else "doubt"
+        )
 
 
 def _official(found: Findings) -> Iterator[Line]:
@@ -182,8 +183,8 @@ def _reliability(found: Findings) -> Iterator[Line]:
         f", {_bounded(study.erho2)} without the worst {study.drop:.0%} of systems"
         for study in studies[1:]
     )
-    tone = "doubt" if present < target or 2 * worst < present else "holds"
-    yield Line("Reliability", f"{said}.", "reliability", tone)
+    doubt = present < target or 2 * worst < present
+    yield Line("Reliability", f"{said}.", "reliability", "doubt" if doubt else "holds")
 
 
 _PARTS = (_best, _apart, _choices, _official, _people, _decisions, _reliability)
