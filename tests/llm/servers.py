@@ -161,8 +161,8 @@ class FaultServer:
     """Serves on a free port while it is entered; `requests` holds what came in, in order.
 
     `tells` is what it says of itself, by path: to requests without a body, which are not counted.
-    With `delay` every answer takes that many seconds. `busiest` is how many requests were in the
-    server at a time at most.
+    With `delay` every answer takes that many seconds, and while the server is `held` none is given.
+    `busiest` is how many requests were in the server at a time at most.
     """
 
     def __init__(
@@ -176,6 +176,7 @@ class FaultServer:
         self.tells = tells or {}
         self.plan = plan
         self.delay = delay
+        self.held = False
         self.requests: list[Seen] = []
         self.times: list[float] = []
         self.busiest = 0
@@ -237,6 +238,8 @@ class FaultServer:
                 self.busiest = max(self.busiest, self.active)
                 try:
                     await asyncio.sleep(self.delay)
+                    while self.held:
+                        await asyncio.sleep(0.001)
                     answer = (self.plan(seen) if self.plan else None) or self.script(seen)
                     if answer.hang:
                         await reader.read()  # until the client gives up

@@ -70,13 +70,21 @@ def test_what_is_answered_is_yielded_and_the_rest_given_up(trouble: Answer) -> N
 
 
 def test_a_reply_within_the_grace_counts() -> None:
-    with FaultServer(delay=0.3) as server:
+    with FaultServer() as server:
+        server.held = True
         grader = grader_at(server)
-        asks = iter(make_asks(9))
-        replies = grader.answer(asks)
-        stopper = threading.Timer(0.1, grader.stop, (5,))
+        reached: list[bool] = []
+
+        def stop() -> None:
+            reached.append(in_time(lambda: len(server.requests) == 4))
+            grader.stop(60)
+            server.held = False
+
+        stopper = threading.Thread(target=stop)
         stopper.start()
-        got = list(replies)
+        got = list(grader.answer(make_asks(9)))
+        stopper.join()
+        assert reached == [True]
         assert len(got) == len(server.requests) == 4
         assert not any(reply.fault for _, reply in got)
 

@@ -12,7 +12,6 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -414,16 +413,20 @@ def _write(
         for one in texts
     )
     try:
-        with closing(connect(path, create=True)) as connection, transaction(connection):
-            put_battery(
-                connection,
-                exam.queries,
-                bank,
-                exam.entries,
-                passages,
-                about,
-                edit_by(None, "battery"),
-            )
+        connection = connect(path, create=True)
+        try:
+            with connection, transaction(connection):
+                put_battery(
+                    connection,
+                    exam.queries,
+                    bank,
+                    exam.entries,
+                    passages,
+                    about,
+                    edit_by(None, "battery"),
+                )
+        finally:
+            connection.close()
     except BaseException:
         # half a battery would be taken for a whole one, and nothing else is in the file
         for ending in ("", "-wal", "-shm"):
