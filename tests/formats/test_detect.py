@@ -180,6 +180,28 @@ def test_what_is_of_no_kind(tmp_path: Path, content: str | bytes, found: str) ->
     assert str(caught.value).endswith(f"say which, as in --as run: {ALL}")
 
 
+@pytest.mark.parametrize(
+    ("header", "hint"),
+    [
+        ("Topic No;Search query", "--columns query_id='Topic No'"),
+        ('"Topic","Gold, old"', "--columns query_id=Topic"),
+        ("Thema\tFrage\tSprache\tArt", "--columns query_id=Thema"),
+    ],
+)
+def test_a_table_with_a_header_of_its_own_is_told_of_columns(
+    tmp_path: Path, header: str, hint: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        detect(file(tmp_path, f"{header}\n7{header}\n", "f.csv"))
+    assert str(caught.value).endswith(f". Columns of other names: {hint}")
+
+
+def test_an_array_of_objects_is_what_its_objects_are(tmp_path: Path) -> None:
+    array = '[\n {"docno": "d1", "contents": "x"},\n {"docno": "d2", "contents": "y"}]'
+    assert detect(file(tmp_path, array, "f.json")) == "passages"
+    assert detect(file(tmp_path, '[{"qid": "q", "docid": "d", "rank": 1}]', "g.json")) == "run"
+
+
 def test_an_empty_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the file is empty"):
         detect(file(tmp_path, "\n \n"))

@@ -25,6 +25,7 @@ from exampp.formats.lines import (
     read_lines,
     read_pairs,
     read_text,
+    system_of,
     text_of,
 )
 from exampp.formats.output import keep_inputs, writing
@@ -201,6 +202,38 @@ def test_skipped_counts_all_and_keeps_the_first() -> None:
     for error in errors:
         skipped(error)
     assert (skipped.count, skipped.first) == (3, errors[:2])
+
+
+ARRAY = '\ufeff\n [ {"id": "a",\r\n  "n": 1e400},\n\n {"id": "b }, {",\n"é": "\\n"} , {}\n]\n'
+
+
+@pytest.mark.parametrize("ending", COMPRESSIONS)
+def test_the_objects_of_an_array_are_lines_as_they_are_written(tmp_path: Path, ending: str) -> None:
+    path = file(tmp_path, COMPRESSIONS[ending](ARRAY.encode()), f"f{ending}")
+    assert [(number, line.decode()) for number, line in read_lines(path)] == [
+        (2, '{"id": "a",   "n": 1e400}'),
+        (5, '{"id": "b }, {", "é": "\\n"}'),
+        (6, "{}"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ('[{"a": 1},\n{"a": \n', "f:3: broken JSON (Expecting value)"),
+        ('[{"a": 1}\n{"a": 2}]', "f:2: broken JSON (expected ']')"),
+        ('[{"a": 1}]\n\n{"a": 2}', "f:3: broken JSON (more text after the array)"),
+        ('[{"a": 1},\n\n]', "f:3: broken JSON (Expecting value)"),
+        ('[{"a": ' + "[" * 100_000, "f:1: broken JSON (nested too deeply, or a number too long)"),
+    ],
+)
+def test_a_broken_array_says_where(tmp_path: Path, content: str, told: str) -> None:
+    assert str(fault(read_lines, file(tmp_path, content, "f"))).endswith(told)
+
+
+def test_a_system_is_called_as_its_file_is() -> None:
+    assert system_of("/a/input.BM25-v2.1.csv.gz") == "BM25-v2.1"
+    assert system_of("Dense.json") == "Dense"
 
 
 def test_names_lose_the_ending_of_their_compression() -> None:

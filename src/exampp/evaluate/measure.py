@@ -181,7 +181,8 @@ def _unknown(name: str) -> InputError:
     known = {**_FOLDED, **{one.casefold(): one for one in names}}
     near = difflib.get_close_matches(name.casefold(), known, 1, 0.5)
     meant = f"Did you mean {known[near[0]]}? " if near else ""
-    return InputError(f"there is no measure {name!r}", mend=f"{meant}Measures: {', '.join(names)}")
+    listed = f"Measures: {', '.join(names)}. One of your own: docs/extending.md"
+    return InputError(f"there is no measure {name!r}", mend=meant + listed)
 
 
 def _read_params(inside: str | None, text: str) -> list[tuple[str, ParamValue]]:

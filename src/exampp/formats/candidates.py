@@ -14,7 +14,7 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, number, repeated, shown
-from exampp.formats.lines import OnError, decode_json, encode_json, plain_name, read_lines, refuse
+from exampp.formats.lines import OnError, decode_json, encode_json, read_lines, refuse, system_of
 from exampp.formats.output import writing
 from exampp.formats.passages import ID_KEYS, TEXT_KEYS
 from exampp.formats.remarks import Keys
@@ -54,7 +54,7 @@ def read(
     candidate without id or twice in a line, and for a query that occurs twice.
     """
     decoder = msgspec.json.Decoder(_Line)
-    named = system or Path(plain_name(path)).stem
+    named = system or system_of(path)
     first = FirstLines()
     of_query = Keys(path, (*_QUERY_KEYS, *_QUERY_TEXT_KEYS))
     of_candidate = Keys(path, _CANDIDATE_KEYS)

@@ -8,6 +8,7 @@ refused with what was found, and whoever knows says what it is.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from exampp.formats import (
     trec_objects,
 )
 from exampp.formats.fields import shown
-from exampp.formats.headers import is_qrels_header, names_of, nearly, plain
+from exampp.formats.headers import is_qrels_header, names_of, nearly, own_names, plain
 from exampp.formats.held import held
 from exampp.formats.json_objects import OBJECT
 from exampp.formats.lines import plain_name, read_lines, valid_json
@@ -48,7 +49,7 @@ _KEYS_OF_ROWS = frozenset(
 ) | {"items", "questions"}
 _NO_RESPONSES = frozenset({"title", "subtopics", "query_text", "items", "questions", "nuggets"})
 _NEVER = re.compile(r"(?!)")
-_LESSONS = re.compile(r'\s*\[\s*\{\s*"(?:adjunctTopics|globalID|lessonName|metaLessonID)"')
+_LESSON = frozenset({"adjunctTopics", "globalID", "lessonName", "metaLessonID"})
 _NUGGET_BANK = re.compile(r'\s*\{[^\[]*?"(?:nugget_bank|claim_bank|format_version)"\s*:')
 _NUGGET_BANKS = frozenset({"nugget_bank", "claim_bank"})
 _IMPORTANCES = frozenset({"vital", "okay"})
@@ -185,7 +186,7 @@ def _may_be_questions(sample: _Sample) -> bool:
 
 
 def _is_tqa(sample: _Sample) -> bool:
-    return _LESSONS.match(sample.start) is not None
+    return not _LESSON.isdisjoint(sample.fields[:1])
 
 
 def _has_nuggets(sample: _Sample) -> bool:
@@ -476,6 +477,8 @@ def _undecided(path: str | Path, sample: _Sample, fitting: Sequence[str]) -> Inp
         what = "that is of no kind that is known" + (f"; nearest: {nearest}" if nearest else "")
         what += f"; {slips}" if slips else ""
         mend = f"If it is of one of these kinds, say which, as in --as run: {', '.join(KINDS)}"
+        if not sample.header and not _is_json(sample) and (own := own_names(sample.head)):
+            mend += f". Columns of other names: --columns query_id={shlex.quote(own[0])}"
         return InputError(f"{sample.found}; {what}", file=path, mend=mend)
     roles = _roles_of(fitting)
     mend = "Say what it is: " + " or ".join(f"--{role} {Path(path).name}" for role in roles)
@@ -494,7 +497,4 @@ def _nearest(sample: _Sample) -> str:
 
 def _slips(sample: _Sample) -> str:
     """Which fields or columns nearly have the names of known ones."""
-    cells = (
-        re.split("[\t,;]", sample.head) if not sample.fields and len(sample.head) < _START else ()
-    )
-    return nearly(sample.fields or cells, _NAMES)
+    return nearly(sample.fields or re.split("[\t,;]", sample.head[:_START]), _NAMES)

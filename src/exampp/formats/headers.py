@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import difflib
 import re
 from collections.abc import Collection, Iterable, Sequence
@@ -84,6 +85,21 @@ def names_of(cells: Sequence[str]) -> tuple[str, ...]:
     names = tuple(map(plain, cells))
     is_header = len(names) > 1 and _NAMES.issuperset(names) and not names[0].isdigit()
     return names if is_header else ()
+
+
+def own_names(text: str) -> list[str]:
+    """The names of columns in the first line of a table, which nobody need know; none of a number.
+
+    Columns are separated by tabs, semicolons or commas, the first of these that the line holds.
+    """
+    line = text.partition("\n")[0]
+    separator = next((one for one in "\t;," if one in line), None)
+    cells = (
+        [cell.strip() for cell in next(csv.reader([line], delimiter=separator))]
+        if separator
+        else []
+    )
+    return [] if any(not cell or cell[0].isdigit() for cell in cells) else cells
 
 
 def slips_of(cells: Sequence[str], known: Collection[str]) -> str:

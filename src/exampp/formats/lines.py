@@ -103,6 +103,7 @@ def reading(path: str | Path) -> Iterator[IO[bytes]]:
 def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
     """Yield (line number from 1, line without its end) of every line that is not blank.
 
+    A file that is one JSON array of objects has its objects for lines, wherever they break.
     Decompresses .gz, .xz and .zst, drops a byte-order mark and carriage returns. Raises
     InputError for a file that is missing, blank, damaged or cut off, with the line
     reached, and for a line that no file of the field has.
@@ -115,18 +116,11 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
     blank = True
     try:
         with unpacked(path) as stream:
-            refuse_binary(stream.peek(HEAD)[:HEAD], path)
-            while line := stream.readline(LONGEST_LINE):
-                number += 1
-                if len(line) == LONGEST_LINE:
-                    raise _too_long(path, number)
-                if number == 1:
-                    line = line.removeprefix(_BOM)
-                line = line.rstrip(b"\r\n")
+            head = stream.peek(HEAD)[:HEAD]
+            refuse_binary(head, path)
+            for number, line in (_objects if _ARRAY.match(head) else _lines)(stream, path):
                 if line and not line.isspace():
                     blank = False
-                    if _NUL in line:
-                        noticed(path, number)
                     yield number, line
     except Exception as error:
         if not is_read_fault(error):
@@ -134,6 +128,19 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
         raise _damaged(path, number, error) from None
     if blank:
         raise InputError("the file is empty", file=path)
+
+
+def _lines(stream: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
+    number = 0
+    while line := stream.readline(LONGEST_LINE):
+        number += 1
+        if len(line) == LONGEST_LINE:
+            raise _too_long(path, number)
+        if number == 1:
+            line = line.removeprefix(_BOM)
+        if _NUL in line:
+            noticed(path, number)
+        yield number, line.rstrip(b"\r\n")
 
 
 def _too_long(path: Path, number: int) -> InputError:
@@ -148,11 +155,15 @@ def read_text(path: str | Path) -> str:
         with unpacked(path) as stream:
             data = stream.read(LONGEST_TEXT)
         refuse_binary(data[:HEAD], path)
-        data = data.removeprefix(_BOM)
     except Exception as error:
         if not is_read_fault(error):
             raise
         raise _damaged(path, None, error) from None
+    return _whole_text(data, path)
+
+
+def _whole_text(data: bytes, path: Path) -> str:
+    data = data.removeprefix(_BOM)
     if len(data) >= LONGEST_TEXT:
         raise InputError(f"holds more than {LONGEST_TEXT >> 30} GiB", file=path, mend="Divide it")
     if not data.strip():
@@ -197,15 +208,15 @@ def plain_name(path: str | Path) -> str:
     return re.sub(r"\.(gz|xz|zst)$", "", name)
 
 
-_ENDINGS = re.compile(r"\.(?:gz|xz|zst|run|txt|trec|res|eval|tsv|jsonl?|ranx)$", re.IGNORECASE)
+_ENDINGS = re.compile(r"\.(?:gz|xz|zst|run|txt|trec|res|eval|tsv|csv|jsonl?|ranx)$", re.IGNORECASE)
 
 
-def system_of(file: Path) -> str:
+def system_of(file: str | Path) -> str:
     """The system that a run file is named after: `input.bm25.gz` and `bm25.run` are of bm25.
 
     TREC publishes the runs of its participants as `input.NAME.gz`.
     """
-    name = fit_name(file.name)
+    name = fit_name(Path(file).name)
     while (short := _ENDINGS.sub("", name)) != name and short:
         name = short
     return name.removeprefix("input.") or name
@@ -286,6 +297,42 @@ def _no_utf8(path: str | Path) -> InputError:
     return InputError("a text holds half of a surrogate pair, which is no UTF-8", file=path)
 
 
+_ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*\{")
+"""How a JSON array of objects begins; no line of JSON-lines does."""
+
+
+def _objects(stream: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
+    """(line where it begins, object) of a JSON array, each as it is written, on one line."""
+    text = _whole_text(stream.read(LONGEST_TEXT), path)
+    line, counted = 1, 0
+    try:
+        for start, end in _elements(text):
+            line += text.count("\n", counted, start)
+            counted = start
+            yield line, _BREAK.sub(" ", text[start:end]).encode()
+    except json.JSONDecodeError as error:
+        raise InputError(f"broken JSON ({error.msg})", file=path, line=error.lineno) from None
+    except (RecursionError, ValueError):
+        what = "broken JSON (nested too deeply, or a number too long)"
+        raise InputError(what, file=path, line=line) from None
+
+
+def _elements(text: str) -> Iterator[tuple[int, int]]:
+    """Where each element of a JSON array starts and ends."""
+    place, mark = _expect(text, 0, "["), ","
+    while mark == ",":
+        _, end = _VALUE.raw_decode(text, place)
+        yield place, end
+        place = _skip(text, end)
+        mark = text[place : place + 1]
+        if mark == ",":
+            place = _skip(text, place + 1)
+    place = _expect(text, place, "]")
+    if place != len(text):
+        raise json.JSONDecodeError("more text after the array", text, place)
+
+
+_BREAK = re.compile(r"[\r\n]+")
 _SPACE = re.compile(r"[ \t\r\n]*")
 _VALUE = json.JSONDecoder()
 

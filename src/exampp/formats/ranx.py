@@ -12,7 +12,7 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.formats.fields import number, shown
-from exampp.formats.lines import OnError, accept, encode_json, plain_name, read_pairs, refuse
+from exampp.formats.lines import OnError, accept, encode_json, read_pairs, refuse, system_of
 from exampp.formats.output import writing
 from exampp.records import Judgment, RankedPassage
 
@@ -31,7 +31,7 @@ def read(
     `system` names the system, by default the file does. `check` may refuse a passage. InputError
     for what is no object of numbers, and for a query that occurs twice.
     """
-    named = system or Path(plain_name(path)).stem
+    named = system or system_of(path)
     for line, query_id, returned in _queries(path, on_error):
         try:
             scores = {key: number(value, _place(query_id, key)) for key, value in returned.items()}

@@ -16,9 +16,9 @@ from exampp.formats.lines import (
     accept,
     decode_json,
     encode_text,
-    plain_name,
     read_lines,
     refuse,
+    system_of,
 )
 from exampp.formats.output import writing
 from exampp.formats.trec import Words, columns, word
@@ -81,7 +81,7 @@ def read(
     Source: the run formats of trec_eval and MS MARCO.
     """
     start, head = next(read_lines(path))
-    named = system or Path(plain_name(path)).stem
+    named = system or system_of(path)
     words = Words()
     parse: Callable[[bytes], RankedPassage] = partial(_ranked, words=words)
     if len(head.split()) == len(_MARCO_COLUMNS):

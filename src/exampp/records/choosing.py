@@ -74,7 +74,8 @@ def choose_grader(
         raise InputError(f"no grader fits; these graded:{listed}")
     raise AmbiguousGrader(
         f"{len(fitting)} graders fit, and their grades never mix; "
-        f"choose one with --grader, --prompt or --kind:{listed}",
+        "choose one with --grader, --prompt or --kind (in Python and in a configuration: "
+        f"grader = ...), or see all of them by exampp analyze leaderboards:{listed}",
         names,
     )
 

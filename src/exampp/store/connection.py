@@ -57,7 +57,9 @@ def connect(
     path = check_path(path)
     fresh = not path.exists() or path.stat().st_size == 0
     if fresh and not create:
-        raise InputError("no such collection", file=path, mend="Make one: exampp init")
+        raise InputError(
+            "no such collection", file=path, mend="Make one: exampp import, or exampp init"
+        )
     # SQLite takes a file of one byte for an empty one
     if path.is_dir() or not (fresh or path.stat().st_size >= SMALLEST_PAGE):
         raise InputError("is not an exampp collection", file=path)
