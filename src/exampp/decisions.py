@@ -277,14 +277,30 @@ class CollectionGrades(Grades):
             author=author,
         )
 
-    def sample(self, plan: int | None = None) -> SampleProgress:
+    def plans(self) -> Sequence[SamplePlan]:
+        """The samples that were drawn, newest last."""
+        from exampp.store.plans import read_plans
+
+        return read_plans(self.connection)
+
+    def sample(self, plan: int | None = None, gradebook: Gradebook | None = None) -> SampleProgress:
         """A sample, by default the newest, and how far people have decided it.
 
-        Raises InputError where none was drawn.
+        `gradebook` are the grades as they were read at another time. Raises InputError where none
+        was drawn.
         """
         from exampp.grades.sampling import sample_of
 
-        return sample_of(self, self.connection, plan)
+        return sample_of(self, self.connection, plan, gradebook)
+
+    def unjudge(self, number: int, *, author: str) -> None:
+        """Take back what the author said of a drawn passage; what he or she said before holds.
+
+        Raises InputError for what another one said.
+        """
+        from exampp.review.planning import unjudge
+
+        unjudge(self.connection, number, author)
 
     def judge(
         self,
@@ -295,15 +311,17 @@ class CollectionGrades(Grades):
         *,
         author: str,
         reason: str = "",
+        seen: int | None = None,
     ) -> int:
         """Say how relevant a passage is that was drawn; returns the number of the judgment.
 
-        None withdraws what the author said before. Raises InputError for a passage that is not in
-        the sample, a relevance below 0, a blank author.
+        None withdraws what the author said before. `seen` is the text of the passage that was read
+        (see `Dossier.passage_versions`). Raises InputError where another one is in its place now,
+        for a passage that is not in the sample, a relevance below 0, a blank author.
         """
         from exampp.review.planning import judge
 
-        return judge(self.connection, plan, query_id, passage_id, relevance, author, reason)
+        return judge(self.connection, plan, query_id, passage_id, relevance, author, reason, seen)
 
     def corrected(self, measure: Measure | str = "P@20", **options: Any) -> Corrected:
         """The leaderboard as a sample of people's decisions corrects it, beside the grades alone.
@@ -319,6 +337,17 @@ class CollectionGrades(Grades):
         return correct_grades(
             self, measure, connection=self.connection, bank=self.bank_name, **options
         )
+
+    def corrections(self) -> Sequence[Corrected | str]:
+        """What the newest sample of each kind makes of the leaderboard, or why it does not yet."""
+        newest = {plan.unit: plan for plan in self.plans()}
+        found: list[Corrected | str] = []
+        for plan in newest.values():
+            try:
+                found.append(self.corrected(plan.measure, plan=plan.number))
+            except InputError as error:
+                found.append(str(error))
+        return found
 
     def judging(
         self,

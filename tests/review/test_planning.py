@@ -16,6 +16,8 @@ from exampp.analysis.corrected import CorrectionSettings
 from exampp.decisions import CollectionGrades
 from exampp.errors import InputError
 from exampp.records.plans import SamplePlan
+from exampp.report.page import Notices, Text
+from exampp.report.table import Table
 from exampp.stats.sampling import random_numbers
 
 
@@ -177,6 +179,22 @@ def test_systems_may_be_chosen_and_nothing_else_changes(exam: exampp.Collection)
     kept = [row for row, name in enumerate(every.systems) if name != "gamma"]
     assert some.systems == tuple(every.systems[row] for row in kept)
     assert some.shown.scores == pytest.approx(every.shown.scores[kept])
+
+
+def test_the_report_has_what_samples_say(exam: exampp.Collection) -> None:
+    grades = exam.grades()
+    before = grades.report()
+    assert "corrected" not in {section.key for section in before.sections}
+    plan = grades.plan(60, "P@6")
+    (open_,) = [one for one in exam.grades().report().sections if one.key == "corrected"]
+    assert isinstance(open_.blocks[0], Notices)
+    judge_all(grades, plan)
+    (done,) = [one for one in exam.grades().report().sections if one.key == "corrected"]
+    said, table = done.blocks
+    assert isinstance(said, Text)
+    assert f"By a sample of {len(plan.drawn)} passages that people decided, P@6" in said.text
+    assert isinstance(table, Table)
+    assert len(table.rows) == 3
 
 
 # ---- refused -------------------------------------------------------------------------------------

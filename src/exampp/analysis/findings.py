@@ -9,6 +9,7 @@ from exampp.analysis import agreement_findings
 from exampp.analysis.agreement import Layout
 from exampp.analysis.agreement_tables import AgreementBlock
 from exampp.analysis.attacks.gaming import Gaming
+from exampp.analysis.corrected import Corrected
 from exampp.analysis.correlation import Correlations, compare_methods
 from exampp.analysis.items import ItemAnalysis, ItemSettings, analyze
 from exampp.analysis.methods import Method, board_method
@@ -57,8 +58,9 @@ class ReportSource:
 
     `own_bank` warns that the model that grades made the bank; `graders` are the names of all who
     graded. `gaming` is what attacks on the grader showed, None where none were tried, and `sealed`
-    what the sealed part of the bank says. `calibrations` are those that the grades are labels of,
-    or that are made from them; `texts` are the queries', by their ids.
+    what the sealed part of the bank says. `corrected` are the leaderboards that samples give, or
+    why one gives none. `calibrations` are those that the grades are labels of, or that are made
+    from them; `texts` are the queries', by their ids.
     """
 
     name: str
@@ -72,6 +74,7 @@ class ReportSource:
     gaming: Gaming | None = None
     sealed: str = ""
     texts: Mapping[str, str] = field(default_factory=dict)
+    corrected: tuple[Corrected | str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from exampp.analysis import (
     figures,
     report_methods,
 )
+from exampp.analysis.corrected_tables import section as corrected_section
 from exampp.analysis.correlation import Correlations
 from exampp.analysis.findings import LAYOUTS, Findings, ReportSettings, ReportSource, find
 from exampp.analysis.phrases import counted, with_interval
@@ -67,6 +68,7 @@ def report(
         sensitivity_section(found.sensitivity, found.board.notes),
         _graders(found),
         _official(found),
+        corrected_section(source.corrected),
         items_section(found.items),
         _judgments(found),
         certificate_section(source.gaming, found.reliability, found.agreement, found.source.sealed),

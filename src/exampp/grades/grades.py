@@ -233,6 +233,10 @@ class Grades(ChosenGrades):
 
         return correct_grades(self, measure, **options)
 
+    def corrections(self) -> Sequence[Corrected | str]:
+        """What the samples that people decided make of the leaderboard, or why they do not yet."""
+        return ()
+
     def compare(
         self,
         first: str,

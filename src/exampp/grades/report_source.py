@@ -51,6 +51,7 @@ def source_of(
         gaming=gaming,
         sealed=_parts(grades, settings) if gaming else "",
         texts=grades.source.query_texts(),
+        corrected=tuple(grades.corrections()),
     )
 
 

@@ -135,7 +135,10 @@ def find_plan(
 
 
 def sample_of(
-    grades: Grades, connection: sqlite3.Connection, number: int | None = None
+    grades: Grades,
+    connection: sqlite3.Connection,
+    number: int | None = None,
+    book: Gradebook | None = None,
 ) -> SampleProgress:
     """A plan, by default the newest, and how far it is decided.
 
@@ -148,7 +151,7 @@ def sample_of(
             "no sample was drawn",
             mend=f"Draw one: {draw_command(grades, DEFAULT_MEASURE)}",
         )
-    return progress(connection, plan, whole_book(grades), grades.grader)
+    return progress(connection, plan, book or whole_book(grades), grades.grader)
 
 
 def correct_grades(

@@ -29,6 +29,7 @@ from exampp.store.bank import now
 from exampp.store.connection import transaction
 from exampp.store.plans import (
     decisions_by_sample,
+    judgment_of_number,
     judgments_of,
     put_judgment,
     standing_judgment,
@@ -290,12 +291,13 @@ def judge(
     relevance: int | None,
     author: str,
     reason: str = "",
+    seen: int | None = None,
 ) -> int:
     """Keep what a person says of a drawn passage; returns the number of the judgment.
 
     Raises:
-        InputError: The passage is not in the sample, the relevance is below 0 or too high, or the
-            author is blank.
+        InputError: The passage is not in the sample or has another text now, the relevance is below
+            0 or too high, or the author is blank.
     """
     author = author.strip()
     if not author:
@@ -308,5 +310,26 @@ def judge(
         raise InputError(f"the passage {passage_id!r} of query {query_id!r} is not in the sample")
     with connection, transaction(connection):
         return put_judgment(
-            connection, plan.sample, query_id, passage_id, relevance, author, reason, now()
+            connection, plan.sample, query_id, passage_id, relevance, author, reason, now(), seen
         )
+
+
+def unjudge(connection: sqlite3.Connection, number: int, author: str) -> None:
+    """Take a judgment back: append what its author said before it, or a withdrawal.
+
+    Raises:
+        InputError: There is no such judgment, or it is somebody else's.
+    """
+    author = author.strip()
+    sample, one = judgment_of_number(connection, number)
+    if one.author != author:
+        raise InputError(f"judgment {number} is {one.author}'s, who alone can take it back")
+    name = (one.query_id, one.passage_id)
+    before = [
+        earlier.relevance
+        for earlier in judgments_of(connection, sample).get(name, ())
+        if earlier.author == author and earlier.number < number
+    ]
+    relevance = before[-1] if before else None
+    with connection, transaction(connection):
+        put_judgment(connection, sample, *name, relevance, author, f"undo of {number}", now())

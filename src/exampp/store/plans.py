@@ -106,10 +106,12 @@ def put_judgment(
     author: str,
     reason: str,
     at: str,
+    seen: int | None = None,
 ) -> int:
     """Append a judgment of a drawn passage's text of today in the caller's transaction.
 
-    Returns its number. Raises InputError where query or passage is not known or has no text.
+    Returns its number. Raises InputError where query or passage is not known or has no text, or
+    another one than was `seen`.
     """
     row = connection.execute(
         "SELECT q.query, p.version FROM query q, passage p WHERE q.query_id = ? "
@@ -120,6 +122,10 @@ def put_judgment(
         raise InputError(f"the query {query_id!r} has no passage {passage_id!r}")
     if row[1] is None:
         raise InputError(f"the passage {passage_id!r} has no text that could be judged")
+    if seen not in (None, row[1]):
+        raise InputError(
+            f"the passage {passage_id!r} has another text now", mend="Read it again, and decide"
+        )
     return insert(
         connection,
         "INSERT INTO sample_judgment (sample, query, passage_version, relevance, author, reason, "

@@ -25,6 +25,7 @@ PAGES = (
     "cell",
     "judge",
     "queue",
+    "sample",
     "disputes",
     "agreement",
     "bank",

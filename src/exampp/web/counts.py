@@ -21,12 +21,13 @@ class CollectionCounts:
     """Counts over a whole collection, as one choice sees it.
 
     `grading` tells where each grader stands; `findings` counts what lint found in the bank, by
-    query; `disputes` are cells on which assessors differ.
+    query; `disputes` are cells on which assessors differ, `sampled` drawn units that are open.
     """
 
     grading: Sequence[GraderStatus]
     findings: Mapping[str, int]
     disputes: int
+    sampled: int
     oversight: MissingAndSpurious
     made_at: float
 
@@ -39,6 +40,7 @@ class CollectionCounts:
             collection.grader_statuses(),
             Counter(str(row[1]) for row in lint),
             len(collection.decisions.disputes(**choice._asdict())),
+            len(grades.sample().open) if grades.plans() else 0,
             MissingAndSpurious.of(grades, grades.criteria(min_rating=min_rating)),
             time.time(),
         )

@@ -27,6 +27,7 @@ PLACES = (
     ("o", "/", "Overview"),
     ("q", "/queries", "Queries"),
     ("j", "/queue", "Queue"),
+    ("s", "/sample", "Sample"),
     ("d", "/disputes", "Disputes"),
     ("a", "/agreement", "Agreement"),
     ("l", "/lists", "Lists"),

@@ -128,6 +128,13 @@ def tasks(visit: PageRequest, facts: CollectionCounts | None) -> Sequence[Waitin
     if facts is None:
         return found
     listed = [
+        (
+            facts.sampled,
+            "Decide the sample",
+            "unit",
+            "/sample",
+            "drawn by chance: what corrects the leaderboard",
+        ),
         (facts.disputes, "Settle disputes", "cell", "/disputes", "assessors differ"),
         (
             sum(facts.findings.values()),

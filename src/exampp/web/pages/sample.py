@@ -1,0 +1,260 @@
+"""`/sample`: people decide what was drawn by chance, blind, one unit after the other.
+
+Nothing here says what the grader said, neither before a decision nor after it: what comes next is
+to be decided without having learnt how the grader thinks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Form
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from markupsafe import Markup
+
+from exampp.collection import Collection
+from exampp.errors import InputError
+from exampp.records.dossier import Dossier
+from exampp.records.plans import SamplePlan
+from exampp.records.topics import DEFAULT_MIN_RELEVANT
+from exampp.report.html import table_html
+from exampp.review.planning import SampleProgress, open_cells
+from exampp.web.cell_access import dossier
+from exampp.web.page_request import LARGEST, PageRequest, Visiting
+from exampp.web.pages.cells import CellIds, RatingMark, cell_of, marks, versions
+from exampp.web.passages import Shown, show
+from exampp.web.rendering import link, shade
+
+router = APIRouter()
+LENGTH = 100
+"""Cells of a walk; when they are done, the next ones are asked for."""
+_MEANINGS = ("not relevant", "related", "relevant", "perfectly relevant")
+"""What relevances of 0 to 3 mean. Source: the passage task of TREC Deep Learning 2019."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampledCell:
+    """What a person looks at to decide a drawn unit: nothing of what is known of it.
+
+    A passage as a whole has the item id "". `versions` are the texts that are decided about.
+    """
+
+    place: CellIds
+    query_text: str
+    asked: str
+    question: str
+    shown: Shown | None
+    marks: tuple[RatingMark, ...]
+    versions: tuple[int, int] | None
+    sample: str
+
+
+@router.get("/sample")
+def sample(visit: Visiting) -> HTMLResponse:
+    """What was drawn, how far it is decided, and the leaderboard that it gives."""
+    with visit.open() as collection:
+        found = _progress(visit, collection)
+        corrected = trouble = None
+        if found is not None and not found.open:
+            try:
+                measure = found.plan.measure
+                result = visit.choice.of(collection).corrected(measure, plan=found.plan.number)
+                corrected = [Markup(table_html(table)) for table in result.tables().values()]
+            except InputError as error:
+                trouble = str(error)
+    facts = () if found is None else next(iter(found.tables().values())).rows
+    return visit.page(
+        "sample.html",
+        found=found,
+        facts=facts,
+        corrected=corrected,
+        trouble=trouble,
+        path=visit.room.path,
+    )
+
+
+@router.get("/sample/judge")
+def judge(visit: Visiting) -> HTMLResponse:
+    """The page of the walk through the sample, with its first cell."""
+    with visit.open() as collection:
+        found = _progress(visit, collection)
+        places = _walk(found)
+        first = None
+        if found is not None and places:
+            first = _case(
+                collection, found.plan, dossier(visit, collection, places[0][0]), places[0]
+            )
+    return visit.page(
+        "sample_judge.html", case=first, walk=[_address(one) for one in places], found=found
+    )
+
+
+@router.get("/sample/case")
+def case(
+    visit: Visiting, query: str, passage: str, item: str = "", whole: bool = False
+) -> HTMLResponse:
+    """One drawn cell to decide, to be put on the stage."""
+    place = CellIds(query, item, passage)
+    with visit.open() as collection:
+        plan = _plan(visit, collection)
+        shown = _case(collection, plan, dossier(visit, collection, query), place, whole=whole)
+        if visit.wants_part:
+            return visit.page("_sample_case.html", case=shown)
+        found = _progress(visit, collection)
+    return visit.page("sample_judge.html", case=shown, walk=[_address(place)], found=found)
+
+
+@router.get("/sample/progress")
+def progress_part(visit: Visiting) -> HTMLResponse:
+    """How far the sample is decided, to be put beside the cells."""
+    with visit.open() as collection:
+        return visit.page("_sample_progress.html", found=_progress(visit, collection))
+
+
+@router.post("/sample/decide")
+def decide(
+    visit: Visiting,
+    cell: Annotated[str, Form()],
+    sample: Annotated[str, Form()],
+    versions: Annotated[str, Form()],
+    rating: Annotated[int, Form(ge=-LARGEST, le=LARGEST)],
+    reason: Annotated[str, Form()] = "",
+) -> Response:
+    """Keep one decision about a drawn cell."""
+    place = CellIds.unpacked(cell)
+    seen = _versions(versions)
+    with visit.open() as collection:
+        grades = visit.choice.of(collection)
+        plan = _plan(visit, collection)
+        if plan.sample != sample:
+            raise InputError("another sample was drawn meanwhile", mend="Load the page again")
+        author, reason = visit.assessor, reason.strip()
+        if plan.unit == "passage":
+            number = grades.judge(
+                plan,
+                place.query_id,
+                place.passage_id,
+                rating,
+                seen=seen[1],
+                author=author,
+                reason=reason,
+            )
+        else:
+            if not any((one.query_id, one.unit_id) == place[:2] for one in plan.drawn):
+                raise InputError("this item is not in the sample", field="cell")
+            number = grades.decide(
+                *place,
+                rating,
+                blind=True,
+                sample=plan.sample,
+                versions=seen,
+                author=author,
+                reason=reason,
+            ).number
+    visit.room.changed()
+    if not visit.wants_part:
+        return RedirectResponse("/sample/judge", 303)
+    shown = {"place": place, "number": number, "rating": rating, "level": _level(plan, rating)}
+    return visit.page("_sample_outcome.html", **shown)
+
+
+@router.post("/sample/undo")
+def undo(visit: Visiting, number: Annotated[int, Form(ge=1, le=LARGEST)]) -> Response:
+    """Take a decision about a drawn cell back."""
+    with visit.open() as collection:
+        if _plan(visit, collection).unit == "passage":
+            visit.choice.of(collection).unjudge(number, author=visit.assessor)
+        else:
+            collection.decisions.undo(number, author=visit.assessor)
+    visit.room.changed()
+    return visit.page("_undone.html") if visit.wants_part else visit.go("/sample/judge")
+
+
+def _plan(visit: PageRequest, collection: Collection) -> SamplePlan:
+    """The newest sample. InputError where there is none."""
+    plans = visit.choice.of(collection).plans()
+    if not plans:
+        raise InputError("no sample was drawn", mend="Draw one: exampp review COLLECTION plan")
+    return plans[-1]
+
+
+def _progress(visit: PageRequest, collection: Collection) -> SampleProgress | None:
+    """How far the newest sample is decided; None where none was drawn."""
+    grades = visit.choice.of(collection)
+    return grades.sample(gradebook=visit.snapshot.gradebook) if grades.plans() else None
+
+
+def _walk(found: SampleProgress | None) -> Sequence[CellIds]:
+    return [] if found is None else [CellIds(*one) for one in open_cells(found, LENGTH)]
+
+
+def _address(place: CellIds) -> str:
+    query, item, passage = place
+    return link("/sample/case", query=query, item=item, passage=passage)
+
+
+def _case(
+    collection: Collection,
+    plan: SamplePlan,
+    found: Dossier,
+    place: CellIds,
+    *,
+    whole: bool = False,
+) -> SampledCell:
+    if plan.unit == "passage":
+        passages = found.grades.passage_ids
+        if place.passage_id not in passages:
+            raise InputError("no such passage", field="passage")
+        row = passages.index(place.passage_id)
+        asked, question = found.query_text or found.query_id, "How relevant is this passage to it?"
+        of_texts = found.passage_versions[row] if found.passage_versions else None
+        texts = None if of_texts is None else (0, of_texts)
+        scale = _relevances(plan, collection.highest_judgment)
+    else:
+        cell = cell_of(found, place.item_id, place.passage_id)
+        row, item = cell[0], found.items[cell[1]]
+        asked = item.text or item.item_id
+        nugget = item.kind == "nugget"
+        question = "Is it in this passage?" if nugget else "How well does this passage answer it?"
+        texts, scale = versions(found, cell), marks(found.grader)
+    return SampledCell(
+        place=place,
+        query_text=found.query_text,
+        asked=asked,
+        question=question,
+        shown=show(found.texts[row], None, asked, whole=whole),
+        marks=scale,
+        versions=texts,
+        sample=plan.sample,
+    )
+
+
+def _relevances(plan: SamplePlan, highest: int | None) -> tuple[RatingMark, ...]:
+    """The scale of judgments: that of those there are, or 0 to 3."""
+    top = max(plan.min_relevant, len(_MEANINGS) - 1 if highest is None else highest)
+    known = top == len(_MEANINGS) - 1
+    return tuple(
+        RatingMark(
+            one,
+            str(one) if one <= 9 else "",
+            shade(one, 0, top),
+            str(one),
+            _MEANINGS[one] if known else "",
+        )
+        for one in range(top + 1)
+    )
+
+
+def _level(plan: SamplePlan, rating: int) -> int:
+    top = max(DEFAULT_MIN_RELEVANT + 1, rating) if plan.unit == "passage" else max(5, rating)
+    return shade(rating, 0, top)
+
+
+def _versions(text: str) -> tuple[int, int]:
+    """The texts that a person decided about. InputError where a form does not say it."""
+    parts = text.split(",")
+    if len(parts) != 2 or not all(one.isascii() and one.isdigit() for one in parts):
+        raise InputError("those are no versions of texts", field="versions")
+    return int(parts[0]), int(parts[1])
