@@ -10,13 +10,13 @@ from gradebooks import GRADER, make_book, make_query, make_ranking
 from exampp.analysis import compare_tables
 from exampp.analysis.compare import (
     CoverChange,
-    Quote,
     SystemComparison,
     compare,
     item_changes,
     quote,
     said,
 )
+from exampp.analysis.compare_items import Quote
 from exampp.errors import InputError
 from exampp.evaluate.exams import Facets
 from exampp.evaluate.leaderboard import Leaderboard
@@ -241,3 +241,59 @@ def test_the_tables_say_everything() -> None:
             items,
         ):
             assert "nan" not in render(table, style).lower()
+
+
+def test_one_query_item_by_item_what_only_the_second_covers_first() -> None:
+    found, _ = explained(exam())
+    one = found.on("q1")
+    assert [(i.item_id, i.covered_by, i.weight) for i in one.items] == [
+        ("q1/i1", "second", 0.5),
+        ("q1/i0", "first", 0.25),
+        ("q1/i2", "both", 0.25),
+    ]
+    # the best rating counts, and of equal ones the first passage
+    assert [
+        [best and (best.passage_id, best.rank, best.rating) for best in (i.first, i.second)]
+        for i in one.items
+    ] == [
+        [("p1", 2, 1), ("p2", 2, 4)],
+        [("p0", 1, 5), ("p1", 1, 0)],
+        [("p1", 2, 4), ("p2", 2, 5)],
+    ]
+    assert found.on("q2").items[0].first is None
+    assert found.on("q2").items[0].covered_by == "second"
+    rows = one.records()["items"].rows
+    assert len(rows) == 6
+    assert rows[1][1:7] == ("q1/i1", "only new", "new", 2, 4, "p2")
+    with pytest.raises(InputError, match="there is no query 'q9'"):
+        found.on("q9")
+
+
+def test_a_comparison_in_a_sentence() -> None:
+    found, _ = explained(exam())
+    assert found.queries_won == (2, 1, 0)
+    # 3 queries: p is 0.5, of 2 of 4 sign patterns
+    assert compare_tables.verdict(found) == (
+        "new has 0.417 more Cover@2 \u22654 than old, "
+        "but chance alone could make such a difference."
+    )
+
+
+def test_whole_quotes_are_those_of_the_grader_and_none_of_the_lowest_rating() -> None:
+    query = make_query(
+        [[0], [4]], make_ranking("old", [0]), make_ranking("new", [1]), query_id="q1"
+    )
+    texts = tuple(PassageText("", text) for text in ("Nothing of it.", "Long. " * 40 + "Blue."))
+    dossier = Dossier(
+        GRADER, "main", "q1", "why", {}, query, (Item("q1/i0", "q1", "Why blue?"),), texts,
+        {(1, 0): Grade("q1/i0", State.GRADED, 4, detail={"answer": "Blue."})},
+    )  # fmt: skip
+    found = compare(
+        make_book(query), "old", "new", "Cover@2", min_rating=4, read=lambda _: [dossier]
+    )
+    (item,) = found.on("q1").items
+    assert item.text == "Why blue?"
+    assert item.first is not None
+    assert item.first.quote.source == ""
+    assert item.second is not None
+    assert (item.second.quote.text, item.second.quote.source) == ("Blue.", "answer")

@@ -227,6 +227,25 @@ def test_where_nothing_has_a_value_the_command_fails(
     assert "exampp grade" in ran.err
 
 
+def test_compare_shows_one_query_with_whole_quotes(
+    exam: tuple[Path, Path], exampp_command: Commands
+) -> None:
+    graded, bank = exam
+    given = ("compare", graded, "old", "new", "--bank", bank, "--query", "q0")
+    shown = exampp_command(*given)
+    assert shown.code == 0
+    assert "new compared with old on q0 air, item by item" in shown.out
+    assert "Only new covers 1 of 2 items, only old 1, both 0, neither 0." in shown.out
+    assert shown.out.index("How do whales breathe?") < shown.out.index("What does air scatter?")
+    found = rows(exampp_command(*given, "--format", "csv"))
+    assert [(r["item"], r["covered_by"], r["system"], r["rank"], r["quote"]) for r in found] == [
+        ("How do whales breathe?", "only new", "old", "1", ""),
+        ("How do whales breathe?", "only new", "new", "2", "Whales breathe air at the surface."),
+        ("What does air scatter?", "only old", "old", "1", "Air scatters blue light."),
+        ("What does air scatter?", "only old", "new", "1", ""),
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -234,6 +253,8 @@ def test_where_nothing_has_a_value_the_command_fails(
         (("old", "old"), "'old' is compared with itself"),
         (("old", "new", "--min-rating", "9"), "minimum rating 9 makes no sense"),
         (("old", "new", "-k", "0"), "must be"),
+        (("old", "new", "--query", "q77"), "there is no query 'q77'"),
+        (("old", "new", "--query", "q0", "--queries", "2"), "Leave one of the two out"),
         (("old", "new", "-m", "Covr"), "there is no measure 'Covr'"),
     ],
 )

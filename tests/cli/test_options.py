@@ -330,6 +330,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--run": "turned.run",
             "-k": "2",
             "--queries": "1",
+            "--query": "q1",
             "--seed": "5",
             **READ,
         },

@@ -24,9 +24,12 @@ PAGES = (
     "/history",
     "/history?what=edits",
     "/export",
+    "/compare?a=beta&b=alpha",
     "/plots",
     "/nowhere",
 )
+NARROW = ("/", "/compare?a=beta&b=alpha")
+"""Pages that a phone shows, too."""
 SERIOUS = ("serious", "critical")
 
 
@@ -100,10 +103,10 @@ def test_keys_can_be_turned_off(page: Page) -> None:
     page.locator("[data-setting=keys]").check()
 
 
-@pytest.mark.parametrize("width", [900, 1440])
+@pytest.mark.parametrize("width", [390, 900, 1440])
 def test_nothing_is_wider_than_the_window(page: Page, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
-    for address in PAGES:
+    for address in PAGES if width > 390 else NARROW:
         page.goto(address)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
 

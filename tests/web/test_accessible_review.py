@@ -28,6 +28,7 @@ ADDRESSES = {
     "queue": "/queue",
     "disputes": "/disputes",
     "agreement": "/agreement",
+    "compare": "/compare?" + urlencode({"a": "sys/../%2e", "b": "<b>bold</b>\u202e"}),
     "bank": "/bank?" + urlencode({"query": QUERY}),
 }
 SERIOUS = ("serious", "critical")

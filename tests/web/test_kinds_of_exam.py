@@ -90,6 +90,8 @@ FIXED = (
     "/history?what=edits",
     "/export",
     "/plots",
+    "/compare",
+    "/?decisions=without&min_rating=2",
     *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious")),
 )
 
@@ -117,6 +119,7 @@ def test_every_page_makes_sense_of_every_kind_of_collection(tmp_path: Path, name
             answer = client.get(address)
             # what cannot be shown says why, and how to mend it
             assert answer.status in (200, 400), (address, answer.text)
+            assert answer.status == 200 or address not in FIXED, (address, answer.text)
             assert "undefined" not in re.sub(r"<[^>]*>", "", answer.text).lower().split(), address
             assert "nan" not in re.sub(r"<[^>]*>", "", answer.text).lower().split(), address
             if answer.status == 400:

@@ -12,6 +12,15 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from exampp.analysis.compare_items import (
+    ORDER,
+    BestPassage,
+    PairedItem,
+    QueryComparison,
+    Quote,
+    cell,
+    paired_items,
+)
 from exampp.analysis.significance import settled, without_rounding
 from exampp.errors import InputError
 from exampp.evaluate.exams import FacetChoice, Facets, Indices, QueryExam, exams
@@ -58,17 +67,6 @@ class CoverChange:
     weight: float
 
 
-class Quote(NamedTuple):
-    """What a passage says of an item: the answer taken from it, or its closest sentence.
-
-    `source` is "answer", "sentence", or "" where there is nothing to quote.
-    """
-
-    item: str
-    text: str
-    source: str
-
-
 class ComparedTexts(NamedTuple):
     """The texts of a comparison: what queries ask, and what passages say, by change."""
 
@@ -93,7 +91,8 @@ class SystemComparison(Result):
     """Two systems under one measure; `pair.difference` is second - first.
 
     `queries` go from the largest difference to the smallest, `changes` by query in that order.
-    `board` is the leaderboard that the difference is taken from; `read` reads the texts of queries.
+    `board` is the leaderboard that the difference is taken from, `book` the grades behind it;
+    `read` reads the texts of queries.
     """
 
     first: str
@@ -107,7 +106,46 @@ class SystemComparison(Result):
     changes: tuple[CoverChange, ...]
     items: int
     board: Leaderboard
+    book: Gradebook = field(compare=False)
     read: ReadDossiers = field(compare=False)
+
+    @property
+    def queries_won(self) -> tuple[int, int, int] | None:
+        """On how many queries the second is better, as good, and worse; None: undefined."""
+        pair = self.pair
+        if pair.won is None or pair.lost is None:
+            return None
+        better, worse = round(pair.won * pair.queries), round(pair.lost * pair.queries)
+        return better, pair.queries - better - worse, worse
+
+    def on(self, query_id: str) -> QueryComparison:
+        """One query item by item, with whole quotes. InputError for a query that is not known."""
+        query = next((one for one in self.book.queries if one.query_id == query_id), None)
+        if query is None:
+            known = [one.query_id for one in self.book.queries]
+            raise InputError(
+                f"there is no query {query_id!r}",
+                mend=suggest(query_id, known) or f"Queries: {_some(known)}",
+            )
+        both = _only(replace(self.book, queries=(query,)), (self.first, self.second))
+        dossier = next(iter(self.read([query_id])), None)
+        if dossier is not None and self.book.left_out.cells:
+            # what people decided is not what is compared
+            dossier = replace(dossier, decisions={})
+        found = [
+            _with_texts(item, dossier)
+            for exam in exams(both, self.board.facets)
+            for item in paired_items(exam, self.threshold, self.k)
+        ]
+        return QueryComparison(
+            query_id=query_id,
+            query_text=dossier.query_text if dossier else "",
+            first=self.first,
+            second=self.second,
+            threshold=self.threshold,
+            k=self.k,
+            items=tuple(sorted(found, key=lambda item: ORDER.index(item.covered_by))),
+        )
 
     def tables(self, queries: int | None = QUERIES, width: int | None = 70) -> dict[str, Table]:
         """In total; by query; by item with quotes: of so many queries, largest differences first.
@@ -214,6 +252,7 @@ def compare(
         changes=tuple(sorted(changed, key=lambda change: _place(place, change))),
         items=sum(int((query.weights > 0).sum()) for query in gradebook.queries),
         board=board,
+        book=gradebook,
         read=read,
     )
 
@@ -273,6 +312,23 @@ def quote(dossier: Dossier, passage: int, item: int) -> Quote:
     return Quote(asked.text, sentence, "sentence" if sentence else "")
 
 
+def _with_texts(item: PairedItem, dossier: Dossier | None) -> PairedItem:
+    """The item with its text and what the best passages say; as it is where nothing is known."""
+    if dossier is None or item.item_id not in dossier.grades.item_ids:
+        return item
+    at = dossier.grades.item_ids.index(item.item_id)
+
+    def quoted(best: BestPassage | None) -> BestPassage | None:
+        # what comes closest in a passage of the lowest rating says nothing of the item
+        says = best is not None and best.rating > dossier.grader.lowest
+        place = cell(dossier, item.item_id, best.passage_id) if best and says else None
+        return best._replace(quote=quote(dossier, *place)) if best and place else best
+
+    return replace(
+        item, text=dossier.items[at].text, first=quoted(item.first), second=quoted(item.second)
+    )
+
+
 def _answer(dossier: Dossier, passage: int, item: int) -> str:
     grade = dossier.automatic.get((passage, item))
     if grade is None:
@@ -287,10 +343,13 @@ def _answer(dossier: Dossier, passage: int, item: int) -> str:
 
 def _row(systems: Sequence[str], name: str) -> int:
     if name not in systems:
-        some = ", ".join(systems[:_NAMED]) + (" ..." if len(systems) > _NAMED else "")
-        meant = suggest(name, systems) or (f"Systems: {some}" if systems else "")
+        meant = suggest(name, systems) or (f"Systems: {_some(systems)}" if systems else "")
         raise InputError(f"there is no system {name!r}", mend=meant)
     return systems.index(name)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (" ..." if len(names) > _NAMED else "")
 
 
 def _only(gradebook: Gradebook, systems: tuple[str, str]) -> Gradebook:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from exampp.analysis.compare import ComparedTexts, CoverChange, Quote, SystemComparison
+from exampp.analysis.compare import ComparedTexts, CoverChange, SystemComparison
+from exampp.analysis.compare_items import (
+    NO_QUOTE,
+    BestPassage,
+    CoveredBy,
+    PairedItem,
+    QueryComparison,
+    Quote,
+)
 from exampp.analysis.phrases import added_up, counted
 from exampp.evaluate.tables import PROVENANCE, caption, heading, provenance
 from exampp.report.table import Column, Table, Value
 
 _P = Column("p", 5)
-_NOTHING = Quote("", "", "")
 _TITLE = 80
 """Characters of a query's text above its items."""
 
@@ -51,6 +58,20 @@ def total(found: SystemComparison) -> Table:
     return Table.of(columns, [row], title, [*found.board.notes, *_notes(found)])
 
 
+def verdict(found: SystemComparison, alpha: float = 0.05) -> str:
+    """What the comparison says, in one sentence: which is better, and whether it can be told."""
+    pair, (first, second) = found.pair, (found.first, found.second)
+    difference = pair.difference.value
+    if difference is None or pair.p is None:
+        reason = pair.difference.reason or "fewer than 2 queries count for both systems"
+        return f"Whether {second} or {first} is better is undefined, because {reason}."
+    if difference == 0:
+        return f"{second} and {first} have the same mean."
+    told = "" if pair.p <= alpha else ", but chance alone could make such a difference"
+    more = "more" if difference > 0 else "less"
+    return f"{second} has {abs(difference):.3f} {more} {_name(found)} than {first}{told}."
+
+
 def by_query(found: SystemComparison, texts: Mapping[str, str], width: int | None = None) -> Table:
     """A row a query, the largest difference first; texts of `width` characters at most."""
     rows = [
@@ -76,9 +97,9 @@ def by_item(found: SystemComparison, texts: ComparedTexts, width: int | None = N
     the notes say what all quotes are.
     """
     made = [
-        _item_row(change, texts.quotes.get(change, _NOTHING), width) for change in found.changes
+        _item_row(change, texts.quotes.get(change, NO_QUOTE), width) for change in found.changes
     ]
-    sources = {texts.quotes.get(change, _NOTHING).source for change in found.changes}
+    sources = {texts.quotes.get(change, NO_QUOTE).source for change in found.changes}
     names = list(_ITEM_COLUMNS)
     notes = []
     if width is not None:
@@ -89,7 +110,7 @@ def by_item(found: SystemComparison, texts: ComparedTexts, width: int | None = N
             names.remove("quoted")
             notes.append(_QUOTED[min(sources - {""})])
     if "" in sources:
-        silent = sum(not texts.quotes.get(change, _NOTHING).source for change in found.changes)
+        silent = sum(not texts.quotes.get(change, NO_QUOTE).source for change in found.changes)
         notes.append(
             f"No quote for {counted(silent, 'item')}: the text of the item or of the passage is "
             "not known, or they have no word in common. A graded file knows items by their ids "
@@ -103,6 +124,62 @@ def by_item(found: SystemComparison, texts: ComparedTexts, width: int | None = N
         notes,
         grouped=width is not None,
     )
+
+
+def paired(found: QueryComparison, *, for_people: bool) -> Table:
+    """Two rows an item, one a system: its best passage for it, with the whole quote."""
+    rows: list[list[Value]] = []
+    for item in found.items:
+        covers = _COVERED_BY[item.covered_by].format(first=found.first, second=found.second)
+        for system, best in ((found.first, item.first), (found.second, item.second)):
+            rows.append(_paired_row(item, covers, system, best))
+    columns = ["item", "item_id", "covered_by", "system", "rank", "rating", "passage_id"]
+    columns += ["quote", "quoted"]
+    kept = [at for at, name in enumerate(columns) if not (for_people and name in _FOR_MACHINES)]
+    if for_people:
+        for row in rows:
+            row[0] = f"{row[0]} ({row[2]})"
+    notes = [
+        f"Covered is an item by a passage among the first {found.k} that is rated "
+        f"{found.threshold} or better; of each system the best rated passage is shown.",
+        f"Only {found.second} covers {found.count('second')} of "
+        f"{counted(len(found.items), 'item')}, only {found.first} {found.count('first')}, "
+        f"both {found.count('both')}, neither {found.count('neither')}.",
+    ]
+    return Table.of(
+        [columns[at] for at in kept],
+        [[row[at] for at in kept] for row in rows],
+        f"{found.second} compared with {found.first} on {_query_name(found)}, item by item",
+        notes,
+        grouped=for_people,
+    )
+
+
+_FOR_MACHINES = ("item_id", "covered_by", "quoted")
+_COVERED_BY: Mapping[CoveredBy, str] = {
+    "second": "only {second}",
+    "first": "only {first}",
+    "both": "both",
+    "neither": "neither",
+}
+
+
+def _query_name(found: QueryComparison) -> str:
+    return f"{found.query_id} {brief(found.query_text, _TITLE)}".rstrip()
+
+
+def _paired_row(
+    item: PairedItem, covers: str, system: str, best: BestPassage | None
+) -> list[Value]:
+    named: list[Value] = [brief(item.text or item.item_id, None), item.item_id, covers, system]
+    if best is None:
+        return [*named, None, None, None, "", None]
+    quote = best.quote
+    return [
+        *named,
+        *(best.rank, best.rating, best.passage_id),
+        *(brief(quote.text, None), quote.source or None),
+    ]
 
 
 _ITEM_COLUMNS = (
@@ -148,11 +225,10 @@ def _name(found: SystemComparison) -> str:
 
 def _counts(found: SystemComparison) -> tuple[Value, Value, Value]:
     """Queries on which the second is better, worse, and as good."""
-    pair = found.pair
-    if pair.won is None or pair.lost is None:
+    if found.queries_won is None:
         return None, None, None
-    better, worse = round(pair.won * pair.queries), round(pair.lost * pair.queries)
-    return better, worse, pair.queries - better - worse
+    better, equal, worse = found.queries_won
+    return better, worse, equal
 
 
 def _notes(found: SystemComparison) -> Iterator[str]:

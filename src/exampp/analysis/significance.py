@@ -94,6 +94,12 @@ class Significance:
     permutations: int
     settings: SignificanceSettings
 
+    @property
+    def tied(self) -> tuple[str, ...]:
+        """The systems that share a letter with the best one, itself among them."""
+        best = set(self.systems[0].letters or "") if self.systems else set()
+        return tuple(one.system for one in self.systems if best & set(one.letters or ""))
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Significances(Result):

@@ -34,6 +34,7 @@ from exampp.cli.options import (
     TableStyle,
 )
 from exampp.cli.output import end_where_undefined, show_several
+from exampp.errors import InputError
 
 _QUERIES = 5
 """How many queries are explained to people unless they say otherwise."""
@@ -77,6 +78,14 @@ def compare(
             "[default: 5 for people; all for tsv, csv, json]",
         ),
     ] = None,
+    query: Annotated[
+        str | None,
+        typer.Option(
+            "--query",
+            help="One query alone, item by item: the best passage of each system with its whole "
+            "quote, items that only B covers first.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the test and the interval.")] = 0,
     decisions: CountDecisions = DecisionMode.WITH,
     on_error: OnError = OnBadLine.refuse,
@@ -90,6 +99,11 @@ def compare(
 
     Example: exampp compare my.exam bm25 dense
     """
+    if query is not None and queries is not None:
+        raise InputError(
+            "--queries says how many are explained, but --query names one",
+            mend="Leave one of the two out",
+        )
     machine = style in (Style.tsv, Style.csv, Style.json)
     with exampp.open(collection, on_error.value, rating_scale(scale)) as opened:
         found = opened.grades(
@@ -110,7 +124,12 @@ def compare(
         )
         if queries is None:
             queries = 0 if machine else _QUERIES
-        several = found.tables(queries or None, None if machine else _width(style))
+        if query is None:
+            several = found.tables(queries or None, None if machine else _width(style))
+        else:
+            of_query = found.on(query)
+            items = of_query.records() if machine else of_query.tables()
+            several = {"total": found.tables(0)["total"], **items}
     show_several(several, style.value, digits)
     end_where_undefined(
         [*(mean.mean for mean in found.means), found.pair.difference.value],

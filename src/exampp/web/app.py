@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 
 from exampp.errors import CollectionBusy, ExamError, InputError
 from exampp.web.access import Access
-from exampp.web.live_collection import LiveCollection
+from exampp.web.live_collection import LiveCollection, NothingYet
 from exampp.web.middleware import Gate
 from exampp.web.page_request import visit_of
 from exampp.web.rendering import failure, render, static_files
@@ -23,6 +23,7 @@ PAGES = (
     "queries",
     "query",
     "cell",
+    "compare",
     "judge",
     "queue",
     "sample",
@@ -45,6 +46,7 @@ def create_app(room: LiveCollection, access: Access) -> ASGIApp:
     for name in PAGES:
         app.include_router(import_module(f"exampp.web.pages.{name}").router)
     app.add_api_route("/static/{name}", _static, methods=["GET", "HEAD"])
+    app.add_exception_handler(NothingYet, _nothing_yet)
     app.add_exception_handler(ExamError, _exam_error)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(RequestValidationError, _malformed)
@@ -58,6 +60,12 @@ async def _static(name: str) -> Response:
         raise HTTPException(404)
     headers = {"cache-control": f"public, max-age={YEAR}, immutable"}
     return Response(found.content, media_type=found.kind, headers=headers)
+
+
+def _nothing_yet(request: Request, error: Exception) -> HTMLResponse:
+    """What to do first: a page, as there is nothing wrong with what was asked for."""
+    text = str(error)
+    return _failed(request, 200, f"{text[:1].upper()}{text[1:]}.", "Nothing to show yet")
 
 
 def _exam_error(request: Request, error: Exception) -> HTMLResponse:
@@ -89,9 +97,9 @@ def _defect(request: Request, _error: Exception) -> HTMLResponse:
     return _failed(request, 500, text)
 
 
-def _failed(request: Request, status: int, text: str) -> HTMLResponse:
+def _failed(request: Request, status: int, text: str, title: str = "") -> HTMLResponse:
     """The page of an error; a part of a page gets the sentence alone."""
-    told = {"title": failure(status), "text": text}
+    told = {"title": title or failure(status), "text": text}
     visit = None if request.scope.get("assessor") is None else visit_of(request)
     if "hx-request" in request.headers or visit is None:
         return HTMLResponse(render("failed_part.html", visit=visit, **told), status)

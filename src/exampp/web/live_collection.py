@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -22,10 +22,13 @@ from exampp.evaluate.leaderboard import DEFAULT_MEASURES, Leaderboard, evaluate_
 from exampp.records import GraderIdentity
 from exampp.records.choosing import choose_grader, label
 from exampp.records.decisions import effective
-from exampp.records.gradebook import Gradebook
+from exampp.records.gradebook import DecisionChoice, Gradebook, without_decisions
 from exampp.web.counts import CollectionCounts
+from exampp.web.kept import Kept
 
 if TYPE_CHECKING:
+    from exampp.analysis.compare import SystemComparison
+    from exampp.analysis.significance import Significance
     from exampp.review.impact import Baseline
     from exampp.review.queue import Candidate
 
@@ -43,6 +46,10 @@ CLOSING_SECONDS = 5.0
 """How long closing waits for what is being computed."""
 REMEMBERED_SECONDS = 600.0
 """How long a choice nobody looks at is kept up to date."""
+
+
+class NothingYet(InputError):
+    """There is nothing to be shown yet: no fault of whoever asked for the page."""
 
 
 class Choice(NamedTuple):
@@ -77,6 +84,7 @@ class Snapshot:
 
     `min_rating` is the lowest rating that counts as an answer; `texts` are those of the queries, by
     id. `decided` are the cells, as (query_id, item_id, passage_id), on which a decision stood.
+    It was read at `read_at`, in seconds since the epoch. `kept` is what pages made of it.
     """
 
     path: Path
@@ -87,11 +95,69 @@ class Snapshot:
     texts: Mapping[str, str]
     decided: frozenset[tuple[str, str, str]]
     made_at: float
+    read_at: float = 0.0
+    kept: Kept = field(default_factory=Kept, compare=False)
 
     @cached_property
     def query_index(self) -> dict[str, int]:
         """The place of each query in the gradebook, by id."""
         return {query.query_id: i for i, query in enumerate(self.gradebook.queries)}
+
+    def book(self, decisions: DecisionChoice = "with") -> Gradebook:
+        """The grades, with what people decided or without."""
+        if decisions == "with":
+            return self.gradebook
+        return self.kept.get(("book", decisions), lambda: without_decisions(self.gradebook))
+
+    def threshold(self, min_rating: int | None) -> int:
+        """The lowest rating that covers an item: the usual one, or the nearest on the scale."""
+        grader = self.choice.grader
+        least = self.min_rating if min_rating is None else min_rating
+        return min(max(least, grader.lowest + 1), grader.highest)
+
+    def leaderboard(
+        self, min_rating: int | None = None, decisions: DecisionChoice = "with"
+    ) -> Leaderboard:
+        """The leaderboard at another threshold, or without decisions."""
+        least = self.threshold(min_rating)
+        if (least, decisions) == (self.min_rating, "with"):
+            return self.board
+        return self.kept.get(
+            ("board", least, decisions),
+            lambda: evaluate_gradebook(self.book(decisions), DEFAULT_MEASURES, least),
+        )
+
+    def ties(
+        self, chosen: int, min_rating: int | None, decisions: DecisionChoice, patience: float
+    ) -> Significance | None:
+        """Which systems differ in a column of a leaderboard; None while that is being tested."""
+        from exampp.analysis.significance import SignificanceSettings, significance
+
+        board = self.leaderboard(min_rating, decisions)
+        return self.kept.soon(
+            ("ties", chosen, self.threshold(min_rating), decisions),
+            lambda: significance(
+                board.columns[chosen], board.column_systems, SignificanceSettings()
+            ),
+            patience,
+        )
+
+    def comparison(
+        self,
+        first: str,
+        second: str,
+        measure: str,
+        min_rating: int | None,
+        decisions: DecisionChoice,
+    ) -> SystemComparison:
+        """Two systems compared; it reads no texts. InputError for a system that is not known."""
+        from exampp.analysis.compare import compare
+
+        least = self.threshold(min_rating)
+        return self.kept.get(
+            ("comparison", first, second, measure, least, decisions),
+            lambda: compare(self.book(decisions), first, second, measure, min_rating=least),
+        )
 
     @cached_property
     def baseline(self) -> Baseline:
@@ -146,6 +212,7 @@ class LiveCollection:
         self._facts: dict[str, CollectionCounts] = {}
         self._looked_at: dict[str, tuple[Choice, float]] = {}
         self._recount_after = 0.0
+        self._changed_at = 0.0
         self._making = threading.Lock()
         self._poke = threading.Event()
         self._closed = threading.Event()
@@ -174,7 +241,12 @@ class LiveCollection:
 
     def changed(self) -> None:
         """Say that the collection has just been changed from a page, so that it is seen soon."""
+        self._changed_at = time.time()
         self._poke.set()
+
+    def is_stale(self, snapshot: Snapshot) -> bool:
+        """Whether the collection is known to have changed since a snapshot was read."""
+        return snapshot.read_at < self._changed_at
 
     # ---- what people look at --------------------------------------------------------------------
 
@@ -199,7 +271,7 @@ class LiveCollection:
                 return one
         fitting = self._fitting(known)
         if not fitting:
-            raise InputError("there are no grades yet", mend="Make some: exampp grade")
+            raise NothingYet("there are no grades yet", mend="Make some: exampp grade")
         return min(fitting, key=lambda one: not one.grades_items)
 
     def _fitting(self, known: list[Choice]) -> list[Choice]:
@@ -254,13 +326,16 @@ class LiveCollection:
         self._looked_at[choice.code] = (choice, time.monotonic())
 
     def _make(self, choice: Choice) -> Snapshot:
+        read_at = time.time()
         with self.open() as collection:
             gradebook = choice.of(collection).gradebook
             decided = decided_cells(collection, choice)
             texts = collection.query_texts()
         threshold = self.min_rating(choice)
         board = evaluate_gradebook(gradebook, DEFAULT_MEASURES, threshold)
-        return Snapshot(self.path, choice, threshold, gradebook, board, texts, decided, time.time())
+        return Snapshot(
+            self.path, choice, threshold, gradebook, board, texts, decided, time.time(), read_at
+        )
 
     def _publish(self, made: Snapshot) -> Snapshot:
         self._snapshots[made.choice.code] = made
@@ -273,6 +348,8 @@ class LiveCollection:
                 start = time.monotonic()
                 try:
                     now = watched.data_version()
+                    if seen not in (None, now):
+                        self._changed_at = time.time()
                     if now != seen or set(self._looked_at) - set(self._facts):
                         self._refresh()
                     self._recount()

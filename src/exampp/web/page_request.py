@@ -35,7 +35,13 @@ PLACES = (
     ("e", "/export", "Export"),
 )
 """The navigation: key, address, name."""
-PLACE_OF = {"/query": "/queries", "/cell": "/queries", "/bank": "/queries", "/judge": "/queue"}
+PLACE_OF = {
+    "/query": "/queries",
+    "/cell": "/queries",
+    "/bank": "/queries",
+    "/judge": "/queue",
+    "/compare": "/",
+}
 """To which place the pages belong that the navigation does not name."""
 
 
@@ -125,6 +131,11 @@ class PageRequest:
     def go(self, path: str, **parameters: object) -> RedirectResponse:
         """Lead to another page, after something was done."""
         return RedirectResponse(link(path, **parameters), 303)
+
+
+def is_own(address: str) -> bool:
+    """Whether an address leads to a page of this server: one slash, and no other host."""
+    return address.startswith("/") and not address.startswith(("//", "/\\"))
 
 
 def visit_of(request: Request) -> PageRequest:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from exampp.prompts.spans import best_span
 from exampp.records.dossier import PassageText
@@ -65,6 +65,22 @@ def show(
         hidden=first + max(0, len(text) - last),
         why=why,
     )
+
+
+def around(shown: Shown, length: int) -> Shown:
+    """So many characters around what is marked, or from the start where nothing is."""
+    rest = max(0, length - len(shown.marked))
+    marked = shown.marked[:length]
+    before = shown.before if len(shown.before) <= rest // 2 else _ended(shown.before, rest // 2)
+    after = shown.after[: rest - min(len(before), rest // 2)]
+    cut = len(after) < len(shown.after) or len(marked) < len(shown.marked)
+    return replace(
+        shown, before=before, marked=marked, after=after + "\N{HORIZONTAL ELLIPSIS}" * cut, hidden=0
+    )
+
+
+def _ended(text: str, length: int) -> str:
+    return "\N{HORIZONTAL ELLIPSIS} " + (text[-length:] if length else "")
 
 
 def _span(

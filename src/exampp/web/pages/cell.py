@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse
 
 from exampp.records.dossier import Dossier
 from exampp.web.cell_access import dossier, is_blind, seen
-from exampp.web.page_request import PageRequest, Visiting
+from exampp.web.page_request import PageRequest, Visiting, is_own
 from exampp.web.pages.cells import cell_of, panel
 from exampp.web.pages.heat import Square, square
 from exampp.web.rendering import link
@@ -30,9 +30,14 @@ class Beside(NamedTuple):
 
 @router.get("/cell")
 def cell(
-    visit: Visiting, query: str, passage: str, item: str | None = None, whole: bool = False
+    visit: Visiting,
+    query: str,
+    passage: str,
+    item: str | None = None,
+    whole: bool = False,
+    back: str = "",
 ) -> HTMLResponse:
-    """A part for the heat map, or a page of its own."""
+    """A part for the heat map, or a page of its own; a decision leads `back`, or here again."""
     blind = is_blind(visit)
     with visit.open() as collection:
         found = dossier(visit, collection, query)
@@ -44,7 +49,8 @@ def cell(
         "panel": seen_by,
         "reply": reply if whole else reply[:REPLY],
         "here": link("/cell", **ids),
-        "whole": link("/cell", **ids, whole=1),
+        "whole": link("/cell", **ids, whole=1, back=back or None),
+        "back": back if is_own(back) else "",
         "judge": link("/judge", order="cell", **ids),
     }
     if visit.wants_part:

@@ -18,7 +18,7 @@ from exampp.records.decisions import Decision
 from exampp.records.dossier import Dossier
 from exampp.records.grading import Grade, GraderIdentity
 from exampp.web.cell_access import BLIND, dossier, is_blind
-from exampp.web.page_request import LARGEST, PageRequest, Visiting
+from exampp.web.page_request import LARGEST, PageRequest, Visiting, is_own
 from exampp.web.pages.agreement import live
 from exampp.web.pages.cells import CellIds, CellPanel, cell_of, has_decided, panel
 from exampp.web.pages.walks import ORDERS, walk
@@ -101,7 +101,7 @@ def set_blind(
     visit: Visiting, blind: Annotated[str, Form()], back: Annotated[str, Form()] = "/judge"
 ) -> RedirectResponse:
     """Hide the grades until one has decided, or show them."""
-    answer = visit.go("/judge") if not _is_own(back) else RedirectResponse(back, 303)
+    answer = visit.go("/judge") if not is_own(back) else RedirectResponse(back, 303)
     visit.keep(answer, BLIND, "1" if blind == "1" else "0")
     return answer
 
@@ -137,7 +137,7 @@ def decide(
         )
     visit.room.changed()
     if not visit.wants_part:
-        return RedirectResponse(next if _is_own(next) else "/judge", 303)
+        return RedirectResponse(next if is_own(next) else "/judge", 303)
     return visit.page("_outcome.html", place=place, **_outcome(visit.choice.grader, grade, made))
 
 
@@ -200,8 +200,3 @@ def _versions(text: str) -> tuple[int, int]:
     if not (_VERSION.fullmatch(item) and _VERSION.fullmatch(passage)):
         raise InputError("those are no versions of texts", field="versions")
     return int(item), int(passage)
-
-
-def _is_own(address: str) -> bool:
-    """Whether an address leads to a page of this server: one slash, and no other host."""
-    return address.startswith("/") and not address.startswith(("//", "/\\"))

@@ -13,7 +13,6 @@ from fastapi import APIRouter, Response
 from starlette.exceptions import HTTPException
 
 from exampp.collection import Collection
-from exampp.errors import InputError
 from exampp.records.topics import default_min_relevant
 from exampp.report.table import render
 from exampp.review.evidence import BASES, Criteria
@@ -27,6 +26,7 @@ from exampp.review.lists import (
     verify,
 )
 from exampp.web.cell_access import is_blind
+from exampp.web.live_collection import NothingYet
 from exampp.web.oversight import MissingAndSpurious
 from exampp.web.page_request import PageRequest, Visiting
 from exampp.web.paging import sheet
@@ -216,7 +216,7 @@ def _one(visit: PageRequest, asked: ListRequest) -> tuple[Sight, Answers, dict[s
     """The query asked for, or the first, with the answers extracted; and with its neighbours."""
     queries = visit.snapshot.gradebook.queries
     if not queries:
-        raise InputError("there are no queries yet", mend="Import some: exampp import")
+        raise NothingYet("there are no queries yet", mend="Import some: exampp import")
     query_id = queries[0].query_id if asked.query is None else asked.query
     with visit.open() as collection:
         dossier, answers = next(seen_queries(visit.choice.of(collection), [query_id], None))

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from fastapi import APIRouter, Form, Response
+from fastapi import APIRouter, Depends, Form, Response
 from fastapi.responses import HTMLResponse
 
 from exampp.evaluate.lacking import lacking
 from exampp.grade.status import GraderStatus, status_table
 from exampp.records.choosing import label
+from exampp.records.gradebook import DecisionChoice
 from exampp.web.counts import CollectionCounts
 from exampp.web.page_request import CHOICE, PageRequest, Visiting
 from exampp.web.pages.standings import standings
 from exampp.web.rendering import link, plural, render
+
+if TYPE_CHECKING:
+    from exampp.analysis.significance import Significance
 
 router = APIRouter()
 MOST = 500
 """So many cells the queue holds at most."""
 
 
+GLANCE = 0.3
+"""So many seconds a page waits for tests that come later where they are not made yet."""
 PATIENCE = 5.0
 """So many seconds the first page waits for a large collection before it says that it does."""
 
@@ -44,22 +52,54 @@ class WaitingTask(NamedTuple):
     why: str
 
 
+@dataclass(frozen=True)
+class BoardView:
+    """How the leaderboard is looked at.
+
+    `by` is the measure that orders the systems, `min_rating` the lowest rating that covers an item
+    (None: the usual one), `decisions` whether people's stand over the grades.
+    """
+
+    by: int = 0
+    min_rating: int | None = None
+    decisions: DecisionChoice = "with"
+
+    def address(self, path: str = "/", **changed: object) -> str:
+        """The address of the leaderboard looked at so."""
+        given = {
+            "by": self.by or None,
+            "min_rating": self.min_rating,
+            "decisions": None if self.decisions == "with" else self.decisions,
+        }
+        return link(path, **{**given, **changed})
+
+
+def board_view(
+    by: int = 0, min_rating: int | None = None, decisions: DecisionChoice = "with"
+) -> BoardView:
+    """The view that an address asks for."""
+    return BoardView(by, min_rating, decisions)
+
+
+Viewed = Annotated[BoardView, Depends(board_view)]
+
+
 @router.get("/")
-def overview(visit: Visiting, by: int = 0) -> Response:
-    """The first page that people see; `by` is the measure that orders the systems."""
+def overview(visit: Visiting, view: Viewed) -> Response:
+    """The first page that people see."""
     if not visit.choices:
         return visit.page("ungraded.html")
     if not visit.room.is_ready(visit.choice, PATIENCE):
-        return HTMLResponse(render("opening.html", name=visit.room.name, by=by))
-    return _shown(visit, "overview.html", by)
+        return HTMLResponse(render("opening.html", name=visit.room.name, to=view.address()))
+    return _shown(visit, "overview.html", view)
 
 
 @router.get("/overview/live")
-def live(visit: Visiting, seen: str = "", by: int = 0) -> Response:
+def live(visit: Visiting, view: Viewed, seen: str = "") -> Response:
     """The overview as it is now; nothing where that is what the page shows already."""
-    if _state(visit) == seen:
+    if _state(visit, _ties(visit, view)) == seen:
         return Response(status_code=204)
-    return _shown(visit, "_overview.html", by)
+    return _shown(visit, "_overview.html", view)
 
 
 @router.post("/choose")
@@ -71,21 +111,41 @@ def choose(visit: Visiting, code: Annotated[str, Form()]) -> Response:
     return answer
 
 
-def _state(visit: PageRequest) -> str:
+def _state(visit: PageRequest, ties: Significance | None) -> str:
     """Changes when the overview does."""
-    facts = visit.facts
-    return f"{visit.snapshot.made_at:.3f}-{facts.made_at if facts else 0:.3f}"
+    facts, snapshot = visit.facts, visit.snapshot
+    marks = f"{int(ties is not None)}{int(visit.room.is_stale(snapshot))}"
+    return f"{snapshot.made_at:.3f}-{facts.made_at if facts else 0:.3f}-{marks}"
 
 
-def _shown(visit: PageRequest, template: str, by: int) -> Response:
+def _ties(visit: PageRequest, view: BoardView) -> Significance | None:
+    snapshot = visit.snapshot
+    columns = snapshot.board.columns
+    chosen = view.by if 0 <= view.by < len(columns) else 0
+    if len(snapshot.board.column_systems) < 2:
+        return None
+    return snapshot.ties(chosen, view.min_rating, view.decisions, GLANCE)
+
+
+def _shown(visit: PageRequest, template: str, view: BoardView) -> Response:
     # the state is taken first: what changes meanwhile is shown by the next call
-    state = _state(visit)
-    facts = visit.facts
+    ties = _ties(visit, view)
+    state = _state(visit, ties)
+    facts, board = visit.facts, visit.snapshot.leaderboard(view.min_rating, view.decisions)
+    grader = visit.choice.grader
     return visit.page(
         template,
         state=state,
-        board=visit.snapshot.board,
-        standings=standings(visit.snapshot.board, by),
+        view=view,
+        board=board,
+        standings=standings(board, view.by),
+        ties=ties,
+        letters={} if ties is None else {one.system: one.letters for one in ties.systems},
+        threshold=visit.snapshot.threshold(view.min_rating),
+        thresholds=range(grader.lowest + 1, grader.highest + 1),
+        oversight=visit.snapshot.gradebook.oversight,
+        read_at=datetime.fromtimestamp(visit.snapshot.read_at, UTC),
+        stale=visit.room.is_stale(visit.snapshot),
         lacking=lacking(visit.snapshot.gradebook),
         progress=None if facts is None else progress(facts.grading),
         tasks=tasks(visit, facts),
