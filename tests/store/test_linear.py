@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 import exampp
+from exampp.grade.status import grading_status
 from exampp.llm.base import Ask
 from exampp.llm.scripted import ScriptedGrader
 from exampp.store.connection import connect
+from exampp.store.gradebook import read_gradebook
+from exampp.store.grades import graders
 from exampp.store.pools import read_pools
 
 CELLS = 1024
@@ -54,6 +57,10 @@ def steps(path: Path, work: Callable[..., object]) -> int:
 
 WORK: dict[str, Callable[..., object]] = {
     "export": lambda connection: list(read_pools(connection)),
+    "status": grading_status,
+    "evaluate": lambda connection: [
+        read_gradebook(connection, grader, "main") for grader in graders(connection)
+    ],
 }
 
 

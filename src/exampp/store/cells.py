@@ -21,14 +21,20 @@ DEPTH = 20
 """How many passages of each ranking belong to the pool unless the user says otherwise."""
 
 _MEMBERS = """
-WITH ranked AS (
+WITH deep AS MATERIALIZED (
+    SELECT facet, system FROM ranking WHERE query = :query
+    GROUP BY facet, system HAVING count(*) > :depth
+),
+ranked AS (
     SELECT r.passage, row_number() OVER (
         PARTITION BY r.facet, r.system ORDER BY r.rank, r.score DESC, p.passage_id) AS position
-    FROM ranking r JOIN passage p USING (passage) WHERE r.query = :query
+    FROM deep d CROSS JOIN ranking r ON r.query = :query
+    AND r.facet = d.facet AND r.system = d.system JOIN passage p USING (passage)
 ),
 member AS (
     SELECT passage FROM pool WHERE query = :query
     UNION SELECT passage FROM judgment WHERE query = :query
+    UNION SELECT passage FROM ranking WHERE query = :query AND (facet, system) NOT IN deep
     UNION SELECT passage FROM ranked WHERE position <= :depth
 )
 """
@@ -37,6 +43,7 @@ SELECT v.version, v.hash, v.title, v.text, p.passage_id FROM member
 JOIN passage p USING (passage) JOIN passage_version v ON v.version = p.version
 ORDER BY p.passage
 """
+# the + reads an item's grades in order: seeking each of them by its passage is slower
 _PROGRESS = f"""{_MEMBERS},
 inside AS MATERIALIZED (SELECT p.version FROM member JOIN passage p USING (passage)
     WHERE p.version IS NOT NULL),
@@ -47,7 +54,7 @@ asked AS MATERIALIZED (SELECT i.version, i.answer_key FROM item i JOIN bank b US
 SELECT (SELECT count(*) FROM inside) * (SELECT count(*) FROM asked) - (
     SELECT count(*) FROM asked a CROSS JOIN grade g ON g.grader = :grader
     AND g.item_version = a.version AND g.state = 0 AND g.answer_key IN (0, a.answer_key)
-    WHERE g.passage_version IN (SELECT version FROM inside))
+    WHERE +g.passage_version IN (SELECT version FROM inside))
 """
 _ITEMS = f"""
 SELECT v.version, v.text, i.answers, i.answer_key, i.item_id,

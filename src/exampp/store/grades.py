@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -38,6 +39,12 @@ IN_FORCE = f"(g.answer_key IN (0, i.answer_key) AND NOT (g.answer_key = 1 AND {W
 Whoever reads grades leaves out the others: the cell has no grade then. An extracted answer to a
 question without a key says nothing where answers to the others are verified.
 """
+
+SUPERSEDED = (
+    "(SELECT w.version FROM passage_version w JOIN passage p USING (passage) "
+    "WHERE w.version <> p.version)"
+)
+"""SQL: the texts that passages had before; they are few, or none."""
 
 
 class StoredGrader(NamedTuple):
@@ -384,12 +391,13 @@ def put_sheets(
     )
 
 
+# in this order every grade is looked up by its key, and by item there is little to sort at a time
 _RULES = f"""
 SELECT g.state, g.rule, g.rating, count(*), min(g.item_version << 31 | g.passage_version)
 FROM item i JOIN bank b USING (bank)
-JOIN grade g ON g.grader = :grader AND g.item_version = i.version AND {IN_FORCE}
-JOIN passage p ON p.version = g.passage_version
-WHERE i.active AND (:bank IS NULL OR b.name = :bank) GROUP BY 1, 2, 3
+CROSS JOIN grade g ON g.grader = :grader AND g.item_version = i.version AND {IN_FORCE}
+WHERE i.active AND (:bank IS NULL OR b.name = :bank) AND g.passage_version NOT IN {SUPERSEDED}
+GROUP BY i.item, g.rating, g.rule, g.state
 """
 
 
@@ -401,13 +409,18 @@ def rule_counts(
     Only cells of today's texts count, and only those of `bank` where one is given. Replies are
     long: none is read but those that are examples.
     """
+    cells: Counter[tuple[int, str, int | None]] = Counter()
+    first: dict[tuple[int, str, int | None], int] = {}
+    for *key, count, cell in connection.execute(_RULES, {"grader": grader, "bank": bank}):
+        same = (key[0], key[1], key[2])
+        cells[same] += count
+        first[same] = min(cell, first.get(same, cell))
     found: list[RuleCount] = []
-    rows = connection.execute(_RULES, {"grader": grader, "bank": bank}).fetchall()
-    for state, rule, rating, cells, cell in rows:
-        example = None
+    for state, rule, rating in sorted(cells, key=lambda key: (*key[:2], key[2] or 0)):
+        same, example = (state, rule, rating), None
         if rule not in WITHOUT_EXAMPLE:
-            example = _reply(connection, grader, cell >> 31, cell & 2**31 - 1)
-        found.append(RuleCount(State(state), rule, rating, cells, example))
+            example = _reply(connection, grader, first[same] >> 31, first[same] & 2**31 - 1)
+        found.append(RuleCount(State(state), rule, rating, cells[same], example))
     return tuple(found)
 
 

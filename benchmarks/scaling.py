@@ -1,0 +1,180 @@
+"""What every command takes as an exam grows: CPU seconds, peak memory, and the exponent of growth.
+
+python benchmarks/scaling.py [--only status evaluate] [--over queries systems] [--repeat 3]
+
+Exams of four sizes, each three times the one before, over passages of a query, items of a query
+(grades), queries and systems. Every command is a process of its own; its CPU time is that of its
+fastest run. The exponent is the slope of log CPU over log size, after what the command takes on an
+exam of next to nothing: 1 is linear, 0 is a cost that does not depend on the size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+NOTHING = {"queries": 3, "passages": 6, "items": 3, "systems": 4}
+LEAST = {"queries": 10, "passages": 50, "items": 4, "systems": 10}
+SIZES = (1, 3, 9, 27)
+OVER = {"passages": "passages", "grades": "items", "queries": "queries", "systems": "systems"}
+INPUTS = ("queries.json", "bank.tsv", "passages.jsonl", "runs.run", "judgments.qrels")
+COMMANDS: Mapping[str, Sequence[str]] = {
+    "import": ("import", "new.exam", *INPUTS),
+    "import graded": ("import", "new.exam", "exam.graded.jsonl.gz"),
+    "grade": ("grade", "new.exam"),
+    "status": ("status", "exam.exam"),
+    "evaluate": (
+        *("evaluate", "exam.exam", "-m", "Cover@20", "-m", "nDCG@20", "-m", "P@20"),
+        *(word for rating in "12345" for word in ("--min-rating", rating)),
+    ),
+    "export": ("export", "exam.exam", "new.jsonl.gz"),
+    "correlation": ("analyze", "correlation", "exam.exam", "--official", "exam.official.json"),
+    "agreement": ("analyze", "agreement", "exam.exam"),
+    "items": ("analyze", "items", "exam.exam", "--official", "exam.official.json"),
+    "reliability": ("analyze", "reliability", "exam.exam"),
+    "report": ("report", "exam.exam", "-o", "new.html", "--official", "exam.official.json"),
+    "review grid": ("review", "exam.exam", "grid", "--limit", "5"),
+    "bank lint": ("bank", "lint", "exam.exam"),
+    "merge": ("merge", "new.exam", "exam.exam"),
+}
+"""What is run, in the folder of an exam; whatever is called new is made before it, or by it."""
+BEFORE = {"grade": "inputs.exam", "merge": "inputs.exam"}
+"""Of which collection `new.exam` is a copy."""
+
+
+def make(folder: Path, shape: Mapping[str, int]) -> None:
+    """An exam graded from a file, one with its plain inputs alone, and their files."""
+    import json
+    import sqlite3
+
+    import large_exam
+
+    import exampp
+
+    sys.argv = ["", str(folder / "exam.exam")]
+    for name, size in shape.items():
+        sys.argv += [f"--{name}", str(size)]
+    large_exam.main()
+    options = argparse.Namespace(**shape)
+    large_exam.write_inputs(folder, options)
+    with exampp.open(folder / "exam.exam") as exam:
+        for kind, file in (("runs", INPUTS[3]), ("judgments", INPUTS[4])):
+            exam.export(folder / file, kind)
+    with sqlite3.connect(folder / "exam.exam") as connection, (folder / INPUTS[2]).open("w") as out:
+        for name, text in connection.execute(
+            "SELECT passage_id, text FROM passage JOIN passage_version USING (version)"
+        ):
+            out.write(json.dumps({"passage_id": name, "text": text}) + "\n")
+    with exampp.create(folder / "inputs.exam") as exam:
+        exam.import_files(*(folder / name for name in INPUTS))
+
+
+def grade(path: Path) -> None:
+    """Grade all of a collection by a function."""
+    import exampp
+    from exampp.llm.base import Ask
+    from exampp.llm.scripted import ScriptedGrader
+
+    def rate(ask: Ask) -> str:
+        return str(len(ask.passage) % 6)
+
+    with exampp.open(path) as exam:
+        exam.grade(ScriptedGrader(rate, record=False))
+
+
+def run(arguments: Sequence[str], folder: Path) -> tuple[float, float]:
+    """The CPU seconds of a process and its peak memory in MB."""
+    # an installed package is compiled
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
+    with (folder / "output").open("w+") as output:
+        process = subprocess.Popen(
+            arguments, cwd=folder, stdout=output, stderr=output, env=environment
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        # 1 is an answer too: conflicts of a merge, findings of a lint
+        if process.returncode not in (0, 1):
+            output.seek(0)
+            raise SystemExit(f"{' '.join(arguments)}\n{output.read()}")
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+
+def measure(name: str, folder: Path, repeat: int) -> tuple[float, float]:
+    """The CPU seconds and the memory of a command in the folder of an exam, fastest of several."""
+    found = []
+    for _ in range(repeat):
+        for made in folder.glob("new.*"):
+            made.unlink()
+        if name in BEFORE:
+            shutil.copy(folder / BEFORE[name], folder / "new.exam")
+        words = [sys.executable, "-m", "exampp", *COMMANDS[name]]
+        if name == "grade":
+            words = [sys.executable, str(Path(__file__).resolve()), "--grade", "new.exam"]
+        found.append(run(words, folder))
+    return min(found)
+
+
+def exponent(nothing: float, taken: Sequence[float]) -> float:
+    """The slope of log CPU over log size, by least squares, without the cost of an empty exam."""
+    x = [math.log(size) for size in SIZES]
+    y = [math.log(max(seconds - nothing, 0.005)) for seconds in taken]
+    mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
+    above = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True))
+    return above / sum((a - mean_x) ** 2 for a in x)
+
+
+def compare(over: str, commands: Sequence[str], folder: Path, repeat: int) -> None:
+    """Print the table of one dimension."""
+    shapes = [NOTHING, *({**LEAST, OVER[over]: LEAST[OVER[over]] * size} for size in SIZES)]
+    folders = [folder / "-".join(map(str, shape.values())) for shape in shapes]
+    for at, shape in zip(folders, shapes, strict=True):
+        if not at.exists():
+            at.mkdir()
+            words = [word for name, size in shape.items() for word in (name, str(size))]
+            run([sys.executable, str(Path(__file__).resolve()), "--make", str(at), *words], at)
+    sizes = ", ".join(f"{shape[OVER[over]]}" for shape in shapes[1:])
+    print(f"\n{over}: {sizes} {OVER[over]}\n")
+    print("| command | CPU s of nothing | of the four | exponent | MB of the largest |")
+    print("|---|---|---|---|---|", flush=True)
+    for name in commands:
+        measured = [measure(name, at, repeat) for at in folders]
+        nothing, *taken = (seconds for seconds, _ in measured)
+        steps = ", ".join(f"{seconds:.2f}" for seconds in taken)
+        slope = exponent(nothing, taken)
+        print(f"| {name} | {nothing:.2f} | {steps} | {slope:.2f} | {measured[-1][1]:.0f} |")
+        sys.stdout.flush()
+    for at in folders[2:]:
+        shutil.rmtree(at)
+
+
+def main() -> None:
+    """Measure."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--only", nargs="+", choices=COMMANDS, default=list(COMMANDS))
+    parser.add_argument("--over", nargs="+", choices=OVER, default=list(OVER))
+    parser.add_argument("--repeat", type=int, default=2)
+    parser.add_argument("--make", nargs="+", help=argparse.SUPPRESS)
+    parser.add_argument("--grade", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.grade:
+        grade(options.grade)
+    elif options.make:
+        at, *words = options.make
+        make(Path(at), dict(zip(words[::2], map(int, words[1::2]), strict=True)))
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            for over in options.over:
+                compare(over, options.only, Path(folder), options.repeat)
+
+
+if __name__ == "__main__":
+    main()
