@@ -7,11 +7,13 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from exampp.errors import InputError
 from exampp.records.bank import Item
 from exampp.records.dossier import Cell, Dossier, PassageText
 from exampp.records.grading import Grade, State
-from exampp.store.gradebook import QueryRows, query_grades, query_rows
+from exampp.store.gradebook import ItemRatings, QueryRows, query_grades, query_rows
 from exampp.store.grades import IN_FORCE, StoredGrader
 from exampp.store.interning import from_json
 
@@ -98,14 +100,13 @@ def _dossier(
     connection: sqlite3.Connection, grader: StoredGrader, bank: str, rows: QueryRows, text: str
 ) -> Dossier:
     found = _grades(connection, grader.key, rows)
-    ratings = ((row[0], row[1], row[3]) for row in found if row[2] == GRADED)
     return Dossier(
         grader=grader.identity,
         bank=bank,
         query_id=rows.query_id,
         query_text=text,
         facet_texts={facet_id: said for facet_id, _, said in rows.facets},
-        grades=query_grades(connection, rows, ratings),
+        grades=query_grades(connection, rows, _ratings(rows, found)),
         items=tuple(_items(rows, grader.identity.kind)),
         texts=tuple(
             None if p.text is None else PassageText(p.title, p.text) for p in rows.passages
@@ -143,6 +144,16 @@ def _grades(connection: sqlite3.Connection, grader: int, rows: QueryRows) -> lis
         "WHERE i.item IN (SELECT value FROM json_each(?))",
         (grader, json.dumps([item.item for item in rows.items])),
     ).fetchall()
+
+
+def _ratings(rows: QueryRows, found: Sequence[Any]) -> Iterator[ItemRatings]:
+    graded: dict[int, list[tuple[int, int]]] = {item.version: [] for item in rows.items}
+    for item, passage, state, rating, *_ in found:
+        if state == GRADED:
+            graded[item].append((passage, rating))
+    for item, cells in graded.items():
+        table = np.array(cells, np.int64).reshape(-1, 2)
+        yield ItemRatings(item, table[:, 0], table[:, 1].astype(np.int16))
 
 
 def _automatic(rows: QueryRows, found: Sequence[Any]) -> Mapping[Cell, Grade]:

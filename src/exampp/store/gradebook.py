@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exampp.errors import InputError
 from exampp.records.calibration import notes_of
@@ -30,6 +30,24 @@ FROM item i JOIN bank b USING (bank) JOIN item_version v ON v.version = i.versio
 LEFT JOIN facet f ON f.facet = i.facet
 WHERE i.query = ? AND b.name = ? AND i.kind = ? AND i.active ORDER BY i.item
 """
+
+
+_RATINGS = f"""
+SELECT group_concat(g.passage_version), group_concat(g.rating) FROM item i
+CROSS JOIN grade g ON g.grader = ? AND g.item_version = i.version AND {IN_FORCE}
+WHERE g.state = 0 AND i.item = ?
+"""
+
+
+class ItemRatings(NamedTuple):
+    """The ratings of one item (by the key of its text), aligned with the keys of passages' texts.
+
+    Of a text that occurs twice the last rating counts.
+    """
+
+    version: int
+    passages: NDArray[np.int64]
+    ratings: Ratings
 
 
 class ItemRow(NamedTuple):
@@ -133,19 +151,20 @@ def query_rows(
 
 
 def query_grades(
-    connection: sqlite3.Connection, rows: QueryRows, automatic: Iterable[tuple[int, int, int]]
+    connection: sqlite3.Connection, rows: QueryRows, automatic: Iterable[ItemRatings]
 ) -> QueryGrades:
-    """One query as arrays: `automatic` ratings (item version, passage version, rating), and
-    people's over them.
-    """
+    """One query as arrays: `automatic` ratings, and people's over them."""
     facet_index = {facet_id: number for number, (facet_id, _, _) in enumerate(rows.facets, 1)}
     facet_number = {0: 0} | {key: number for number, (_, key, _) in enumerate(rows.facets, 1)}
     items, passages = rows.items, rows.passages
     place = {p.passage: index for index, p in enumerate(passages)}
     ratings = np.full((len(passages), len(items)), MISSING, np.int16)
-    for item, passage, rating in automatic:
-        if passage in rows.row:
-            ratings[rows.row[passage], rows.column[item]] = rating
+    versions = np.array(sorted(rows.row), np.int64)
+    at = np.array([rows.row[version] for version in versions.tolist()], np.int64)
+    for item, of_item, values in automatic:
+        known = np.isin(of_item, versions)
+        found = at[np.searchsorted(versions, of_item[known])]
+        ratings[found, rows.column[item]] = values[known]
     decided = tuple(_decide(rows, ratings))
     judgments = np.full((len(facet_number), len(passages)), MISSING, np.int16)
     for facet, passage, relevance in connection.execute(
@@ -163,20 +182,21 @@ def query_grades(
         pool_size=len(rows.row),
         ratings=ratings,
         judgments=judgments,
-        rankings=tuple(_rankings(connection, rows.query, facet_number, place)),
+        rankings=tuple(_rankings(connection, rows, facet_number, place)),
         decided=decided,
     )
 
 
-def _ratings(
-    connection: sqlite3.Connection, grader: int, rows: QueryRows
-) -> Iterator[tuple[int, int, int]]:
-    yield from connection.execute(
-        "SELECT g.item_version, g.passage_version, g.rating FROM item i "
-        f"JOIN grade g ON g.grader = ? AND g.item_version = i.version AND {IN_FORCE} "
-        "WHERE g.state = 0 AND i.item IN (SELECT value FROM json_each(?))",
-        (grader, json.dumps([item.item for item in rows.items])),
-    )
+def _ratings(connection: sqlite3.Connection, grader: int, rows: QueryRows) -> Iterator[ItemRatings]:
+    for item in rows.items:
+        # two texts, split by numpy: a tuple for every cell takes most of the time
+        passages, values = connection.execute(_RATINGS, (grader, item.item)).fetchone()
+        if passages is not None:
+            yield ItemRatings(
+                item.version,
+                np.fromstring(passages, np.int64, sep=","),
+                np.fromstring(values, np.int16, sep=","),
+            )
 
 
 def _decide(rows: QueryRows, ratings: Ratings) -> Iterator[DecidedCell]:
@@ -199,38 +219,27 @@ def _decide(rows: QueryRows, ratings: Ratings) -> Iterator[DecidedCell]:
 
 def _rankings(
     connection: sqlite3.Connection,
-    query: int,
-    facet_number: dict[int, int],
-    place: dict[int, int],
+    rows: QueryRows,
+    facet_number: Mapping[int, int],
+    place: Mapping[int, int],
 ) -> Iterator[Ranking]:
-    rows = connection.execute(
-        "SELECT s.name, r.facet, r.passage, r.score, r.rank FROM ranking r "
-        "JOIN system s USING (system) JOIN passage p USING (passage) WHERE r.query = ? "
-        "ORDER BY r.system, r.facet, r.rank, r.score DESC, p.passage_id",
-        (query,),
+    ranked = connection.execute(
+        "SELECT system, facet, passage, score, rank FROM ranking WHERE query = ?", (rows.query,)
+    ).fetchall()
+    if not ranked:
+        return
+    names = dict(connection.execute("SELECT system, name FROM system").fetchall())
+    columns = zip(*ranked, strict=True)
+    systems, facets = (np.array(next(columns), np.int64) for _ in range(2))
+    passages = np.array([place[passage] for passage in next(columns)], np.int32)
+    scores, ranks = np.array(next(columns), np.float64), np.array(next(columns), np.int32)
+    by_id = np.empty(len(rows.passages), np.int64)
+    by_id[sorted(range(len(by_id)), key=lambda row: rows.passages[row].passage_id)] = np.arange(
+        len(by_id)
     )
-    group: list[Any] = []
-    head: tuple[str, int] | None = None
-    for name, facet, *entry in rows:
-        if (name, facet) != head:
-            if head is not None:
-                yield _ranking(head, group, facet_number, place)
-            head, group = (name, facet), []
-        group.append(entry)
-    if head is not None:
-        yield _ranking(head, group, facet_number, place)
-
-
-def _ranking(
-    head: tuple[str, int],
-    entries: list[Any],
-    facet_number: dict[int, int],
-    place: dict[int, int],
-) -> Ranking:
-    return Ranking(
-        system=head[0],
-        facet=facet_number[head[1]],
-        passages=np.array([place[passage] for passage, _, _ in entries], np.int32),
-        scores=np.array([score for _, score, _ in entries], np.float64),
-        ranks=np.array([rank for _, _, rank in entries], np.int32),
-    )
+    order = np.lexsort((by_id[passages], -scores, ranks, facets, systems))
+    heads = systems[order], facets[order]
+    starts = np.flatnonzero((np.diff(heads[0]) != 0) | (np.diff(heads[1]) != 0)) + 1
+    for part in np.split(order, starts):
+        system, facet = int(systems[part[0]]), int(facets[part[0]])
+        yield Ranking(names[system], facet_number[facet], passages[part], scores[part], ranks[part])
