@@ -4,8 +4,9 @@ python benchmarks/scaling.py [--only status evaluate] [--over queries systems] [
 
 Exams of four sizes, each three times the one before, over passages of a query, items of a query
 (grades), queries and systems. Every command is a process of its own; its CPU time is that of its
-fastest run. The exponent is the slope of log CPU over log size, after what the command takes on an
-exam of next to nothing: 1 is linear, 0 is a cost that does not depend on the size.
+fastest run. The exponent is the slope of log CPU over log size, less what the command takes on an
+exam of next to nothing: 1 is linear, 0 is a cost that does not depend on the size, and - says that
+the largest exam takes hardly more than an empty one.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from pathlib import Path
 NOTHING = {"queries": 3, "passages": 6, "items": 3, "systems": 4}
 LEAST = {"queries": 10, "passages": 50, "items": 4, "systems": 10}
 SIZES = (1, 3, 9, 27)
+LITTLE = 0.15
+"""CPU seconds beyond those of an empty exam that are too few for an exponent."""
 OVER = {"passages": "passages", "grades": "items", "queries": "queries", "systems": "systems"}
 INPUTS = ("queries.json", "bank.tsv", "passages.jsonl", "runs.run", "judgments.qrels")
 COMMANDS: Mapping[str, Sequence[str]] = {
@@ -64,7 +67,7 @@ def make(folder: Path, shape: Mapping[str, int]) -> None:
     large_exam.main()
     options = argparse.Namespace(**shape)
     large_exam.write_inputs(folder, options)
-    with exampp.open(folder / "exam.exam") as exam:
+    with exampp.Collection(folder / "exam.exam") as exam:
         for kind, file in (("runs", INPUTS[3]), ("judgments", INPUTS[4])):
             exam.export(folder / file, kind)
     with sqlite3.connect(folder / "exam.exam") as connection, (folder / INPUTS[2]).open("w") as out:
@@ -85,7 +88,7 @@ def grade(path: Path) -> None:
     def rate(ask: Ask) -> str:
         return str(len(ask.passage) % 6)
 
-    with exampp.open(path) as exam:
+    with exampp.Collection(path) as exam:
         exam.grade(ScriptedGrader(rate, record=False))
 
 
@@ -121,13 +124,23 @@ def measure(name: str, folder: Path, repeat: int) -> tuple[float, float]:
     return min(found)
 
 
-def exponent(nothing: float, taken: Sequence[float]) -> float:
-    """The slope of log CPU over log size, by least squares, without the cost of an empty exam."""
-    x = [math.log(size) for size in SIZES]
-    y = [math.log(max(seconds - nothing, 0.005)) for seconds in taken]
-    mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
-    above = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True))
-    return above / sum((a - mean_x) ** 2 for a in x)
+def exponent(nothing: float, taken: Sequence[float]) -> float | None:
+    """The slope of log CPU over log size, without the cost of an empty exam.
+
+    By least squares in which a size counts as its CPU time squared, as the noise of a measurement
+    does not grow with it; None where even the largest exam takes little more than an empty one.
+    """
+    seconds = [max(one - nothing, 0.005) for one in taken]
+    if seconds[-1] < LITTLE:
+        return None
+    x, y = [math.log(size) for size in SIZES], [math.log(one) for one in seconds]
+    weights = [one**2 for one in seconds]
+    mean_x, mean_y = (
+        sum(w * one for w, one in zip(weights, values, strict=True)) / sum(weights)
+        for values in (x, y)
+    )
+    above = sum(w * (a - mean_x) * (b - mean_y) for w, a, b in zip(weights, x, y, strict=True))
+    return above / sum(w * (a - mean_x) ** 2 for w, a in zip(weights, x, strict=True))
 
 
 def compare(over: str, commands: Sequence[str], folder: Path, repeat: int) -> None:
@@ -148,7 +161,8 @@ def compare(over: str, commands: Sequence[str], folder: Path, repeat: int) -> No
         nothing, *taken = (seconds for seconds, _ in measured)
         steps = ", ".join(f"{seconds:.2f}" for seconds in taken)
         slope = exponent(nothing, taken)
-        print(f"| {name} | {nothing:.2f} | {steps} | {slope:.2f} | {measured[-1][1]:.0f} |")
+        said = "-" if slope is None else f"{slope:.2f}"
+        print(f"| {name} | {nothing:.2f} | {steps} | {said} | {measured[-1][1]:.0f} |")
         sys.stdout.flush()
     for at in folders[2:]:
         shutil.rmtree(at)

@@ -57,7 +57,7 @@ def test_a_grade_of_an_earlier_text_is_neither_read_nor_counted(tmp_path: Path) 
             runs={"run": {"q": {"a": 2.0, "b": 1.0}}},
         )
         made.grade(ScriptedGrader(rate, record=False))
-        made.add(passages={"b": "Another text"})
+        made.add(passages={"b": "Another text"}, update=True)
         book = made.grades().gradebook
     with closing(connect(tmp_path / "x.exam")) as connection:
         (status,) = grading_status(connection)

@@ -11,6 +11,7 @@ import exampp
 from exampp.grade.status import grading_status
 from exampp.llm.base import Ask
 from exampp.llm.scripted import ScriptedGrader
+from exampp.store.cells import due, exam_of
 from exampp.store.connection import connect
 from exampp.store.gradebook import read_gradebook
 from exampp.store.grades import graders
@@ -58,6 +59,10 @@ def steps(path: Path, work: Callable[..., object]) -> int:
 WORK: dict[str, Callable[..., object]] = {
     "export": lambda connection: list(read_pools(connection)),
     "status": grading_status,
+    "grade": lambda connection: [
+        list(due(connection, grader.key, exam_of(connection, grader, "main")))
+        for grader in graders(connection)
+    ],
     "evaluate": lambda connection: [
         read_gradebook(connection, grader, "main") for grader in graders(connection)
     ],

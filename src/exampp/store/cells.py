@@ -384,12 +384,14 @@ def _known(
     of_query = "AND i.query = :query AND q.text IS json_extract(g.detail, '$.query')"
     rows = connection.execute(
         "SELECT g.item_version, g.passage_version, g.state, p.hash, v.text, k.answers, i.answers "
-        "FROM item_version v JOIN item i USING (item) JOIN query q USING (query) "
-        "JOIN grade g ON g.grader = :grader AND g.item_version = v.version "
+        # in this order the grades of the items are looked up, and not all of the grader read
+        "FROM item_version v CROSS JOIN item i USING (item) JOIN query q USING (query) "
+        "CROSS JOIN grade g ON g.grader = :grader AND g.item_version = v.version "
         "LEFT JOIN answer_key k ON k.answer_key = g.answer_key "
         "JOIN passage_version p ON p.version = g.passage_version "
         f"WHERE v.text IN (SELECT value FROM json_each(:texts)) "
-        f"{of_query if exam.by_query else ''}",
+        f"{of_query if exam.by_query else ''} "
+        "ORDER BY g.item_version, g.passage_version, g.answer_key",
         {"grader": grader, "texts": json.dumps(item_texts), "query": query},
     )
     for item, passage, state, digest, text, made_from, answers in rows:
