@@ -23,7 +23,7 @@ ROWS = (
     ("decisions", "graded_file"),
     ("collection",),
     ("opening",),
-    ("project",),
+    ("measures", "project"),
     ("web",),
     ("cli",),
 )

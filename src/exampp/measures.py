@@ -1,0 +1,166 @@
+"""Measures of an exam as objects of ir_measures, beside its own in `iter_calc` and in PyTerrier.
+
+    from exampp.measures import Cover
+    ir_measures.calc_aggregate([Cover("my.exam") @ 20, nDCG @ 10], qrels, run)
+
+The grades come from the exam, the ranking from the run, and the qrels that ir_measures is given
+play no part: queries that a run does not answer count 0, those that have no exam are left out, as
+`Grades.evaluate` has it. To import this registers the provider that computes them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import ir_measures
+from ir_measures import providers
+from ir_measures.measures import Measure, ParamInfo, registry
+from ir_measures.util import Metric, Qrel, RunConverter
+
+from exampp.errors import InputError
+from exampp.evaluate.external import Returned, with_runs
+from exampp.evaluate.leaderboard import MeasureColumn, evaluate_gradebook
+from exampp.evaluate.measure import parse_measure
+from exampp.evaluate.qrels import Labelling
+from exampp.evaluate.qrels import qrels as labels_of
+from exampp.grades.grades import Grades
+from exampp.grades.source import GradeSource
+from exampp.opening import open as open_exam
+
+Exam = Grades | GradeSource[Any] | str | Path
+"""Grades, or what holds those of one grader on one bank: a collection, a graded file, its path."""
+
+
+class ExamMeasure(Measure):  # type: ignore[misc]
+    """A measure that reads the grades of an exam: `@` gives its cutoff.
+
+    It prints as exampp writes it, `Cover@20` or `Cover(min_rating=3)@20`; that of a second exam in
+    the same process says which one it belongs to, as two columns of one name would be one.
+    """
+
+    SUPPORTED_PARAMS: Mapping[str, Any] = {
+        "min_rating": ParamInfo(dtype=int, default=None),
+        "exam": ParamInfo(dtype=str, default=None),
+        "cutoff": ParamInfo(dtype=int),
+    }
+
+    def __init__(self, grades: Grades, name: str, **params: Any) -> None:
+        super().__init__(**params)
+        self.grades = grades
+        self.measure = name
+        # one that prints as a measure of ir_measures would be taken for it
+        self.NAME = self.__name__ = f"Exam{name}" if name in registry else name
+
+    def __call__(self, **params: Any) -> ExamMeasure:
+        """The same measure with other parameters."""
+        return ExamMeasure(self.grades, self.measure, **{**self.params, **params})
+
+    def column(self, run: Mapping[str, Sequence[Returned]]) -> MeasureColumn:
+        """The values of a run: query to (passage, score)."""
+        cutoff = self.params.get("cutoff")
+        wanted = parse_measure(self.measure if cutoff is None else f"{self.measure}@{cutoff}")
+        book = with_runs(self.grades.gradebook, {"run": run}).gradebook
+        min_rating = self.params.get("min_rating")
+        return evaluate_gradebook(book, [wanted], min_rating).columns[0]
+
+
+def measure(exam: Exam, name: str, *, min_rating: int | None = None) -> ExamMeasure:
+    """Any measure that exampp has, by its name without a cutoff, such as `nDCG` or `NuggetVital`.
+
+    One that ir_measures has, too, is made from EXAM-Qrels and prints as `ExamnDCG@10`. `min_rating`
+    is the lowest rating that counts as an answer, by default 4 of 0-5.
+
+    Raises:
+        InputError: There is no such measure, or the exam has no grades, or those of several.
+
+    """
+    parse_measure(f"{name}@1" if name in _WITH_CUTOFF else name)
+    grades = _grades(exam)
+    label = _label(grades)
+    params = {"min_rating": min_rating, "exam": label}
+    return ExamMeasure(grades, name, **{key: at for key, at in params.items() if at is not None})
+
+
+def Cover(exam: Exam, *, min_rating: int | None = None) -> ExamMeasure:  # noqa: N802
+    """EXAM-Cover: the share of the bank that the passages down to the cutoff cover."""
+    return measure(exam, "Cover", min_rating=min_rating)
+
+
+def nCover(exam: Exam, *, min_rating: int | None = None) -> ExamMeasure:  # noqa: N802
+    """EXAM-Cover of what the pool covers at all."""
+    return measure(exam, "nCover", min_rating=min_rating)
+
+
+def qrels(exam: Exam, *, min_rating: int | None = None) -> list[Qrel]:
+    """EXAM-Qrels, for the measures of ir_measures itself: a passage's best rating is its label.
+
+    A list that `ir_measures` takes, and a table in `pandas.DataFrame(...)`.
+    """
+    book = _grades(exam).gradebook
+    rows = labels_of(book, Labelling(), min_rating)
+    return [Qrel(row.query_id, row.passage_id, row.label) for row in rows]
+
+
+_WITH_CUTOFF = ("Cover", "nCover", "P", "IPrec", "Success")
+_SEEN: dict[tuple[str, ...], str | None] = {}
+
+
+def _grades(exam: Exam) -> Grades:
+    if isinstance(exam, Grades):
+        return exam
+    source = open_exam(exam) if isinstance(exam, str | Path) else exam
+    return source.grades()
+
+
+def _label(grades: Grades) -> str | None:
+    """What tells an exam from the first one in this process: None for that."""
+    key = (str(Path(grades.source.path).resolve()), grades.grader.key, str(grades.gradebook.bank))
+    if key not in _SEEN:
+        stem, taken = Path(grades.source.path).stem, set(_SEEN.values())
+        others = (f"{stem}-{number}" for number in range(2, len(taken) + 3))
+        free = next(name for name in (stem, *others) if name not in taken)
+        _SEEN[key] = free if _SEEN else None
+    return _SEEN[key]
+
+
+class _Evaluator(providers.Evaluator):  # type: ignore[misc]
+    def __init__(self, measures: Iterable[ExamMeasure]) -> None:
+        # the queries of the exam are the denominator, whatever the qrels hold
+        super().__init__(list(measures), ())
+
+    def _iter_calc(self, run: Any) -> Iterator[Metric]:
+        scored: defaultdict[str, list[Returned]] = defaultdict(list)
+        for one in RunConverter(run).as_namedtuple_iter():
+            scored[str(one.query_id)].append((str(one.doc_id), float(one.score)))
+        for wanted in self.measures:
+            column = wanted.column(scored)
+            (values,), (counts,) = column.values.values, column.values.counts
+            for query_id, value, counted in zip(column.query_ids, values, counts, strict=True):
+                if counted:
+                    yield Metric(query_id=query_id, measure=wanted, value=float(value))
+
+
+class _Provider(providers.Provider):  # type: ignore[misc]
+    NAME = "exampp"
+
+    def supports(self, measure: Measure) -> bool:
+        return isinstance(measure, ExamMeasure)
+
+    def _evaluator(self, measures: Iterable[ExamMeasure], _: object) -> _Evaluator:
+        try:
+            return _Evaluator(measures)
+        except InputError as error:
+            raise ValueError(str(error)) from error
+
+    def run_inputs(self, _: object) -> list[str]:
+        return ["query_id", "doc_id", "score"]
+
+    def qrel_inputs(self, _: object) -> list[str]:
+        return ["query_id"]
+
+
+if not any(isinstance(one, _Provider) for one in ir_measures.DefaultPipeline.providers):
+    ir_measures.DefaultPipeline.providers.insert(0, providers.register(_Provider()))

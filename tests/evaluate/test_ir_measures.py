@@ -1,0 +1,89 @@
+"""Measures of an exam beside those of ir_measures: the same values, in its own calls."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import exams
+import ir_measures
+import pytest
+from ir_measures import AP, ScoredDoc
+
+import exampp
+from exampp.llm.base import Ask
+from exampp.llm.scripted import ScriptedGrader
+from exampp.measures import Cover, measure, nCover, qrels
+
+DATA = Path(__file__).parents[2].parent / "shared" / "data" / "dl19"
+
+
+def rate(ask: Ask) -> str:
+    return str((len(ask.item) + 2 * len(ask.passage)) % 6)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    with exams.make(tmp_path) as exam:
+        exam.grade(ScriptedGrader(rate, record=False))
+    return tmp_path / "my.exam"
+
+
+def runs(grades: exampp.Grades) -> dict[str, list[ScoredDoc]]:
+    found: defaultdict[str, list[ScoredDoc]] = defaultdict(list)
+    for query in grades.gradebook.queries:
+        for ranking in query.rankings:
+            # a run of ir_measures has scores alone: those that leave the ranking as it is
+            for rank, place in enumerate(ranking.passages):
+                at = query.passage_ids[place]
+                found[ranking.system].append(ScoredDoc(query.query_id, at, -float(rank)))
+    return found
+
+
+def check(grades: exampp.Grades, min_rating: int) -> None:
+    wanted = {"Cover@2": Cover, "nCover@5": nCover}
+    board = grades.evaluate(list(wanted), min_rating=min_rating)
+    for system, run in runs(grades).items():
+        objects: dict[str, Any] = {
+            name: kind(grades, min_rating=min_rating) @ int(name.partition("@")[2])
+            for name, kind in wanted.items()
+        }
+        # whatever the qrels say, the exam's queries are the denominator
+        found = ir_measures.calc_aggregate([*objects.values(), AP], qrels(grades)[:1], run)
+        for name, one in objects.items():
+            assert found[one] == pytest.approx(board.scores(name)[system], abs=1e-12)
+
+
+def test_the_values_are_those_of_evaluate(path: Path) -> None:
+    with exampp.Collection(path) as exam:
+        check(exam.grades(), 3)
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the shared data is not here")
+def test_the_values_of_dl19() -> None:
+    with exampp.open(DATA / "graded.jsonl.gz") as source:
+        check(source.grades(), 4)
+
+
+def test_they_print_as_exampp_writes_them_and_none_is_taken_for_another(path: Path) -> None:
+    with exampp.Collection(path) as exam:
+        grades = exam.grades()
+        label = "" if Cover(grades)["exam"] is None else f"exam='{Cover(grades)['exam']}'"
+        named = f"({label})" if label else ""
+        assert str(Cover(grades) @ 20) == f"Cover{named}@20"
+        assert str(measure(grades, "nDCG") @ 10) == f"ExamnDCG{named}@10"
+        assert measure(grades, "nDCG") @ 10 != ir_measures.nDCG @ 10
+        other = Path(exam.path).with_name("other.exam")
+        exam.export(other.with_suffix(".jsonl"))
+    with exampp.open(other.with_suffix(".jsonl")) as second:
+        assert str(Cover(second.grades(), min_rating=2) @ 5) == "Cover(min_rating=2,exam='other')@5"
+
+
+def test_what_it_needs_is_said(path: Path) -> None:
+    with exampp.Collection(path) as exam, pytest.raises(exampp.InputError, match="Coverr"):
+        measure(exam, "Coverr")
+    with exampp.Collection(path) as exam:
+        exam.grade(ScriptedGrader(rate, record=False), name="second")
+        with pytest.raises(exampp.InputError, match="2 graders fit"):
+            Cover(exam)
