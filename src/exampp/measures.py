@@ -20,7 +20,6 @@ from ir_measures import providers
 from ir_measures.measures import Measure, ParamInfo, registry
 from ir_measures.util import Metric, Qrel, RunConverter
 
-from exampp.errors import InputError
 from exampp.evaluate.external import Returned, with_runs
 from exampp.evaluate.leaderboard import MeasureColumn, evaluate_gradebook
 from exampp.evaluate.measure import parse_measure
@@ -34,14 +33,14 @@ Exam = Grades | GradeSource[Any] | str | Path
 """Grades, or what holds those of one grader on one bank: a collection, a graded file, its path."""
 
 
-class ExamMeasure(Measure):  # type: ignore[misc]
+class ExamMeasure(Measure):
     """A measure that reads the grades of an exam: `@` gives its cutoff.
 
     It prints as exampp writes it, `Cover@20` or `Cover(min_rating=3)@20`; that of a second exam in
     the same process says which one it belongs to, as two columns of one name would be one.
     """
 
-    SUPPORTED_PARAMS: Mapping[str, Any] = {
+    SUPPORTED_PARAMS = {  # noqa: RUF012
         "min_rating": ParamInfo(dtype=int, default=None),
         "exam": ParamInfo(dtype=str, default=None),
         "cutoff": ParamInfo(dtype=int),
@@ -126,16 +125,17 @@ def _label(grades: Grades) -> str | None:
     return _SEEN[key]
 
 
-class _Evaluator(providers.Evaluator):  # type: ignore[misc]
-    def __init__(self, measures: Iterable[ExamMeasure]) -> None:
+class _Evaluator(providers.Evaluator):
+    def __init__(self, measures: Iterable[Measure]) -> None:
+        self._wanted = [one for one in measures if isinstance(one, ExamMeasure)]
         # the queries of the exam are the denominator, whatever the qrels hold
-        super().__init__(list(measures), ())
+        super().__init__(self._wanted, ())
 
     def _iter_calc(self, run: Any) -> Iterator[Metric]:
         scored: defaultdict[str, list[Returned]] = defaultdict(list)
         for one in RunConverter(run).as_namedtuple_iter():
             scored[str(one.query_id)].append((str(one.doc_id), float(one.score)))
-        for wanted in self.measures:
+        for wanted in self._wanted:
             column = wanted.column(scored)
             (values,), (counts,) = column.values.values, column.values.counts
             for query_id, value, counted in zip(column.query_ids, values, counts, strict=True):
@@ -143,17 +143,14 @@ class _Evaluator(providers.Evaluator):  # type: ignore[misc]
                     yield Metric(query_id=query_id, measure=wanted, value=float(value))
 
 
-class _Provider(providers.Provider):  # type: ignore[misc]
+class _Provider(providers.Provider):
     NAME = "exampp"
 
     def supports(self, measure: Measure) -> bool:
         return isinstance(measure, ExamMeasure)
 
-    def _evaluator(self, measures: Iterable[ExamMeasure], _: object) -> _Evaluator:
-        try:
-            return _Evaluator(measures)
-        except InputError as error:
-            raise ValueError(str(error)) from error
+    def _evaluator(self, measures: Iterable[Measure], _: object) -> _Evaluator:
+        return _Evaluator(measures)
 
     def run_inputs(self, _: object) -> list[str]:
         return ["query_id", "doc_id", "score"]

@@ -151,3 +151,12 @@ def test_the_real_leaderboard(shared_data: Path) -> None:
     ranks = leaderboards.read(path)
     assert ranks == json.loads(path.read_bytes())
     assert (len(ranks), ranks["idst_bert_p1"]) == (36, 1.0)
+
+
+@pytest.mark.parametrize("name", ["board.json", "board.jsonl", "board.csv", "board.tsv"])
+@pytest.mark.parametrize("content", [b"\xed\xa0\n", b"{\xff}\n", b"\x1c\n"])
+def test_what_is_no_text_is_a_sentence(tmp_path: Path, name: str, content: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(InputError):
+        leaderboards.read(path)

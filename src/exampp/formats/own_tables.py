@@ -34,7 +34,7 @@ def from_json(path: str | Path) -> Lines | None:
     data = b"\n".join(line for _, line in read_lines(path))
     try:
         found: Any = msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, RecursionError):
         # whoever reads something else there says what is wrong
         return None
     tables = [found, *found.values()] if isinstance(found, dict) else []

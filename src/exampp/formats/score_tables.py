@@ -102,7 +102,8 @@ def _rows(path: str | Path, alone: bool) -> list[_Row] | None:
 
 def _cells(line: str, separator: str | None) -> list[str]:
     try:
-        return next(csv.reader([line]), []) if separator == "," else line.split(separator)
+        cells = next(csv.reader([line]), []) if separator == "," else line.split(separator)
+        return cells or [line]
     except csv.Error:
         # a field of more characters than csv takes is no cell of such a table
         return line.split(separator)
