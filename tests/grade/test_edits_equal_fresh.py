@@ -20,6 +20,8 @@ BANK = "keyed"
 ITEMS = ("q1.a", "q1.b", "q2.a")
 TEXTS = ("What does air do?", "Why red?", "What points?", "Which light?")
 KEYS = ("Air", "scatters", "blue", "At", "sunset", "Compasses", "point", "north")
+ASKED = ("reword", "add", "apply")
+"""Edits after which there may be texts that nobody was asked about yet."""
 FIRST = (
     "query_id\tid\tquestion\tanswer\n"
     "q1\tq1.a\tWhat does air scatter?\tblue\n"
@@ -27,6 +29,8 @@ FIRST = (
     "q2\tq2.a\tWhat makes a magnet?\tAligned\n"
 )
 
+FILED = (["answer", "north"], ["answer", ""], ["question", "Why red?"], ["drop"], ["new"])
+"""What is done to an exported file: a field of an item changed, its row dropped, another added."""
 items = st.sampled_from(ITEMS)
 edits: st.SearchStrategy[tuple[str, str, list[str]]] = st.one_of(
     st.tuples(st.just("key"), items, st.lists(st.sampled_from(KEYS), max_size=2, unique=True)),
@@ -34,6 +38,9 @@ edits: st.SearchStrategy[tuple[str, str, list[str]]] = st.one_of(
     st.tuples(st.just("weight"), items, st.sampled_from("012").map(lambda weight: [weight])),
     st.tuples(st.sampled_from(("retire", "restore")), items, st.just([])),
     st.tuples(st.sampled_from(("undo", "grade")), items, st.just([])),
+    st.tuples(st.just("add"), items, st.lists(st.sampled_from(KEYS), max_size=2, unique=True)),
+    st.tuples(st.just("revert"), items, st.integers(1, 6).map(lambda back: [str(back)])),
+    st.tuples(st.just("apply"), items, st.sampled_from(FILED)),
 )
 
 
@@ -94,17 +101,44 @@ def last_edit(table: Table) -> int:
     return int(str(table.rows[-1][[column.name for column in table.columns].index("edit")]))
 
 
-def edit(collection: exampp.Collection, operation: str, item: str, values: list[str]) -> None:
+def apply(bank: exampp.Bank, file: Path, item: str, change: list[str]) -> None:
+    """Export the bank, change a row as a person does in a spreadsheet, and apply the file."""
+    bank.export(file)
+    head, *lines, version = file.read_text("utf-8").splitlines()
+    rows = [dict(zip(head.split("\t"), line.split("\t"), strict=True)) for line in lines]
+    match change:
+        case ["drop"]:
+            rows = [row for row in rows if row["item_id"] != item]
+        case ["new"]:
+            rows.append({"query_id": item[:2], "question": "What is new?"})
+        case [field, value]:
+            rows = [{**row, field: value} if row["item_id"] == item else row for row in rows]
+    filed = ["\t".join(row.get(name, "") for name in head.split("\t")) for row in rows]
+    file.write_text("\n".join([head, *filed, version]), "utf-8")
+    bank.apply(file, retire_missing=True)
+
+
+def edit(
+    collection: exampp.Collection, operation: str, item: str, values: list[str], folder: Path
+) -> None:
+    bank = collection.bank(BANK)
     if operation == "grade":
         # without an item there is nobody to grade for
         if BANK in collection.bank_names("question"):
             grade(collection)
         return
     try:
-        if operation == "undo":
-            collection.bank(BANK).undo(last_edit(collection.bank(BANK).log(item=item)))
-        else:
-            collection.bank(BANK).edit(operation, item, *values)
+        match operation:
+            case "undo":
+                bank.undo(last_edit(bank.log(item=item)))
+            case "revert":
+                bank.revert(max(1, bank.version().number - int(values[0])))
+            case "add":
+                bank.add(item[:2], TEXTS[number(*values) % len(TEXTS)], answers=values)
+            case "apply":
+                apply(bank, folder / "edited.tsv", item, values)
+            case _:
+                bank.edit(operation, item, *values)
     except exampp.InputError:
         # it is so already, or the item is retired
         return
@@ -123,7 +157,7 @@ def test_edits_lead_where_a_fresh_grading_leads(steps: list[tuple[str, str, list
             edited.import_files(path / "first.tsv", bank=BANK)
             grade(edited)
             for step in steps:
-                edit(edited, *step)
+                edit(edited, *step, path)
             try:
                 edited.bank(BANK).export(path / "final.jsonl")
             except exampp.InputError:
@@ -138,7 +172,7 @@ def test_edits_lead_where_a_fresh_grading_leads(steps: list[tuple[str, str, list
             anew = said(fresh, models)
             for name, cells in standing(unasked, models).items():
                 assert cells.items() <= anew[name][1].items(), name
-            if not any(operation == "reword" for operation, *_ in steps):
+            if not any(operation in ASKED for operation, *_ in steps):
                 of_m = [name for name in anew if name.split()[0] == "m"]
                 assert [unasked[name] for name in of_m] == [anew[name] for name in of_m]
             assert said(edited, models) == anew

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_models import LABELS, build_llama
+from tiny_models import LABELS, build_llama, torch, transformers
 
 from exampp.errors import InputError
 from exampp.installed import install_command
@@ -104,6 +104,7 @@ def test_auto_scores_labels_that_are_single_tokens_and_generates_the_others(t5: 
         ({"device": "cpu:x"}, "no device 'cpu:x' here"),
         ({"device": "cpu,cpu"}, "'cpu,cpu' are no cards to share a model"),
         ({"device": "cpu, tpu"}, "no device 'tpu' here"),
+        ({"device": "cpu,"}, "'cpu,' are no cards to share a model"),
         ({"quantize": "3bit"}, "no quantisation '3bit'"),
         ({"decode": "guess"}, "'guess' is not known"),
         ({"task": "sorting"}, "'sorting' is not known"),
@@ -116,6 +117,25 @@ def test_auto_scores_labels_that_are_single_tokens_and_generates_the_others(t5: 
 def test_options_that_cannot_be(t5: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         load(str(t5), **{"device": "cpu", **options})
+
+
+def test_a_card_that_torch_cannot_use(t5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for built, said in ((None, ": the installed torch is built without CUDA"), ("13.0", "")):
+        monkeypatch.setattr(torch.version, "cuda", built)
+        with pytest.raises(InputError, match=f"no device 'cuda:0' here{said}. What can be used"):
+            load(str(t5), device="cuda:0")
+
+
+def test_bars_are_drawn_on_a_terminal_alone(
+    t5: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bars = transformers.utils.logging
+    for terminal in (True, False):
+        bars.enable_progress_bar()
+        monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal)
+        load(str(t5), device="cpu")
+        assert ("Loading weights" in capsys.readouterr().err) == terminal
 
 
 def test_precision_is_part_of_a_grader_and_the_device_is_not(t5: Path, llama: Path) -> None:

@@ -232,11 +232,12 @@ def said_without_key(item_ids: Sequence[str]) -> str:
     """3 items have no answer key: a, b, c. What that means for answers that are verified."""
     listed = ", ".join(item_ids[:_LISTED])
     more = f" and {len(item_ids) - _LISTED} more" if len(item_ids) > _LISTED else ""
-    have = "item has" if len(item_ids) == 1 else "items have"
+    one = len(item_ids) == 1
+    have, them, their = ("item has", "it", "its") if one else ("items have", "them", "their")
     return (
-        f"{len(item_ids)} {have} no answer key, so that no answer to them can be verified and "
-        f"their cells have no grade: {listed}{more}. Give them one (exampp bank edit COLLECTION "
-        "key ITEM ANSWER) or retire them"
+        f"{len(item_ids)} {have} no answer key, so that no answer to {them} can be verified and "
+        f"{their} cells have no grade: {listed}{more}. Give {them} one (exampp bank edit "
+        f"COLLECTION key ITEM ANSWER) or retire {them}"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,6 +62,9 @@ def require() -> tuple[ModuleType, ModuleType]:
             f"transformers {transformers.__version__} is installed, version 5 is needed",
             mend=how_to_install(),
         )
+    if not sys.stderr.isatty():
+        # a bar draws itself anew over and over, which a log would keep
+        transformers.utils.logging.disable_progress_bar()
     return torch, transformers
 
 
@@ -246,7 +250,7 @@ def find_device(torch: Any, device: str | None) -> str:
     """
     several = [] if device is None else [one.strip() for one in device.split(",")]
     if len(several) > 1:
-        for one in several:
+        for one in filter(None, several):
             find_device(torch, one)
         if len(set(several)) < len(several) or not all(o.startswith("cuda:") for o in several):
             raise InputError(
@@ -264,7 +268,12 @@ def find_device(torch: Any, device: str | None) -> str:
     kind, _, index = device.partition(":")
     if not there.get(kind) or (index and not index.isdigit()):
         known = ", ".join(name for name, is_there in there.items() if is_there)
-        raise InputError(f"there is no device '{device}' here", mend=f"This machine has: {known}")
+        without = kind == "cuda" and torch.version.cuda is None
+        raise InputError(
+            f"there is no device '{device}' here"
+            + (": the installed torch is built without CUDA" if without else ""),
+            mend=f"What can be used here: {known}",
+        )
     if kind == "cuda" and index and int(index) >= torch.cuda.device_count():
         raise InputError(f"there are {torch.cuda.device_count()} CUDA devices", mend="Count from 0")
     return device
