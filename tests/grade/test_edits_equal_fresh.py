@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import exampp
+from exampp.banks import Bank
 from exampp.llm.scripted import ScriptedGrader
 from exampp.records.gradebook import MISSING
 from exampp.report.table import Table
@@ -101,7 +102,7 @@ def last_edit(table: Table) -> int:
     return int(str(table.rows[-1][[column.name for column in table.columns].index("edit")]))
 
 
-def apply(bank: exampp.Bank, file: Path, item: str, change: list[str]) -> None:
+def apply(bank: Bank, file: Path, item: str, change: list[str]) -> None:
     """Export the bank, change a row as a person does in a spreadsheet, and apply the file."""
     bank.export(file)
     head, *lines, version = file.read_text("utf-8").splitlines()

@@ -38,6 +38,8 @@ def test_names_of_one_model(one: str, other: str, same: bool) -> None:
     [
         ({"generated": {"model": "m", "prompt": "p"}}, ["m"]),
         ({"info": {"llm_model": "m"}}, ["m"]),
+        ({"info": {"gpt_model": "m", "prompt_target": "nuggets"}}, ["m"]),
+        ({"generation-model-name": "m", "remodelled": "n"}, ["m"]),
         ({"creator": [{"is_human": False, "assessor": ["m"]}]}, ["m"]),
         ({"creator": [{"is_human": True, "assessor": ["ann"]}]}, []),
         ({"importance": "vital", "assessor": "ann"}, []),
@@ -66,7 +68,7 @@ def warnings(collection: exampp.Collection, bank: str = "main") -> list[list[str
     return [[one for one in some if "made by the model that grades" in one] for some in told]
 
 
-@pytest.mark.parametrize("made", ["generated", "imported", "edited"])
+@pytest.mark.parametrize("made", ["generated", "imported", "edited", "merged"])
 def test_who_grades_its_own_bank_is_told(made: str, tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         said = json.dumps(["What is air?", "Why does it snow?"])
@@ -77,6 +79,12 @@ def test_who_grades_its_own_bank_is_told(made: str, tmp_path: Path) -> None:
             collection.bank("own").export(tmp_path / "own.jsonl")
             collection.import_files(tmp_path / "own.jsonl", bank="again")
             bank = "again"
+        if made == "merged":
+            collection.bank("own").export(tmp_path / "own.jsonl")
+            with exams.make(tmp_path, "other.exam") as other:
+                other.import_files(tmp_path / "own.jsonl", bank="others")
+            collection.merge(tmp_path / "other.exam")
+            bank = "others"
         if made == "edited":
             for row in collection.bank("own").show().rows:
                 collection.bank("own").edit(
@@ -85,6 +93,26 @@ def test_who_grades_its_own_bank_is_told(made: str, tmp_path: Path) -> None:
         judge = ScriptedGrader(rate, record=False)
         collection.grade(judge, prompt="question-self-rating", model="judge", bank=bank)
         assert all(warnings(collection, bank))
+
+
+def test_the_generator_that_a_bank_of_the_workbench_names_is_told(tmp_path: Path) -> None:
+    lines = (
+        {
+            "query_id": query,
+            "info": {"gpt_model": "gpt-3.5-turbo", "prompt_target": "questions"},
+            "items": [{"query_id": query, "question_id": f"{query}/1", "question_text": "Why?"}],
+        }
+        for query in exams.QUERIES
+    )
+    (tmp_path / "own.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with exams.make(tmp_path) as collection:
+        collection.import_files(tmp_path / "own.jsonl", bank="own")
+        judge = ScriptedGrader(rate, record=False)
+        model = "openai/gpt-3.5-turbo-0613"
+        collection.grade(judge, prompt="question-self-rating", model=model, bank="own")
+        assert all(warnings(collection, "own"))
+        collection.bank("own").add("q1", "Who asks?")
+        assert "2 of the 3 items" in warnings(collection, "own")[0][0]
 
 
 def test_a_bank_of_people_is_no_cause_to_warn(tmp_path: Path) -> None:

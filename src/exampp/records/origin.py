@@ -9,13 +9,10 @@ from typing import Any
 
 from exampp.records.wording import quoted
 
-_NAMES = frozenset(
-    [
-        *("model", "model_name", "model_id", "llm", "llm_model", "generator", "generated_by"),
-        *("generator_model", "created_by", "creator", "made_by"),
-    ]
+_NAMES = re.compile(
+    r"(?:.+_)?model(?:_name|_id)?|llm|generator|generated_by|created_by|creator|made_by"
 )
-"""Keys under which banks name the model that made an item."""
+"""Keys under which banks name the model that made an item: `gpt_model` in the Workbench's own."""
 _DEEPEST = 3
 _VERSION = re.compile(r"(?:[-@:](?:\d{4}-?\d\d-?\d\d|latest|\d{4})|\.gguf|/)+$")
 
@@ -29,7 +26,7 @@ def models_in(extra: Any, depth: int = 0) -> Iterator[str]:
             yield from models_in(one, depth + 1)
     elif isinstance(extra, Mapping):
         for key, value in extra.items():
-            named = str(key).lower().replace("-", "_") in _NAMES
+            named = _NAMES.fullmatch(str(key).lower().replace("-", "_"))
             by_machine = key == "assessor" and extra.get("is_human") is False
             if not (named or by_machine):
                 yield from models_in(value, depth + 1)

@@ -216,7 +216,10 @@ class Makers(NamedTuple):
 def makers(connection: sqlite3.Connection, bank: str, kind: str) -> Makers:
     """Which models made the items of one kind; a person's edits do not change who made an item."""
     rows = connection.execute(
-        "SELECT i.extra, l.extra FROM item i JOIN bank b USING (bank) LEFT JOIN bank_line l "
+        # what a line says is said of the items that came with it, not of what people add to it
+        "SELECT i.extra, CASE WHEN EXISTS (SELECT 1 FROM item_edit e WHERE e.item = i.item "
+        "AND e.operation = 'import') THEN l.extra END "
+        "FROM item i JOIN bank b USING (bank) LEFT JOIN bank_line l "
         "ON (l.bank, l.query, l.facet) = (i.bank, i.query, i.facet) "
         "WHERE b.name = ? AND i.kind = ? AND i.active",
         (bank, kind),
@@ -226,8 +229,7 @@ def makers(connection: sqlite3.Connection, bank: str, kind: str) -> Makers:
     for own, of_line in rows:
         items += 1
         models = set(models_in(from_json(own)) if own else ())
-        # what a line says is said of the items that came with it, not of what people add to it
-        found.update(models or set(models_in(from_json(of_line)) if of_line and own else ()))
+        found.update(models or set(models_in(from_json(of_line)) if of_line else ()))
     return Makers(items, dict(found))
 
 

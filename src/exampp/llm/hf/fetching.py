@@ -64,7 +64,8 @@ def require() -> tuple[ModuleType, ModuleType]:
         )
     if not sys.stderr.isatty():
         # a bar draws itself anew over and over, which a log would keep
-        transformers.utils.logging.disable_progress_bar()
+        bars: Any = transformers.utils.logging
+        bars.disable_progress_bar()
     return torch, transformers
 
 
