@@ -170,16 +170,47 @@ def test_the_notebook_of_the_tour_ends_in_a_table(
 ) -> None:
     """As a cell of a notebook runs: its last line is shown."""
     monkeypatch.chdir(folder)
-    cell = ast.parse(blocks(ROOT / "docs" / "tour.md", "python")[-1])
-    last = cell.body.pop()
-    assert isinstance(last, ast.Expr)
     names: dict[str, Any] = {"exampp": exampp}
-    exec(compile(cell, "cell", "exec"), names)
-    shown = eval(compile(ast.Expression(last.value), "cell", "eval"), names)._repr_html_()
+    shown = run_cell(blocks(ROOT / "docs" / "tour.md", "python")[-1], names)
     names["exam"].close()
     assert '<th scope="row">bm25</th>' in shown
     assert "graded by overlap-v1, bank main" in shown
     assert "draft" not in shown
+
+
+def test_the_tour_as_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is kept without outputs; what each cell shows in the end is a table or a sentence."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    notebook = json.loads((ROOT / "docs" / "tour.ipynb").read_text())
+    names: dict[str, Any] = {}
+    shown = []
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            assert (cell["outputs"], cell["execution_count"]) == ([], None)
+            shown.append(run_cell("".join(cell["source"]), names))
+    imported, systems, function, draft, board, panel, measured, compared, *trusted, _ = shown
+    assert '<th scope="row">passages</th>' in imported
+    assert '<th scope="row">rerank</th>' in systems
+    assert function == draft
+    assert re.fullmatch(r"(\d+) of \1 cells done", draft)
+    assert "graded by draft, bank main" in board
+    assert "overlap-v1" in panel
+    assert "FirstAnswer@5" in measured
+    assert "dense compared with bm25" in compared
+    assert all("<table" in one for one in trusted)
+
+
+def run_cell(source: str, names: dict[str, Any]) -> str:
+    """Run a cell as a notebook does; what its last line shows, if it is an expression."""
+    cell = ast.parse(source)
+    last = cell.body[-1]
+    if not isinstance(last, ast.Expr):
+        exec(compile(cell, "cell", "exec"), names)
+        return ""
+    cell.body.pop()
+    exec(compile(cell, "cell", "exec"), names)
+    value = eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+    return value._repr_html_() if hasattr(value, "_repr_html_") else repr(value)
 
 
 SECTIONS = {

@@ -24,8 +24,9 @@ from exampp.grade import status as grade_status
 from exampp.grade.calibrated import Calibrated, Frozen, label_collection
 from exampp.grade.given import GradingOptions, OfFunction, bank_of_kind, only_bank, plan
 from exampp.grade.merging import Merged, merge
+from exampp.grade.progress import Progress
 from exampp.grade.reparse import Reparsed, reparse
-from exampp.grade.run import MAX_FAILURES, GradingRun, Progress
+from exampp.grade.run import MAX_FAILURES, GradingRun
 from exampp.grades.source import GradeSource
 from exampp.inputs.beir import corpus_of
 from exampp.inputs.datasets import has_documents, is_dataset

@@ -13,7 +13,8 @@ import pytest
 
 import exampp
 from exampp.grade.graders import join
-from exampp.grade.run import Grading, GradingRun, Progress
+from exampp.grade.progress import Progress
+from exampp.grade.run import Grading, GradingRun
 from exampp.llm.base import Ask, Reply, Usage
 from exampp.llm.scripted import Script, ScriptedGrader
 from exampp.prompts import load

@@ -272,7 +272,7 @@ def test_no_sequence_of_files_changes_what_is_protected(seeds: list[int]) -> Non
 
 def outcome(collection: exampp.Collection, files: list[Path], **options: Any) -> Any:
     try:
-        report = collection.import_files(*files, **options).to_json()
+        report = json.loads(collection.import_files(*files, **options).to_json())
     except exampp.InputError as error:
         return str(error)
     # what it would do to a leaderboard is told by a dry run alone

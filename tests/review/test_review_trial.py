@@ -102,5 +102,5 @@ def test_an_import_of_a_bank_is_tried_out_too(path: Path, tmp_path: Path) -> Non
     with exampp.Collection(path) as collection:
         report = collection.import_files(tmp_path / "bank.tsv", update=True, dry_run=True)
         assert ("q1", "p1", 1, 0) in [row[1:-1] for row in report.impact["labels"].rows]
-        assert report.to_json()["impact"]["labels"]
+        assert json.loads(report.to_json())["impact"]["labels"]
     assert exams.tables(path) == before

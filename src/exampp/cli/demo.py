@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 import exampp
-from exampp.cli.grade import summary, work
+from exampp.cli.grade import work
 from exampp.cli.output import show
 from exampp.cli.program import command
 
@@ -48,7 +48,7 @@ def demo(
         report = opened.import_files(*demo_files())
         typer.echo("   " + ", ".join(f"{count} {thing}" for thing, count in report.after.items()))
         typer.echo("2. Grade every passage against every question, with the offline draft grader")
-        typer.echo("   " + summary(work(opened.grading("draft"))))
+        typer.echo(f"   {work(opened.grading('draft'))}")
         typer.echo("3. Evaluate\n")
         show(tables.wide(opened.grades().evaluate(min_rating=4)), "text")
         if files:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import exampp
-from exampp.analysis.phrases import counted
 from exampp.cli.backend_options import backend_options
 from exampp.cli.command import Counts, Given, counting, moved
 from exampp.cli.interrupting import interruptible
@@ -29,7 +28,8 @@ from exampp.errors import Unfinished
 from exampp.stopping import GRACE_SECONDS
 
 if TYPE_CHECKING:
-    from exampp.grade.run import GradingRun, Progress
+    from exampp.grade.progress import Progress
+    from exampp.grade.run import GradingRun
 
 
 def _asks(given: Given) -> bool:
@@ -124,7 +124,7 @@ def grade(
         progress = work(run, grace)
     if note := run.late_note:
         remark(note)
-    typer.echo(summary(progress))
+    typer.echo(str(progress))
     _unfinished(run, progress)
 
 
@@ -132,7 +132,7 @@ def _unfinished(run: GradingRun, progress: Progress) -> None:
     left = progress.total - progress.done
     if run.stopped and left:
         why = f" ({run.why_stopped})" if run.why_stopped else ""
-        due = left + ungraded(progress)
+        due = left + progress.ungraded
         raise Unfinished(f"stopped with {due} cells due{why}; this continues:\n  {this_command()}")
 
 
@@ -152,35 +152,6 @@ def _estimate(run: GradingRun, price_read: float | None, price_written: float | 
         typer.echo(f"\n--- prompt {number} ---\n{text}")
 
 
-def ungraded(progress: Progress) -> int:
-    """Cells that the run asked about in vain."""
-    return sum(count for state, count in progress.states.items() if state)
-
-
-def summary(progress: Progress) -> str:
-    """What a run did, in one line, and what it took where tokens are counted."""
-    if not progress.total:
-        return "Nothing is due. (exampp pool tells what there is to grade.)"
-    text = f"{progress.done} of {progress.total} cells done"
-    if progress.copied:
-        text += f", {progress.copied} copied from equal texts"
-    if progress.elsewhere:
-        text += f", {progress.elsewhere} by another process"
-    if failed := ungraded(progress):
-        text += f", {failed} without a grade (they stay due; exampp status says why)"
-    spent = progress.spent
-    if spent.tokens_read or spent.requests:
-        asked = f" to {counted(spent.requests, 'request')}" if spent.requests else ""
-        text += (
-            f"\n{spent.asked} replies{asked}, {spent.tokens_read} tokens read "
-            f"({spent.tokens_cached} cached), {spent.tokens_written} written"
-        )
-    if spent.requests:
-        unknown = "not known without --price-read and --price-written"
-        text += f"\ncost: {unknown if spent.cost is None else f'{spent.cost:.6g}'}"
-    return text
-
-
 def work(run: GradingRun, grace: float = GRACE_SECONDS) -> Progress:
     """Run to the end with a progress bar, unless it is stopped, within `grace` seconds."""
     _say_notes(run)
@@ -192,7 +163,7 @@ def work(run: GradingRun, grace: float = GRACE_SECONDS) -> Progress:
                 update(progress)
     except KeyboardInterrupt:
         if progress is not None:
-            remark(summary(progress))
+            remark(str(progress))
         raise
     if progress is None:
         raise KeyboardInterrupt

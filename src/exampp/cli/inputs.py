@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
@@ -279,7 +278,7 @@ def import_(
         columns=columns_of(columns),
     )
     if style is ImportStyle.json:
-        typer.echo(json.dumps(report.to_json(), ensure_ascii=False, indent=1))
+        typer.echo(report.to_json(), nl=False)
     else:
         _say(report)
 

@@ -14,7 +14,7 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
 from typing import NamedTuple
@@ -22,7 +22,8 @@ from typing import NamedTuple
 from exampp.errors import CollectionBusy, InputError, Unfinished
 from exampp.grade.asking import Asker
 from exampp.grade.kept import note_rules
-from exampp.grade.leases import LeaseHolder, at_work, holders, is_gone, new_owner, others
+from exampp.grade.leases import at_work, holders, is_gone, new_owner, others
+from exampp.grade.progress import Progress
 from exampp.grade.reading import Reader, Reading
 from exampp.llm.base import Ask, Grader, Reply, checked
 from exampp.llm.replies import Replies
@@ -52,7 +53,6 @@ from exampp.store.grades import (
     put_grades,
 )
 from exampp.store.runs import (
-    Spent,
     claim,
     leases,
     release,
@@ -98,26 +98,6 @@ class Planned(NamedTuple):
 
     cells: int
     asks: int
-
-
-@dataclass(slots=True)
-class Progress:
-    """Where a run stands: cells due at its start, settled by it (some of them copied from equal
-    texts), and settled by other processes.
-
-    `held_by` are the other runs that hold queries of this grader, as they were when this one began,
-    or when nothing but what they hold was left, which it `waits` for.
-    """
-
-    total: int
-    done: int = 0
-    copied: int = 0
-    elsewhere: int = 0
-    asked: int = 0
-    states: Counter[State] = field(default_factory=Counter)
-    spent: Spent = field(default_factory=Spent)
-    held_by: tuple[LeaseHolder, ...] = ()
-    waits: bool = False
 
 
 class _Waiting(NamedTuple):

@@ -10,6 +10,7 @@ from typing import Any
 from exampp.errors import InputError
 from exampp.outside import Replacements
 from exampp.records.differences import Differences
+from exampp.report.result import Result
 from exampp.report.table import Table, render
 
 _TOLD = ("added", "changed", "removed", "unchanged")
@@ -30,8 +31,8 @@ class Imported:
     by_name: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ImportReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class ImportReport(Result):
     """What an import did: its files, and the collection's counts before and after.
 
     `differences` say what changed, for every kind of thing; `changes` counts the rows that were
@@ -63,8 +64,25 @@ class ImportReport:
     impact: Mapping[str, Table] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """All of it as JSON-able data."""
+    def tables(self) -> Mapping[str, Table]:
+        """The files, what of every kind of thing changed, and what is odd about the systems."""
+        files = [(one.file, one.kind, one.records) for one in self.files]
+        rows = [
+            (one.things, one.now, *(getattr(one, what) for what in _TOLD))
+            for one in self.differences
+        ]
+        notes = ["Nothing was imported: this is what would change."] if self.dry_run else []
+        found = {
+            "files": Table.of(["file", "kind", "records"], files, notes=self.remarks),
+            "changes": Table.of(["thing", "now", *_TOLD], rows, notes=notes),
+        }
+        return {**found, "findings": self.findings} if self.findings.rows else found
+
+    def to_json(self) -> str:
+        """All of it, with examples."""
+        return json.dumps(self._told(), ensure_ascii=False, indent=1) + "\n"
+
+    def _told(self) -> dict[str, Any]:
         return {
             "dry_run": self.dry_run,
             "files": [asdict(file) for file in self.files],
