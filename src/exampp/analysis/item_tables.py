@@ -37,7 +37,7 @@ def records(found: ItemAnalysis) -> Mapping[str, Table]:
     }
     if found.officials:
         shown["choices"] = choices_record(found.choices, found.caption)
-    return shown
+    return {name: table.keyed(found.grader_key) for name, table in shown.items()}
 
 
 # ---- the exam ------------------------------------------------------------------------------------

@@ -156,6 +156,7 @@ class ItemAnalysis(Result):
 
     scores: ItemScores
     caption: str
+    grader_key: str
     settings: ItemSettings
     items: tuple[ItemStatistics, ...]
     exams: tuple[ExamRow, ...]
@@ -233,6 +234,7 @@ def analyze(
     return ItemAnalysis(
         scores=scores,
         caption=caption,
+        grader_key=book.grader.key,
         settings=settings,
         items=tuple(
             _items(book, scores, columns, outlier, settings, texts or BankTexts(), abilities)

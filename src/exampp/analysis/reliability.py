@@ -122,6 +122,7 @@ class Scored:
     notes: tuple[str, ...] = ()
     lacking: str = ""
     draft: bool = False
+    grader_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +248,7 @@ def scored_column(book: Gradebook, board: Leaderboard, missing: Missing = "zero"
         notes=board.notes,
         lacking=nothing.cause if nothing else "",
         draft=book.grader.is_draft,
+        grader_key=book.grader.key,
     )
 
 

@@ -240,12 +240,13 @@ _NEEDED = ("queries_for_target", "fewest", "most")
 
 def for_programs(found: Reliability) -> dict[str, Table]:
     """A row a study; a row a component; a row a size of exams; a row a design."""
-    return {
+    tables = {
         "reliability": _study_records(found),
         "components": component_records(_raw_by_drop(found), _COMPONENTS),
         "sizes": _size_records(found),
         "designs": _design_records(found),
     }
+    return {name: table.keyed(found.scored.grader_key) for name, table in tables.items()}
 
 
 def _study_records(found: Reliability) -> Table:

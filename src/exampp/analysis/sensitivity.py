@@ -148,7 +148,7 @@ class Sensitivity(Result):
     and differ. `systems` go by their median rank; `pairs` name the one first that is above more
     often. `between` holds Kendall's tau of all pairs of counted specifications; `officials` that of
     each with official leaderboards (None: undefined). `by_axis` is the median tau of specifications
-    that differ in that axis alone.
+    that differ in that axis alone. `keys` are those of the graders, by name.
     """
 
     declaration: Declaration
@@ -163,6 +163,7 @@ class Sensitivity(Result):
     notes: tuple[str, ...] = ()
     reason: str = ""
     draft: bool = False
+    keys: Mapping[str, str] = field(default_factory=dict)
 
     def share_above(self, first: str, second: str) -> float:
         """The share of specifications in which the first system is above the second.
@@ -287,6 +288,7 @@ def sensitivity(
         notes=tuple(notes),
         reason=_why_none(counted, systems, nothing.cause if nothing else ""),
         draft=any(one.book.grader.is_draft for one in given),
+        keys={one.name: one.book.grader.key for one in given},
     )
 
 

@@ -261,10 +261,11 @@ def _specifications(found: Sensitivity) -> Table:
                 None if one.equal_to is None else one.equal_to + 1,
                 one.impossible or None,
                 *taus,
+                found.keys.get(spec.grader),
             ]
         )
     columns = ["number", *AXES, "counted", "equal_to", "impossible"]
-    columns += [f"kendall_{name}" for name in found.officials]
+    columns += [*(f"kendall_{name}" for name in found.officials), "grader_key"]
     return Table.of(columns, rows, "Specifications")
 
 
@@ -303,10 +304,16 @@ def _missing(found: Sensitivity) -> Table:
 
 def _missing_records(found: Sensitivity) -> Table:
     rows: list[list[Value]] = [
-        [one.grader, one.bank, "Cover", one.k, one.min_rating, one.widest, one.pairs, one.certain]
+        [
+            *(one.grader, one.bank, "Cover", one.k, one.min_rating),
+            *(one.widest, one.pairs, one.certain, found.keys.get(one.grader)),
+        ]
         for one in found.bounds
     ]
-    columns = ["grader", "bank", "measure", "k", "min_rating", "widest", "pairs", "certain"]
+    columns = [
+        *("grader", "bank", "measure", "k", "min_rating"),
+        *("widest", "pairs", "certain", "grader_key"),
+    ]
     return Table.of(columns, rows, "What cells without a grade could change")
 
 

@@ -120,6 +120,11 @@ class Table(Result):
         body = tuple(tuple(row) for row in rows)
         return cls(named, body, readable(caption), cleaned, marks or {}, legend or {}, grouped)
 
+    def keyed(self, key: str | None) -> Table:
+        """This table with a last column, the whole key of the grader that every row is about."""
+        columns = (*self.columns, Column("grader_key"))
+        return replace(self, columns=columns, rows=tuple((*row, key) for row in self.rows))
+
     def tables(self) -> Mapping[str, Table]:
         """This table alone."""
         return {self.caption: self}
