@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from exampp.analysis.gate import GateFailed, GateSettings, GateUndecided
     from exampp.collection import Collection
     from exampp.errors import (
         AmbiguousGrader,
@@ -42,6 +43,9 @@ _HOMES = {
     "EditConflict": "exampp.errors",
     "ExamError": "exampp.errors",
     "Format": "exampp.formats.declared",
+    "GateFailed": "exampp.analysis.gate",
+    "GateSettings": "exampp.analysis.gate",
+    "GateUndecided": "exampp.analysis.gate",
     "GradedFile": "exampp.graded_file",
     "Grader": "exampp.llm.base",
     "Grades": "exampp.grades.grades",
@@ -67,6 +71,9 @@ __all__ = [
     "EditConflict",
     "ExamError",
     "Format",
+    "GateFailed",
+    "GateSettings",
+    "GateUndecided",
     "GradedFile",
     "Grader",
     "Grades",

@@ -50,6 +50,8 @@ class Uses(NamedTuple):
     options: Mapping[str, Value]
     mended: Mapping[str, Sequence[str]] = {}
     """Command lines that are refused as they stand, and the options that mend them."""
+    refused: int = 2
+    """The exit code of a command line that is refused."""
 
 
 def choices(start: str, rest: str = "") -> Mapping[str, Sequence[str]]:
@@ -319,6 +321,42 @@ OPTIONS: Mapping[str, Uses] = {
             **READ,
         },
         choices("evaluate"),
+    ),
+    "gate": Uses(
+        (
+            "gate my.exam --require Cover@3>=0.5 --may-lack 0.9",
+            "gate my.exam --require Cover@3>=0.5 --may-lack .9 --margin .1 --baseline-system beta",
+            "gate my.exam --baseline turned.run --margin 0.1 --may-lack 0.9 --format markdown",
+            "gate my.exam --baseline turned.run --require Cover@3>baseline",
+        ),
+        {
+            **{name: value for name, value in GRADED.items() if name != "--bank"},
+            "--bank": "small",
+            "--require": {"gate my.exam --require": "nDCG@3>=0.2"},
+            "--baseline": {"gate my.exam --require Cover@3>=0.5 --may-lack .9": "turned.run"},
+            "--baseline-system": {"gate my.exam --baseline turned.run": "beta"},
+            "--margin": {},
+            "--min-rating": "2",
+            "--run": "late.run",
+            "--system": "alpha",
+            "--may-lack": {"gate my.exam --baseline turned.run --require": "0.9"},
+            "--alpha": {"gate my.exam --require": "0.4"},
+            "--seed": {"gate my.exam --require Cover@3>=0.5 --may-lack .9": "9"},
+            "--junit": "out.xml",
+            **FORMAT,
+            # what is missing has no numbers
+            "--digits": {"gate my.exam --require": "5"},
+        },
+        {
+            "gate graders.exam --require Cover@3>=0.5": (
+                "--grader other",
+                "--prompt thomas",
+                "--kind query",
+            ),
+            "gate banks.exam --require Cover@3>=0.5": ("--bank small",),
+            "gate my.exam --baseline turned.run": ("--margin 0.1",),
+        },
+        refused=3,
     ),
     "compare": Uses(
         (
@@ -937,30 +975,30 @@ def test_every_option_changes_something_or_is_refused(name: str, run: Run) -> No
     idle: list[str] = []
     for line in uses.lines:
         before = run(line)
-        assert before.code != 2, f"{line}\n{before.err}"
+        assert before.code != uses.refused, f"{line}\n{before.err}"
         assert run(line) == before, f"{line}: its own result differs from run to run"
         for option, longer in longer_lines(line, uses.options):
             after = run(longer)
             assert "defect of exampp" not in after.err, after.err
-            if after.code != 2 and after != before:
+            if after.code != uses.refused and after != before:
                 honoured.add(option)
-            elif after.code != 2 or not after.err.startswith("exampp: "):
+            elif after.code != uses.refused or not after.err.startswith("exampp: "):
                 idle.append(f"{longer}  {after.err.strip()[:200]}")
         honoured |= {option for option in uses.options if is_given(option, line)}
-    honoured |= set(mending(uses.mended, run))
+    honoured |= set(mending(uses, run))
     if idle:
         pytest.fail("these change nothing:\n" + "\n".join(idle), pytrace=False)
     if never := sorted(set(uses.options) - honoured - ELSEWHERE):
         pytest.fail(f"never honoured: {', '.join(never)}", pytrace=False)
 
 
-def mending(mended: Mapping[str, Sequence[str]], run: Run) -> Iterator[str]:
+def mending(uses: Uses, run: Run) -> Iterator[str]:
     """The options that mend command lines, which are refused as they stand."""
-    for line, options in mended.items():
-        assert run(line).code == 2, f"{line} is not refused"
+    for line, options in uses.mended.items():
+        assert run(line).code == uses.refused, f"{line} is not refused"
         for option in options:
             after = run(f"{line} {option}")
-            assert after.code != 2, after.err
+            assert after.code != uses.refused, after.err
             yield option.split()[0]
 
 

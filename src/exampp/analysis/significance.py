@@ -161,7 +161,7 @@ def significance(
     ordered = [means[i] for i in order]
     rows = zip(
         order.tolist(),
-        _intervals(column, order, settings),
+        mean_intervals(column, order, settings),
         _letters(pairs, n, settings),
         strict=True,
     )
@@ -234,10 +234,10 @@ def _letters(
     return tuple(shown)
 
 
-def _intervals(
+def mean_intervals(
     column: MeasureColumn, order: NDArray[np.intp], settings: SignificanceSettings
 ) -> Iterator[Estimate]:
-    """Every mean with its interval, or why it has none."""
+    """The mean of every row, in that order, with its interval over queries, or why it has none."""
     values, counts = column.values.values[order], column.values.counts[order]
     level = 1 - settings.alpha
     if column.measure.share:

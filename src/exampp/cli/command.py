@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
@@ -60,6 +61,16 @@ def moved(to: str, *options: str) -> Callable[[Function], Function]:
 
     def declare(function: Function) -> Function:
         vars(function)["moved"] = {**vars(function).get("moved", {}), **dict.fromkeys(options, to)}
+        return function
+
+    return declare
+
+
+def failing(code: int) -> Callable[[Function], Function]:
+    """Declare what a command ends with after any error, where its own codes say something else."""
+
+    def declare(function: Function) -> Function:
+        vars(function)["failing"] = code
         return function
 
     return declare
@@ -125,7 +136,24 @@ class Command(TyperCommand):
         """The context of a call; a grader of a package brings the options that it declares."""
         command = self._of_grader(args)
         make = super().make_context if command is None else command.make_context
-        return make(info_name, args, *more, **extra)
+        with self._failing():
+            return make(info_name, args, *more, **extra)
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Give errors the exit code that is declared for them."""
+        try:
+            yield
+        except (typer.Exit, typer.Abort):
+            raise
+        except Exception as error:
+            code = vars(self.callback).get("failing")
+            if code is not None and isinstance(error, BrokenPipeError):
+                # typer has a code of its own for it
+                raise typer.Exit(code) from None
+            if code is not None:
+                vars(error)["exit_code"] = code
+            raise
 
     def _of_grader(self, args: list[str]) -> Any:
         """The command with the options of the grader that is named; None where it has these."""
@@ -148,6 +176,10 @@ class Command(TyperCommand):
 
         Raises InputError for a text that is none, and for an option that would change nothing.
         """
+        with self._failing():
+            return self._invoke(ctx)
+
+    def _invoke(self, ctx: Any) -> Any:
         check_texts(ctx.params)
         named = {name: one for one in self.params for name in one.opts}
         for rule in self.rules:

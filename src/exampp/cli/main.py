@@ -77,6 +77,8 @@ def command() -> Callable[[], None]:
 def main() -> None:
     """Run the command line; the exit code is 0 done, 1 unfinished, 2 bad input, 130 interrupted.
 
+    A command may declare another for its errors (`command.failing`).
+
     After another signal than that of Ctrl-C it is `SIGNALLED` and the number of that one.
     """
     streams.prepare()
@@ -87,7 +89,7 @@ def main() -> None:
             # typer has seen the KeyboardInterrupt first, or another signal has come
             _interrupted(end.code)
         if not streams.flush():
-            sys.exit(1)
+            sys.exit(end.code or 1)
         raise
     except ExamError as error:
         _fail(f"exampp: {error}", error.exit_code)
@@ -95,14 +97,20 @@ def main() -> None:
         _interrupted(SIGNALLED + signal.SIGINT)
     except Exception as error:
         if (reason := environment_fault(error)) is not None:
-            _fail(f"exampp: {reason}", 1)
+            _fail(f"exampp: {reason}", _code(error))
         if os.environ.get("EXAMPP_DEBUG"):
             raise
         _fail(
             f"exampp: unexpected {type(error).__name__}: {error}\n"
             "This is a defect of exampp. EXAMPP_DEBUG=1 shows where; please report it.",
-            1,
+            _code(error),
         )
+
+
+def _code(error: Exception) -> int:
+    """What to end with: 1, or what the command declares for its errors (see `command.failing`)."""
+    code: int = getattr(error, "exit_code", 1)
+    return code
 
 
 def environment_fault(error: Exception) -> str | None:

@@ -18,7 +18,8 @@ PANELS: Mapping[str, str] = {
     "limit against layout statistic order pairs k cutoff target drop items query-cost item-cost "
     "max-queries shard retry-failed per more keys grounded keep-near credit irt weights "
     "build battery uses targets attack answers texts rating "
-    "labels design number plan over predictor folds save",
+    "labels design number plan over predictor folds save require baseline baseline-system margin "
+    "may-lack junit",
     "Whose grades": "grader prompt kind bank decisions answers-of min-answers author reason",
     "Model": "model revision device dtype quantize decode beams batch-tokens max-new-tokens "
     "temperature top-p reasoning-effort chat-template-kwargs unnumbered task epochs batch-size "

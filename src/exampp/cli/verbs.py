@@ -78,6 +78,10 @@ PURPOSES: Mapping[str, Mapping[str, Verb]] = {
             "Label all graded passages by a calibration; the labels are grades of a grader of "
             "their own.",
         ),
+        "gate": Verb(
+            "gate:gate",
+            "Pass or fail systems by requirements, such as Cover@20>=0.7 or no worse than before.",
+        ),
         "compare": Verb(
             "compare:compare",
             "Explain the difference of system B to system A: in total, by query, by item.",

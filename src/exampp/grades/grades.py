@@ -34,12 +34,14 @@ if TYPE_CHECKING:
     from exampp.analysis.compare import SystemComparison
     from exampp.analysis.corrected import Corrected
     from exampp.analysis.correlation import Correlations
+    from exampp.analysis.gate import GateResult, GateSettings
     from exampp.analysis.items import ItemAnalysis
     from exampp.analysis.reliability import Reliability, ReliabilitySettings
     from exampp.analysis.sensitivity import Declaration, Sensitivity
     from exampp.analysis.significance import Significances, SignificanceSettings
     from exampp.evaluate.item_scores import Credit
     from exampp.evaluate.qrels import Labelling
+    from exampp.grades.gating import Earlier
     from exampp.grades.panel import Judgments, Officials
     from exampp.report.page import Document
 
@@ -267,6 +269,60 @@ class Grades(ChosenGrades):
             seed=seed,
             read=self.dossiers,
         )
+
+    def gate(
+        self,
+        require: Sequence[str] = (),
+        baseline: Earlier | None = None,
+        *,
+        baseline_system: str | None = None,
+        margin: float | None = None,
+        systems: Sequence[str] = (),
+        settings: GateSettings | None = None,
+    ) -> GateResult:
+        """Whether systems meet requirements such as `Cover@20>=0.7`, told from intervals.
+
+        `baseline` is a file of scores by query or a run, a leaderboard or other grades;
+        `baseline_system` one of its systems, or of these grades without one. With a baseline every
+        measure must be no worse than there, by a `margin` or as a requirement says:
+        `Cover@20>=baseline-0.02`. What is missing fails; `check()` of the result raises. InputError
+        for what is no requirement, and where a margin is missing or changes nothing.
+        """
+        from exampp.grades.gating import gate_grades
+
+        check_lists(require=require, systems=systems)
+        return gate_grades(
+            self,
+            require,
+            baseline,
+            baseline_system=baseline_system,
+            margin=margin,
+            systems=systems,
+            settings=settings,
+        )
+
+    def assert_not_worse(
+        self,
+        baseline: Earlier | None = None,
+        measures: Sequence[str] = ("Cover@20",),
+        *,
+        margin: float,
+        baseline_system: str | None = None,
+        systems: Sequence[str] = (),
+        settings: GateSettings | None = None,
+    ) -> None:
+        """For tests: raise GateFailed, an AssertionError, where a system is worse than a baseline.
+
+        Worse by more than the `margin`, or not to be told: GateUndecided then. See `gate`.
+        """
+        check_lists(measures=measures)
+        self.gate(
+            [f"{measure}>=baseline-{margin:.12g}" for measure in measures],
+            baseline,
+            baseline_system=baseline_system,
+            systems=systems,
+            settings=settings,
+        ).check()
 
     def items(
         self,

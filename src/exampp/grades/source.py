@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from exampp.grades.grades import Grades
 from exampp.grades.panel import Panel
@@ -20,7 +20,7 @@ from exampp.records.gradebook import DecisionChoice, Gradebook, check_decisions
 from exampp.store.bank import Makers
 
 if TYPE_CHECKING:
-    pass
+    from exampp.grades.gating import Earlier
 
 G = TypeVar("G", bound="Grades")
 
@@ -81,6 +81,20 @@ class GradeSource(ABC, Generic[G]):
             without=tuple(without),
             asked={"grader": grader, "prompt": prompt, "kind": kind, "bank": bank},
         )
+
+    def assert_not_worse(
+        self,
+        baseline: Earlier | None = None,
+        measures: Sequence[str] = ("Cover@20",),
+        *,
+        margin: float,
+        grader: str | None = None,
+        bank: str | None = None,
+        **options: Any,
+    ) -> None:
+        """For tests: raise where a system is worse than a baseline. See `Grades`."""
+        chosen = self.grades(grader, bank=bank)
+        chosen.assert_not_worse(baseline, measures, margin=margin, **options)
 
     def panel(
         self,

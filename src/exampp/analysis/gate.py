@@ -1,0 +1,498 @@
+"""A gate: systems pass or fail by requirements on intervals over queries, never on means alone.
+
+A requirement is met where it holds at both ends of the interval, failed where it holds at neither,
+and cannot be told where the interval straddles its bound. Against a number this is the interval of
+the mean over queries, as `analyze significance` has it; against a baseline that of the paired
+difference, as `compare` has it (non-inferiority with a margin: Piaggio et al., JAMA 2012).
+
+The gate passes if every requirement passes. The level is that of each interval: a gate that ought
+to fail passes with a chance of at most half of alpha, however many requirements there are (an
+intersection-union test: Berger, Technometrics 1982); the chance that a good system fails somewhere
+grows with their number.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.analysis.phrases import counted
+from exampp.analysis.requirements import Requirement
+from exampp.analysis.significance import SignificanceSettings, mean_intervals, without_rounding
+from exampp.errors import InputError
+from exampp.evaluate.cover import OVERALL
+from exampp.evaluate.lacking import lacking
+from exampp.evaluate.leaderboard import Leaderboard, MeasureColumn, evaluate_gradebook
+from exampp.evaluate.measure import Measure, as_measures
+from exampp.formats.per_query import QueryScore
+from exampp.records.gradebook import Gradebook
+from exampp.report.result import Result
+from exampp.report.table import Table
+from exampp.stats.estimate import Estimate
+from exampp.stats.means import ALL_EQUAL, FEW_QUERIES, FEWEST_QUERIES
+from exampp.stats.rates import jeffreys, mean_difference
+from exampp.stats.resampling import SAMPLES
+from exampp.stats.significance import NO_SPREAD, compare_pairs
+
+Verdict = Literal["passed", "failed", "cannot be told", "missing"]
+Floats = NDArray[np.float64]
+CUTOFF = 20
+"""Of a Cover that has none."""
+_NAMED = 3
+_LONGEST = 160
+STRADDLES = "the interval holds values that meet it and values that do not; more queries would tell"
+
+
+@dataclass(frozen=True, slots=True)
+class GateSettings:
+    """How a gate judges: `alpha` is that of each interval, 0.05 for one of 95 %.
+
+    `min_rating` is the lowest rating that counts as an answer (None: the grader's own); `may_lack`
+    the share of what a measure reads that may have no grade.
+
+    Raises:
+        InputError: A number makes no sense.
+    """
+
+    alpha: float = 0.05
+    min_rating: int | None = None
+    may_lack: float = 0.0
+    samples: int = SAMPLES
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.may_lack < 1:
+            raise InputError(f"may_lack is a share from 0 to below 1, not {self.may_lack}")
+        self.intervals()
+
+    def intervals(self) -> SignificanceSettings:
+        """The same for intervals; they are made by `analyze significance`."""
+        return SignificanceSettings(alpha=self.alpha, samples=self.samples, seed=self.seed)
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierScores:
+    """What is compared with: scores of single queries, by a name that people know them by.
+
+    `system` is compared with all systems; where it is None a system is compared with its namesake,
+    or with the only one there is. `here`: they are of the grades that the gate is about. `faults`
+    say by measure and system what makes its scores unfit to be compared with.
+    """
+
+    name: str
+    scores: Sequence[QueryScore]
+    system: str | None = None
+    here: bool = False
+    faults: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """The systems, each once."""
+        return tuple(dict.fromkeys(one.system for one in self.scores))
+
+    def of(self, system: str) -> str | None:
+        """Which system another is compared with; None where there is none."""
+        known = self.systems
+        wanted = self.system or (known[0] if len(known) == 1 else system)
+        return wanted if wanted in known else None
+
+
+@dataclass(frozen=True, slots=True)
+class GateRow:
+    """A requirement on a system.
+
+    `low` and `high` bound the mean, or its `difference` to the baseline where that is required;
+    `why` says why it is missing or cannot be told. None: there is none.
+    """
+
+    system: str
+    requirement: str
+    verdict: Verdict
+    mean: float | None = None
+    baseline: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    queries: int = 0
+    why: str = ""
+
+
+class GateFailed(AssertionError):
+    """A requirement is failed, or something it needs is missing; `result` is the whole gate."""
+
+    def __init__(self, result: GateResult) -> None:
+        super().__init__(f"\n{result.render()}")
+        self.result = result
+
+
+class GateUndecided(GateFailed):
+    """Nothing is failed or missing, but so few queries cannot tell of all requirements."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class GateResult(Result):
+    """What a gate found: a row for every system and requirement.
+
+    `whose` says who graded on which bank, and that grades are drafts where they are.
+    """
+
+    rows: tuple[GateRow, ...]
+    whose: str
+    is_draft: bool
+    baseline: str
+    level: float
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def verdict(self) -> Literal["passed", "failed", "cannot be told"]:
+        """Failed where a requirement is failed or missing, passed where all are passed."""
+        found = {row.verdict for row in self.rows}
+        if found & {"failed", "missing"} or not found:
+            return "failed"
+        return "cannot be told" if "cannot be told" in found else "passed"
+
+    @property
+    def exit_code(self) -> int:
+        """0 passed, 1 failed, 2 cannot be told."""
+        return ("passed", "failed", "cannot be told").index(self.verdict)
+
+    def check(self) -> None:
+        """Raise GateFailed where it failed, GateUndecided where it cannot be told."""
+        if self.verdict != "passed":
+            _raise(self)
+
+    def tables(self) -> Mapping[str, Table]:
+        """The verdict, and a row for every system and requirement."""
+        # these tables are made from this module's records
+        from exampp.analysis.gate_tables import gate_table
+
+        return {"gate": gate_table(self)}
+
+    def records(self) -> Mapping[str, Table]:
+        """The same with why, at full precision."""
+        from exampp.analysis.gate_tables import records_table
+
+        return {"gate": records_table(self)}
+
+    def to_junit(self) -> str:
+        """The same as JUnit XML, which tells continuous integration of tests."""
+        from exampp.analysis.gate_tables import junit
+
+        return junit(self)
+
+
+def _raise(result: GateResult) -> NoReturn:
+    raise (GateFailed if result.verdict == "failed" else GateUndecided)(result)
+
+
+def gate(
+    book: Gradebook,
+    requirements: Sequence[Requirement],
+    baseline: EarlierScores | None = None,
+    *,
+    systems: Sequence[str] = (),
+    settings: GateSettings | None = None,
+) -> GateResult:
+    """Judge systems of a gradebook, all unless some are named, by every requirement.
+
+    A measure, grade, system or query that is missing fails what needs it: nothing is raised.
+    """
+    # whose grades these are is said as everywhere
+    from exampp.evaluate.tables import whose
+
+    settings = settings or GateSettings()
+    measured = {
+        name: _measured(book, name, settings)
+        for name in dict.fromkeys(one.measure for one in requirements)
+    }
+    judge = _Judge(book, measured, baseline, settings)
+    rows = [
+        judge.row(system, requirement)
+        for system in systems or _all_systems(book, baseline)
+        for requirement in requirements
+    ]
+    boards = [one[0] for one in measured.values() if not isinstance(one, str)]
+    return GateResult(
+        tuple(rows),
+        whose(book.grader, book.bank, book.oversight),
+        book.grader.is_draft,
+        baseline.name if baseline else "",
+        1 - settings.alpha,
+        tuple(dict.fromkeys(note for board in boards for note in board.notes)),
+    )
+
+
+def nothing_graded(
+    requirements: Iterable[Requirement], systems: Sequence[str], why: str
+) -> GateResult:
+    """The gate of what has no grades at all: everything is missing."""
+    rows = (
+        GateRow(system, str(one), "missing", why=why)
+        for system in systems or [""]
+        for one in requirements
+    )
+    return GateResult(tuple(rows), "graded by nobody", False, "", 0.95)
+
+
+def scores_of(board: Leaderboard) -> list[QueryScore]:
+    """The scores of a leaderboard, query by query."""
+    return [
+        QueryScore(
+            row.system,
+            row.measure,
+            row.min_rating,
+            row.query_id,
+            row.value,
+            board.grader.key,
+            board.bank,
+        )
+        for row in board.per_query()
+        if row.system != OVERALL
+    ]
+
+
+Measured = tuple[Leaderboard, MeasureColumn] | str
+"""A measure of all systems, or why it has no values."""
+
+
+def _measured(book: Gradebook, name: str, settings: GateSettings) -> Measured:
+    if absent := lacking(book):
+        return str(absent)
+    try:
+        measure = cut(name)
+        board = evaluate_gradebook(book, [measure], settings.min_rating)
+        column = board.column(measure)
+    except InputError as error:
+        # the mend may list all measures
+        return textwrap.shorten(str(error), _LONGEST, placeholder=" ...").removesuffix(".")
+    if measure.kind.added:
+        return f"{measure} is added up over queries, and has no mean"
+    return board, column
+
+
+def cut(name: str) -> Measure:
+    """The measure of a name; Cover without a cutoff reads 20 passages."""
+    (measure,) = as_measures([name])
+    return measure.cut(CUTOFF) if measure.kind.cover else measure
+
+
+def _all_systems(book: Gradebook, baseline: EarlierScores | None) -> list[str]:
+    """All systems but the baseline itself, and those that the baseline has and these have not."""
+    if baseline is None:
+        return list(book.systems) or [""]
+    if baseline.here:
+        return [one for one in book.systems if one != baseline.system] or [""]
+    several = baseline.system is None and len(baseline.systems) > 1
+    gone = [one for one in baseline.systems if one not in book.systems] if several else []
+    return [*book.systems, *gone] or [""]
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    book: Gradebook
+    measured: Mapping[str, Measured]
+    baseline: EarlierScores | None
+    settings: GateSettings
+
+    def row(self, system: str, requirement: Requirement) -> GateRow:
+        found = self.measured[requirement.measure]
+        if isinstance(found, str):
+            return GateRow(system, str(requirement), "missing", why=found)
+        _, column = found
+        if why := missing_of(self.book, system, column, self.settings.may_lack):
+            return GateRow(system, str(requirement), "missing", why=why)
+        at = self.book.systems.index(system)
+        mean = column.values.averages()[at]
+        if requirement.relative:
+            return self._compared(system, requirement, column, at)
+        (one,) = mean_intervals(column, np.array([at]), self.settings.intervals())
+        if one.no_interval == ALL_EQUAL and column.measure.share and one.value is not None:
+            one = self._equal(one.value, mean.queries, 0.0)
+        verdict, why = _verdict(requirement, one)
+        return GateRow(
+            system,
+            str(requirement),
+            verdict,
+            mean=one.value,
+            low=one.low,
+            high=one.high,
+            queries=mean.queries,
+            why=why,
+        )
+
+    def _compared(
+        self, system: str, requirement: Requirement, column: MeasureColumn, at: int
+    ) -> GateRow:
+        counts = column.values.counts[at]
+        mine = {
+            query: float(value)
+            for query, value, use in zip(
+                column.query_ids, column.values.values[at], counts, strict=True
+            )
+            if use
+        }
+        theirs = self._earlier(system, column)
+        if isinstance(theirs, str):
+            return GateRow(system, str(requirement), "missing", why=theirs)
+        if gone := [query for query in theirs if query not in mine]:
+            why = f"has no value for {_some(gone)}, which the baseline has"
+            return GateRow(system, str(requirement), "missing", why=why)
+        shared = [query for query in mine if query in theirs]
+        if not shared:
+            why = "the baseline has none of the queries"
+            return GateRow(system, str(requirement), "missing", why=why)
+        first, second = (np.array([of[query] for query in shared]) for of in (mine, theirs))
+        one = self._difference(first, second, column.largest_difference)
+        verdict, why = _verdict(requirement, one)
+        if len(shared) < len(mine):
+            new = counted(len(mine) - len(shared), "query")
+            why = "; ".join(filter(None, [why, f"{new} not in the baseline left out"]))
+        return GateRow(
+            system,
+            str(requirement),
+            verdict,
+            mean=math.fsum(first.tolist()) / len(shared),
+            baseline=math.fsum(second.tolist()) / len(shared),
+            difference=one.value,
+            low=one.low,
+            high=one.high,
+            queries=len(shared),
+            why=why,
+        )
+
+    def _earlier(self, system: str, column: MeasureColumn) -> dict[str, float] | str:
+        """The baseline's value of every query, or why there are none to compare with."""
+        if self.baseline is None:
+            return "there is no baseline"
+        other = self.baseline.of(system)
+        if other is None:
+            return (
+                f"the baseline has no system {self.baseline.system or system!r}, but "
+                f"{', '.join(self.baseline.systems[:_NAMED])}"
+            )
+        if why := self.baseline.faults.get((str(column.measure), other)):
+            return f"the baseline {other}: {why}"
+        rows = [one for one in self.baseline.scores if one.system == other]
+        rows = [one for one in rows if _canonical(one.measure) == str(column.measure)]
+        if not rows:
+            return f"the baseline has no {column.measure} of {other}"
+        for what, mine in (
+            ("min_rating", column.min_rating),
+            ("grader_key", self.book.grader.key),
+            ("bank", self.book.bank),
+        ):
+            fitting = [one for one in rows if getattr(one, what) in (None, mine)]
+            if not fitting:
+                return f"the baseline has another {_SAID[what]}: {getattr(rows[0], what)}"
+            rows = fitting
+        found = {one.query_id: one.value for one in rows if one.value is not None}
+        if len({one.query_id for one in rows}) < len(rows):
+            return f"the baseline has {column.measure} of {other} twice for a query"
+        return found
+
+    def _difference(
+        self,
+        first: Floats,
+        second: Floats,
+        largest: float,
+    ) -> Estimate:
+        """The mean difference with its paired interval."""
+        queries = len(first)
+        values = np.stack([first, second])
+        (pair,) = compare_pairs(
+            values,
+            np.ones(values.shape, np.bool_),
+            permutations=1,
+            samples=self.settings.samples,
+            level=1 - self.settings.alpha,
+            seed=self.settings.seed,
+            largest=largest,
+        )
+        value = without_rounding(pair.difference.value or 0.0)
+        if queries < FEWEST_QUERIES:
+            return Estimate(value, no_interval=FEW_QUERIES)
+        if pair.difference.low is not None or (math.isinf(largest) and value):
+            return pair.difference
+        if pair.difference.no_interval == NO_SPREAD:
+            # what has not changed on any query has not changed
+            return self._equal(value, queries, -largest) if value else Estimate(0.0, 0.0, 0.0)
+        return mean_difference(first - second, 1 - self.settings.alpha).estimate
+
+    def _equal(self, value: float, queries: int, lowest: float) -> Estimate:
+        """A value that is the same on every query: how many others may have another, at worst.
+
+        The share of queries with this value has Jeffreys' interval, and the rest may have any.
+        """
+        sure = jeffreys(queries, queries, 1 - self.settings.alpha).low or 0.0
+        return Estimate(value, sure * value + (1 - sure) * lowest, sure * value + 1 - sure)
+
+
+def missing_of(book: Gradebook, system: str, column: MeasureColumn, may_lack: float = 0.0) -> str:
+    """What a system lacks for its values to be whole; nothing where all is there.
+
+    These are an answer to every query with items, a value of it, and grades of all but the share
+    `may_lack` of what the measure reads.
+    """
+    if system not in book.systems:
+        return f"there is no system {system!r}" if system else "there are no systems"
+    at = book.systems.index(system)
+    asked = {one.query_id: one for one in book.queries if (one.weights > 0).any()}
+    silent = [
+        query_id
+        for query_id, one in asked.items()
+        if all(run.system != system for run in one.rankings)
+    ]
+    if silent:
+        return f"returned nothing for {_some(silent)}"
+    # where subtopics are exams of their own they stand behind their query
+    valued = {
+        query if query in asked else query.rpartition("/")[0]
+        for query, counts in zip(column.query_ids, column.values.counts[at], strict=True)
+        if counts
+    }
+    if unvalued := [query_id for query_id in asked if query_id not in valued]:
+        return f"has no value for {_some(unvalued)}"
+    share = max(column.ungraded[at] or 0.0, column.missing_cells[at] or 0.0)
+    if share > may_lack:
+        return f"{100 * share:.3g} % of what {column.measure} reads has no grade"
+    return ""
+
+
+_SAID = {"min_rating": "minimum rating", "grader_key": "grader", "bank": "bank"}
+
+
+def _canonical(measure: str) -> str:
+    try:
+        return str(cut(measure))
+    except InputError:
+        return measure
+
+
+def _verdict(requirement: Requirement, one: Estimate) -> tuple[Verdict, str]:
+    if one.value is None:
+        return "missing", one.reason
+    if one.low is None or one.high is None:
+        return "cannot be told", one.no_interval
+    held = {requirement.holds(end) for end in (one.low, one.high)}
+    if len(held) == 1:
+        return ("passed" if held == {True} else "failed"), ""
+    return "cannot be told", STRADDLES
+
+
+def _some(ids: Sequence[str]) -> str:
+    more = " ..." if len(ids) > _NAMED else ""
+    return f"{counted(len(ids), 'query')} ({', '.join(ids[:_NAMED])}{more})"
+
+
+def rows_by_verdict(rows: Iterable[GateRow]) -> Iterator[tuple[Verdict, int]]:
+    """How many rows have each verdict that occurs."""
+    found = [row.verdict for row in rows]
+    for verdict in ("passed", "failed", "cannot be told", "missing"):
+        if verdict in found:
+            yield verdict, found.count(verdict)

@@ -1,0 +1,97 @@
+"""A gate on chosen grades: the baseline is read, or evaluated on the same grades."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from exampp.analysis.gate import (
+    EarlierScores,
+    GateResult,
+    GateSettings,
+    cut,
+    gate,
+    missing_of,
+    scores_of,
+)
+from exampp.analysis.requirements import Requirement, required
+from exampp.errors import InputError
+from exampp.evaluate.leaderboard import Leaderboard, evaluate_gradebook
+from exampp.formats import per_query
+from exampp.records.choosing import label
+from exampp.records.gradebook import Gradebook
+
+if TYPE_CHECKING:
+    from exampp.grades.grades import Grades
+
+Earlier: TypeAlias = "str | Path | Leaderboard | Grades"
+"""A baseline: a file of scores by query or a run file, a leaderboard, or other grades."""
+
+
+def gate_grades(
+    grades: Grades,
+    require: Sequence[str],
+    baseline: Earlier | None = None,
+    *,
+    baseline_system: str | None = None,
+    margin: float | None = None,
+    systems: Sequence[str] = (),
+    settings: GateSettings | None = None,
+) -> GateResult:
+    """See `Grades.gate`."""
+    compares = baseline is not None or baseline_system is not None
+    requirements = required(require, margin, baseline=compares)
+    settings = settings or GateSettings()
+    earlier = None
+    if compares:
+        earlier = _earlier(grades, baseline, baseline_system, requirements, settings)
+    return gate(grades.gradebook, requirements, earlier, systems=systems, settings=settings)
+
+
+def _earlier(
+    grades: Grades,
+    baseline: Earlier | None,
+    system: str | None,
+    requirements: Sequence[Requirement],
+    settings: GateSettings,
+) -> EarlierScores:
+    """The scores to compare with."""
+    compared = [one.measure for one in requirements if one.relative]
+    if baseline is None:
+        found = _evaluated(grades.gradebook, compared, settings)
+        return replace(found, name=f"system {system}", system=system, here=True)
+    if isinstance(baseline, Leaderboard):
+        found = EarlierScores("another leaderboard", scores_of(baseline))
+    elif isinstance(baseline, str | Path):
+        name, scores = Path(baseline).name, per_query.read(baseline)
+        if scores is None:
+            run = replace(grades, runs=(baseline,), systems=(), without=())
+            found = replace(_evaluated(run.gradebook, compared, settings), name=name)
+        else:
+            found = EarlierScores(name, scores)
+    else:
+        name = f"{Path(baseline.source.path).name}, {label(baseline.grader)}"
+        found = replace(_evaluated(baseline.gradebook, compared, settings), name=name)
+    return (
+        found if system is None else replace(found, name=f"{found.name}, {system}", system=system)
+    )
+
+
+def _evaluated(book: Gradebook, measures: Sequence[str], settings: GateSettings) -> EarlierScores:
+    """The scores of all systems; none of a measure that cannot be computed."""
+    scores: list[per_query.QueryScore] = []
+    faults: dict[tuple[str, str], str] = {}
+    for name in dict.fromkeys(measures):
+        try:
+            board = evaluate_gradebook(book, [cut(name)], settings.min_rating)
+        except InputError:
+            # the gate says why, as the measure is missing there, too
+            continue
+        scores += scores_of(board)
+        column = board.columns[0]
+        for system in book.systems:
+            if why := missing_of(book, system, column, settings.may_lack):
+                faults[str(column.measure), system] = why
+    return EarlierScores("", scores, faults=faults)

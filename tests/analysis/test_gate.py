@@ -1,0 +1,431 @@
+"""A gate passes, fails or cannot tell; what is missing fails it."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from commands import Commands
+from gradebooks import GRADER, make_book, make_query, make_ranking
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import exampp
+from exampp.analysis.gate import (
+    EarlierScores,
+    GateFailed,
+    GateResult,
+    GateSettings,
+    GateUndecided,
+    gate,
+    scores_of,
+)
+from exampp.analysis.requirements import Requirement, parse_requirement, required
+from exampp.demo import demo_files
+from exampp.evaluate.leaderboard import evaluate_gradebook
+from exampp.formats.per_query import QueryScore
+from exampp.llm.scripted import ScriptedGrader
+from exampp.records.gradebook import Gradebook
+from exampp.report.table import render
+
+ITEMS = 10
+
+
+def book_of(covered: Mapping[str, Sequence[int]], **options: object) -> Gradebook:
+    """Queries of 10 items; of each a system covers so many, with one passage of its own."""
+    queries = []
+    for at in range(len(next(iter(covered.values())))):
+        rows = [[5] * hits[at] + [0] * (ITEMS - hits[at]) for hits in covered.values()]
+        rankings = [make_ranking(system, [row]) for row, system in enumerate(covered)]
+        queries.append(make_query(rows, *rankings, query_id=f"q{at}"))
+    return make_book(*queries, **options)  # type: ignore[arg-type]
+
+
+def judged(
+    book: Gradebook, *texts: str, baseline: EarlierScores | None = None, **options: float
+) -> GateResult:
+    found = [parse_requirement(text) for text in texts]
+    return gate(book, found, baseline, settings=GateSettings(**options))  # type: ignore[arg-type]
+
+
+def verdicts(result: GateResult) -> list[str]:
+    return [row.verdict for row in result.rows]
+
+
+def against(book: Gradebook, system: str | None = None) -> EarlierScores:
+    return EarlierScores("last", scores_of(evaluate_gradebook(book, ["Cover@20"])), system)
+
+
+# ---- requirements --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("Cover@20>=0.7", Requirement("Cover@20", ">=", 0.7)),
+        (" Cover@20 \u2265 .7 ", Requirement("Cover@20", ">=", 0.7)),
+        ("P(rel=2)@10 > 0.5", Requirement("P(rel=2)@10", ">", 0.5)),
+        ("nDCG@10>=baseline-0.02", Requirement("nDCG@10", ">=", -0.02, relative=True)),
+        ("nDCG@10 >= baseline + 1e-2", Requirement("nDCG@10", ">=", 0.01, relative=True)),
+        ("AP>baseline", Requirement("AP", ">", 0.0, relative=True)),
+        ("Judged@10<=0.9", Requirement("Judged@10", "<=", 0.9)),
+    ],
+)
+def test_requirements_are_read(text: str, meant: Requirement) -> None:
+    assert parse_requirement(text) == meant
+    assert parse_requirement(str(meant)) == meant
+
+
+@pytest.mark.parametrize(
+    "text", ["", "Cover@20", "Cover@20=0.7", ">=0.7", "Cover@20>=last", "a>=1>2"]
+)
+def test_what_is_no_requirement_says_how_one_is_written(text: str) -> None:
+    with pytest.raises(exampp.InputError, match=r"no requirement.*Cover@20>=0\.7"):
+        parse_requirement(text)
+
+
+def test_every_measure_is_compared_with_a_baseline() -> None:
+    found = required(["Cover@20>=0.7", "AP>=baseline-0.1"], 0.02, baseline=True)
+    assert [str(one) for one in found] == [
+        "Cover@20>=0.7",
+        "AP>=baseline-0.1",
+        "Cover@20>=baseline-0.02",
+    ]
+    assert [str(one) for one in required([], 0.0, baseline=True)] == ["Cover@20>=baseline"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "margin", "baseline", "told"),
+    [
+        ([], None, False, "nothing is required"),
+        (["Cover@20>=0.7"], None, True, "how much worse than the baseline may Cover@20 be"),
+        (["Cover@20>=0.7"], 0.1, False, "the margin changes nothing here"),
+        (["Cover@20>=baseline-0.1"], 0.1, True, "the margin changes nothing here"),
+        (["Cover@20>=0.7"], -0.1, True, "the margin must be 0 or more"),
+    ],
+)
+def test_margins_that_are_missing_or_idle(
+    texts: list[str], margin: float | None, baseline: bool, told: str
+) -> None:
+    with pytest.raises(exampp.InputError, match=told):
+        required(texts, margin, baseline=baseline)
+
+
+# ---- against a number ----------------------------------------------------------------------------
+
+EIGHT = [6, 7, 8, 7, 6, 8, 7, 7]
+"""Mean 0.7 of 10 items, standard error sqrt(4 * 0.01 / 7 / 8) = 0.0267261."""
+# on the logit scale: ln(7/3) -+ 2.364624 (t of 7 degrees) * 0.0267261 / 0.21, taken back
+LOW, HIGH = (1 / (1 + math.exp(-math.log(7 / 3) - side * 0.3009369)) for side in (-1, 1))
+
+
+def test_the_interval_of_the_mean_decides() -> None:
+    texts = ("Cover@20>=0.63", "Cover@20>=0.7", "Cover@20>=0.76", "Cover@20<=0.63", "Cover@20<0.76")
+    found = judged(book_of({"new": EIGHT}), *texts)
+    assert verdicts(found) == ["passed", "cannot be told", "failed", "failed", "passed"]
+    row = found.rows[0]
+    assert (row.mean, row.queries) == (pytest.approx(0.7), 8)
+    assert (row.low, row.high) == (pytest.approx(LOW, abs=1e-6), pytest.approx(HIGH, abs=1e-6))
+
+
+@pytest.mark.parametrize(
+    ("texts", "verdict", "code"),
+    [
+        (("Cover@20>=0.6",), "passed", 0),
+        (("Cover@20>=0.6", "Cover@20>=0.9"), "failed", 1),
+        (("Cover@20>=0.6", "Cover@20>=0.7"), "cannot be told", 2),
+        (("Cover@20>=0.9", "Cover@20>=0.7"), "failed", 1),
+        (("Cover@20>=0.7", "Coverr@20>=0.1"), "failed", 1),
+    ],
+)
+def test_the_worst_requirement_is_the_verdict(
+    texts: tuple[str, ...], verdict: str, code: int
+) -> None:
+    found = judged(book_of({"new": EIGHT}), *texts)
+    assert (found.verdict, found.exit_code) == (verdict, code)
+
+
+def test_three_queries_cannot_tell() -> None:
+    (row,) = judged(book_of({"new": [9, 10, 8]}), "Cover@20>=0.1").rows
+    assert (row.verdict, row.why) == ("cannot be told", "fewer than 4 queries count")
+
+
+def test_equal_values_are_as_sure_as_their_number() -> None:
+    """10 of 10 queries at 1: Jeffreys' interval of the share begins at 0.7828."""
+    book = book_of({"new": [10] * 10})
+    assert verdicts(judged(book, "Cover@20>=0.78", "Cover@20>=0.79")) == [
+        "passed",
+        "cannot be told",
+    ]
+
+
+@given(st.lists(st.integers(0, 10), min_size=1, max_size=12), st.floats(0, 1))
+@settings(max_examples=25, deadline=None)
+def test_no_mean_passes_that_does_not_meet_the_requirement(hits: list[int], bound: float) -> None:
+    (row,) = judged(book_of({"new": hits}), f"Cover@20>={bound:.6f}").rows
+    mean = sum(hits) / 10 / len(hits)
+    if row.verdict == "passed":
+        assert mean >= bound - 1e-5
+    if row.verdict == "failed":
+        assert mean < bound + 1e-5
+
+
+# ---- against a baseline --------------------------------------------------------------------------
+
+
+def test_the_paired_interval_decides() -> None:
+    """The same mean and spread, but one better on every query by 0.1 or 0.2."""
+    old = [3, 5, 1, 7, 2, 6, 4, 8]
+    new = [4, 7, 2, 9, 3, 8, 5, 10]
+    book, last = book_of({"s": new}), against(book_of({"s": old}))
+    found = judged(
+        book, "Cover@20>baseline", "Cover@20>=baseline+0.15", "Cover@20<baseline", baseline=last
+    )
+    assert verdicts(found) == ["passed", "cannot be told", "failed"]
+    row = found.rows[0]
+    assert (row.mean, row.baseline) == (pytest.approx(0.6), pytest.approx(0.45))
+    assert row.difference == pytest.approx(0.15)
+    # the systems' own intervals are 0.4 wide: unpaired nothing could be told
+    assert row.low is not None
+    assert row.low > 0.09
+
+
+def test_not_worse_by_a_margin() -> None:
+    old = [6, 7, 8, 7, 6, 8, 7, 7, 6, 7]
+    new = [6, 7, 7, 7, 6, 8, 7, 8, 6, 6]
+    found = judged(
+        book_of({"s": new}),
+        "Cover@20>=baseline-0.1",
+        "Cover@20>=baseline-0.01",
+        baseline=against(book_of({"s": old})),
+    )
+    assert found.rows[0].difference == pytest.approx(-0.01)
+    assert verdicts(found) == ["passed", "cannot be told"]
+
+
+def test_what_has_not_changed_is_not_worse() -> None:
+    book = book_of({"s": EIGHT})
+    (row,) = judged(book, "Cover@20>=baseline", baseline=against(book)).rows
+    assert (row.verdict, row.difference, row.low, row.high) == ("passed", 0.0, 0.0, 0.0)
+
+
+def test_one_query_of_fifty_has_students_interval() -> None:
+    """-0.1 on one query: mean -0.002, standard error 0.002, t of 49 degrees 2.009575."""
+    old, new = [5] * 50, [4] + [5] * 49
+    (row,) = judged(
+        book_of({"s": new}), "Cover@20>=baseline-0.02", baseline=against(book_of({"s": old}))
+    ).rows
+    assert row.verdict == "passed"
+    assert row.low == pytest.approx(-0.002 - 2.009575 * 0.002, abs=1e-8)
+
+
+def test_a_difference_that_is_the_same_everywhere() -> None:
+    """+0.5 on 10 queries: at worst 0.7828 * 0.5 - 0.2172."""
+    found = judged(
+        book_of({"s": [8] * 10}), "Cover@20>baseline", baseline=against(book_of({"s": [3] * 10}))
+    )
+    assert found.verdict == "passed"
+    assert found.rows[0].low == pytest.approx(0.7828037 * 0.5 - 0.2171963, abs=1e-6)
+
+
+def test_who_is_compared_with_whom() -> None:
+    here = book_of({"a": EIGHT, "b": [2] * 8})
+    last = against(book_of({"a": [1, 2, 1, 2, 1, 2, 1, 2], "gone": EIGHT}))
+    rows = {r.system: r for r in judged(here, "Cover@20>baseline", baseline=last).rows}
+    assert rows["a"].verdict == "passed"
+    assert "no system 'b', but a, gone" in rows["b"].why
+    assert "no system 'gone'" in rows["gone"].why
+    one = replace(last, system="gone")
+    assert verdicts(judged(here, "Cover@20>=baseline", baseline=one)) == ["passed", "failed"]
+    alone = against(book_of({"other": [1, 2, 1, 2, 1, 2, 1, 2]}))
+    assert judged(here, "Cover@20>baseline", baseline=alone).rows[0].verdict == "passed"
+
+
+# ---- missing -------------------------------------------------------------------------------------
+
+
+def test_what_is_missing_fails_and_is_said() -> None:
+    book = book_of({"s": EIGHT})
+    whole = against(book)
+
+    def why(book: Gradebook, text: str, last: EarlierScores | None = None, **more: float) -> str:
+        (row,) = judged(book, text, baseline=last, **more).rows
+        assert row.verdict == "missing"
+        return row.why
+
+    assert "no measure 'Foo'" in why(book, "Foo@20>=0.1")
+    assert "added up" in why(book, "NumRet>=1")
+    assert why(book, "Cover@20>=baseline") == "there is no baseline"
+    assert "baseline has no nDCG@20 of s" in why(book, "nDCG@20>=baseline", whole)
+    longer = against(book_of({"s": [*EIGHT, 7]}))
+    assert "no value for 1 query (q8), which" in why(book, "Cover@20>=baseline", longer)
+    silent = replace(book, queries=(*book.queries[:7], replace(book.queries[7], rankings=())))
+    assert "returned nothing for 1 query (q7)" in why(silent, "Cover@20>=0.1")
+    cells = [[None, *[5] * 9]]
+    torn = make_query(cells, make_ranking("s", [0]), query_id="q7")
+    lacking = replace(book, queries=(*book.queries[:7], torn))
+    assert "has no grade" in why(lacking, "Cover@20>=0.1")
+    assert judged(lacking, "Cover@20>=0.1", may_lack=0.1).verdict == "passed"
+    empty = make_book(*(make_query([[None]], make_ranking("s", [0]), query_id="q"),))
+    assert "No cell has a grade" in why(empty, "Cover@20>=0.1")
+    (row,) = gate(book, [parse_requirement("Cover@20>=0.1")], systems=["t"]).rows
+    assert (row.verdict, row.why) == ("missing", "there is no system 't'")
+
+
+def test_what_others_graded_is_no_baseline() -> None:
+    book = book_of({"s": EIGHT})
+    scores = against(book).scores
+    for field, other, said in (
+        ("grader_key", "x", "another grader: x"),
+        ("bank", "y", "another bank: y"),
+        ("min_rating", 3, "another minimum rating: 3"),
+    ):
+        changed: list[QueryScore] = [one._replace(**{field: other}) for one in scores]  # type: ignore[arg-type]
+        (row,) = judged(book, "Cover@20>=baseline", baseline=EarlierScores("x", changed)).rows
+        assert (row.verdict, said in row.why) == ("missing", True)
+    twice = EarlierScores("x", [*scores, scores[0]])
+    assert "twice for a query" in judged(book, "Cover@20>=baseline", baseline=twice).rows[0].why
+
+
+# ---- how it is shown -----------------------------------------------------------------------------
+
+
+def test_junit_has_every_requirement() -> None:
+    book = book_of({"<new>": EIGHT, "old\x07": [2] * 8})
+    found = judged(book, "Cover@20>=0.6", "Cover@20>=0.7")
+    suite = ElementTree.fromstring(found.to_junit())
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors")} == {
+        "tests": "4",
+        "failures": "2",
+        "errors": "1",
+    }
+    kinds = [[child.tag for child in case] for case in suite.iter("testcase")]
+    assert kinds == [[], ["error"], ["failure"], ["failure"]]
+    assert suite.find("testcase").get("classname") == "<new>"  # type: ignore[union-attr]
+    message = suite.findall(".//failure")[0].get("message") or ""
+    assert message.startswith("failed: mean 0.200")
+
+
+def test_draft_grades_are_said_everywhere() -> None:
+    draft = replace(GRADER, model="draft")
+    found = judged(book_of({"s": EIGHT}, grader=draft), "Cover@20>=0.1")
+    assert found.is_draft
+    for text in (found.render(), found.to_markdown(), found.to_junit(), found.to_json()):
+        assert "DRAFT GRADES" in text
+
+
+def test_checks_raise_what_tests_understand() -> None:
+    book = book_of({"s": EIGHT})
+    judged(book, "Cover@20>=0.6").check()
+    with pytest.raises(GateFailed, match=r"Gate: failed[\s\S]*Cover@20>=0.9"):
+        judged(book, "Cover@20>=0.9").check()
+    with pytest.raises(GateUndecided, match="cannot be told"):
+        judged(book, "Cover@20>=0.7").check()
+    assert issubclass(GateFailed, AssertionError)
+
+
+# ---- the command ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo, graded so that dense is at 1 and bm25 at 0 wherever both answer."""
+    folder = tmp_path_factory.mktemp("gate")
+    with exampp.create(folder / "made.exam") as exam:
+        exam.import_files(*demo_files())
+        exam.grade("draft")
+    with exampp.create(folder / "ungraded.exam") as exam:
+        exam.import_files(*demo_files())
+    with exampp.open(folder / "made.exam") as exam:
+        board = exam.grades().evaluate(["Cover@20", "nDCG@10"])
+    (folder / "last.json").write_text(board.to_json())
+    (folder / "last.csv").write_text(render(board.records()["per_query"], "csv"))
+    shutil.copy(next(path for path in demo_files() if path.name == "random.run"), folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "told"),
+    [
+        ("made.exam -r Cover@20>=0.2 --system dense", 0, "passed"),
+        ("made.exam -r Cover@20>=0.9 --system dense", 1, "failed"),
+        ("made.exam -r Cover@20>=0.7 --system dense", 2, "more queries would tell"),
+        ("made.exam -r Foo@20>=0.7 --system dense", 1, "there is no measure 'Foo'"),
+        ("ungraded.exam -r Cover@20>=0.7", 1, "nobody graded"),
+        ("made.exam --baseline last.json --margin 0.02", 0, "baseline last.json"),
+        ("made.exam -r nDCG@10>=baseline --baseline last.csv", 0, "passed"),
+        ("made.exam --baseline made.exam --margin 0", 0, "passed"),
+        ("made.exam --baseline random.run --margin 0.02 --system dense", 0, "0.102"),
+        ("made.exam --baseline-system dense --margin 0.1 --system random", 1, "failed"),
+        ("gate.toml", 0, "passed"),
+        ("gate.toml --system random", 1, "failed"),
+        # no verdict
+        ("made.exam", 3, "nothing is required"),
+        ("nothing.exam -r Cover@20>=0.7", 3, "no such file"),
+        ("made.exam -r Cover@20", 3, "is no requirement"),
+        ("made.exam -r Cover@20>=0.7 --baseline last.json", 3, "how much worse"),
+        ("made.exam -r Cover@20>=0.7 --grader nobody", 3, "no grader fits"),
+        ("made.exam -r Cover@20>=0.7 --alpha 2", 3, "alpha"),
+        ("made.exam -r Cover@20>=0.7 --wrong", 3, "No such option"),
+        ("made.exam --margin much", 3, "--margin"),
+        ("", 3, "COLLECTION"),
+        ("wrong.toml", 3, "unknown key 'requires'"),
+        ("made.exam -r Cover@20>=0.7 --junit made.exam", 3, "made.exam"),
+        ("made.exam -r Cover@20>=0.7 --system dense --junit no/where.xml", 3, "where.xml"),
+    ],
+)
+def test_exit_codes(
+    graded: Path,
+    options: str,
+    code: int,
+    told: str,
+    exampp_command: Commands,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(graded)
+    Path("gate.toml").write_text(
+        'collection = "made.exam"\nrequire = ["Cover@20>=0.3"]\nsystem = ["dense"]\n'
+        'junit = "out.xml"\n'
+    )
+    Path("wrong.toml").write_text('collection = "made.exam"\nrequires = []\n')
+    ran = exampp_command("gate", *options.split())
+    assert (ran.code, told in ran.out + ran.err) == (code, True), ran
+    if options == "gate.toml":
+        assert ElementTree.parse("out.xml").getroot().get("tests") == "1"
+
+
+def test_a_defect_is_no_verdict(
+    graded: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: object) -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr("exampp.project.gating.run_gate", broken)
+    ran = exampp_command("gate", graded / "made.exam", "-r", "Cover@20>=0.7")
+    assert (ran.code, "ZeroDivisionError" in ran.err) == (3, True)
+
+
+def test_in_python_and_under_pytest(graded: Path) -> None:
+    with exampp.open(graded / "made.exam") as exam:
+        exam.assert_not_worse(graded / "last.json", ["Cover@20", "nDCG@10"], margin=0.02)
+        grades = exam.grades()
+        board = grades.evaluate(["Cover@20"])
+        grades.assert_not_worse(board, margin=0)
+        with pytest.raises(GateFailed, match="random"):
+            grades.assert_not_worse(margin=0.1, baseline_system="dense", systems=["random"])
+        assert grades.gate(["Cover@20>=0.2"], systems=["dense"]).verdict == "passed"
+
+
+def test_a_baseline_without_grades_is_no_baseline(graded: Path, tmp_path: Path) -> None:
+    """A run of passages that nobody graded would be easy to beat."""
+    with exampp.create(tmp_path / "some.exam") as exam:
+        exam.import_files(*demo_files())
+        exam.grade(ScriptedGrader("4"), model="m", depth=1)
+        found = exam.grades().gate(baseline_system="bm25", margin=0.5, systems=["dense"])
+    assert found.verdict == "failed"
+    assert "has no grade" in found.rows[0].why
