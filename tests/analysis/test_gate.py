@@ -129,8 +129,8 @@ def test_the_interval_of_the_mean_decides() -> None:
     found = judged(book_of({"new": EIGHT}), *texts)
     assert verdicts(found) == ["passed", "cannot be told", "failed", "failed", "passed"]
     row = found.rows[0]
-    assert (row.mean, row.queries) == (pytest.approx(0.7), 8)
-    assert (row.low, row.high) == (pytest.approx(LOW, abs=1e-6), pytest.approx(HIGH, abs=1e-6))
+    assert [row.mean, row.queries] == pytest.approx([0.7, 8])
+    assert [row.low, row.high] == pytest.approx([LOW, HIGH], abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_the_paired_interval_decides() -> None:
     )
     assert verdicts(found) == ["passed", "cannot be told", "failed"]
     row = found.rows[0]
-    assert (row.mean, row.baseline) == (pytest.approx(0.6), pytest.approx(0.45))
+    assert [row.mean, row.baseline] == pytest.approx([0.6, 0.45])
     assert row.difference == pytest.approx(0.15)
     # the systems' own intervals are 0.4 wide: unpaired nothing could be told
     assert row.low is not None

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 from exampp.analysis.gate import GateResult, GateRow, rows_by_verdict
 from exampp.analysis.phrases import percent
 from exampp.report.bounded import Bounded
-from exampp.report.table import Column, Table, Value, readable
+from exampp.report.table import Table, Value, readable
 
 _RECORDS = (
     *("system", "requirement", "verdict", "mean", "baseline", "difference", "low", "high"),
@@ -19,24 +19,28 @@ _RECORDS = (
 def gate_table(result: GateResult) -> Table:
     """A row for every system and requirement; notes say why what is not passed is not."""
     compared = any(row.baseline is not None for row in result.rows)
-    columns: list[str | Column] = ["system", "requirement", "verdict", "mean"]
+    columns = ["system", "requirement", "verdict", "mean"]
     columns += ["baseline", "difference"] * compared
-    rows: list[list[Value]] = []
-    for row in result.rows:
-        cells: list[Value] = [row.system or None, row.requirement, row.verdict]
-        relative = row.difference is not None
-        cells.append(row.mean if relative else _bounded(row.mean, row))
-        if compared:
-            cells += [row.baseline, _bounded(row.difference, row) if relative else None]
-        rows.append([*cells, row.queries])
-    return Table.of([*columns, "queries"], rows, heading(result), tuple(_notes(result)))
+    columns += [f"{percent(result.level)} interval", "queries"]
+    rows: list[list[Value]] = [
+        [
+            row.system or None,
+            row.requirement,
+            row.verdict,
+            row.mean,
+            *([row.baseline, row.difference] * compared),
+            _bounded(None, row),
+            row.queries,
+        ]
+        for row in result.rows
+    ]
+    return Table.of(columns, rows, heading(result), tuple(_notes(result)))
 
 
-def _bounded(value: float | None, row: GateRow) -> Value:
-    if value is None:
-        return None
+def _bounded(value: float | None, row: GateRow) -> Bounded | None:
+    """The value with the interval of the row; None where there is none of it."""
     bounds = None if row.low is None or row.high is None else (row.low, row.high)
-    return Bounded(value, bounds)
+    return None if value is None and bounds is None else Bounded(value, bounds)
 
 
 def heading(result: GateResult) -> str:
@@ -47,16 +51,20 @@ def heading(result: GateResult) -> str:
 
 
 def _notes(result: GateResult) -> Iterator[str]:
-    of: dict[tuple[str, str, str], list[str]] = {}
+    found: dict[tuple[str, str], dict[str, list[str]]] = {}
     for row in result.rows:
         if row.why:
-            of.setdefault((row.requirement, row.verdict, row.why), []).append(row.system)
-    for (requirement, verdict, why), systems in of.items():
-        named = ", ".join(filter(None, systems))
-        yield f"{requirement}: {verdict}{f' ({named})' if named else ''}: {why}."
+            of_why = found.setdefault((row.verdict, row.why), {})
+            of_why.setdefault(row.requirement, []).append(row.system)
+    for (verdict, why), requirements in found.items():
+        where = (
+            f"{requirement} ({', '.join(systems)})" if any(systems) else requirement
+            for requirement, systems in requirements.items()
+        )
+        yield f"{verdict.capitalize()}, {', '.join(where)}: {why}."
     yield (
-        f"In brackets: intervals of {percent(result.level)} over queries, each for itself. Passed: "
-        "the whole interval meets the requirement; failed: none of it."
+        "Passed: the whole interval, over queries, meets the requirement; failed: none of it. Where "
+        "a baseline is required it is the interval of the difference. Each holds for itself."
     )
     yield from result.notes
 
@@ -111,6 +119,7 @@ def _told(row: GateRow) -> str:
         return row.why
     number = row.mean if row.difference is None else row.difference
     what = "mean" if row.difference is None else "difference"
-    bounds = None if row.low is None or row.high is None else (row.low, row.high)
-    parts = [f"{what} {Bounded(number, bounds).shown(3)} over {row.queries} queries", row.why]
+    found = _bounded(number, row)
+    shown = f"{what} {found.shown(3)} over {row.queries} queries" if found else ""
+    parts = [shown, row.why]
     return "; ".join(filter(None, parts))

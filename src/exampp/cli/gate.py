@@ -90,7 +90,7 @@ def gate(
     The exit code is 0 passed, 1 failed or missing, 2 cannot be told with so few queries, 3 no
     verdict because of an error. Options take the place of those in a file.
 
-    Example: exampp gate my.exam -r "Cover@20>=0.7" --baseline last.json --margin 0.02
+    Example: exampp gate my.exam --baseline last.json --margin 0.02
     """
     from exampp.formats.lines import encode_text
     from exampp.formats.output import keep_inputs, writing
