@@ -63,8 +63,8 @@ def _notes(result: GateResult) -> Iterator[str]:
         )
         yield f"{verdict.capitalize()}, {', '.join(where)}: {why}."
     yield (
-        "Passed: the whole interval, over queries, meets the requirement; failed: none of it. Where "
-        "a baseline is required it is the interval of the difference. Each holds for itself."
+        "Passed: the whole interval over queries meets the requirement; failed: none of it. "
+        "Against a baseline it is that of the difference. Each interval holds for itself."
     )
     yield from result.notes
 
