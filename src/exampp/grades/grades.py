@@ -122,7 +122,7 @@ class Grades(ChosenGrades):
         official: Officials,
         measures: Sequence[Measure | str] = (),
         *,
-        min_rating: Sequence[int] = (),
+        min_rating: int | Sequence[int] = (),
         statistics: Sequence[str] = ("spearman", "kendall"),
         samples: int = 2000,
         seed: int = 0,

@@ -65,7 +65,7 @@ class Panel:
         self,
         measures: Sequence[Measure | str] = ("Cover@20",),
         *,
-        min_rating: Sequence[int] = (),
+        min_rating: int | Sequence[int] = (),
         official: Officials = (),
         order: int = 1,
         decimals: int | None = None,
@@ -85,7 +85,7 @@ class Panel:
         self,
         measures: Sequence[Measure | str] = (),
         *,
-        min_rating: Sequence[int] = (),
+        min_rating: int | Sequence[int] = (),
         qrels: Judgments | None = None,
         of: str = "",
     ) -> Iterator[Method]:
@@ -97,7 +97,8 @@ class Panel:
         """
         from exampp.analysis.methods import DEFAULT_MEASURES, graded_method, qrels_method
 
-        check_lists(measures=measures, min_rating=min_rating)
+        check_lists(measures=measures)
+        min_rating = [min_rating] if isinstance(min_rating, int) else min_rating
         measures = measures or DEFAULT_MEASURES
         for name, one in self.named():
             yield graded_method(one.gradebook, measures, min_rating, of + name)
@@ -110,7 +111,7 @@ class Panel:
         official: Officials,
         measures: Sequence[Measure | str] = (),
         *,
-        min_rating: Sequence[int] = (),
+        min_rating: int | Sequence[int] = (),
         statistics: Sequence[str] = ("spearman", "kendall"),
         samples: int = 2000,
         seed: int = 0,

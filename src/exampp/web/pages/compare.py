@@ -122,7 +122,7 @@ def _trouble(ticked: Sequence[str], systems: Sequence[str], missing: object) -> 
 def _explained(
     visit: PageRequest,
     found: SystemComparison,
-    given: dict[str, object],
+    given: Mapping[str, object],
     query: str | None,
     page: int,
 ) -> dict[str, object]:
