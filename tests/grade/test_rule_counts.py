@@ -198,7 +198,7 @@ def test_counts_of_grades_and_of_the_store_are_the_same(exam: Path) -> None:
         stored = rule_counts(collection._connection, 1, "main")
         rows = collection._connection.execute("SELECT state, rating, reply, rule FROM grade")
         grades = [Grade("", State(s), rating, reply, rule) for s, rating, reply, rule in rows]
-    assert set(count_rules(grades)) == set(stored)
+    assert set(count_rules((grade, 1) for grade in grades)) == set(stored)
 
 
 def test_states_without_a_grade() -> None:

@@ -9,7 +9,7 @@ not give back, a state, a rule, a detail or the grader itself, is written beside
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -109,6 +109,17 @@ def grades(query_id: str, entry: Entry, on_cell: OnError = accept) -> tuple[Grad
     )
 
 
+def plain_cells(query_id: str, entry: Entry) -> list[tuple[str | None, int]] | None:
+    """(reply, rating) of the cells of an entry; None unless all have both and no more is said."""
+    if entry.stated or _faults(query_id, entry.typed):
+        return None
+    found, bad = _marks(query_id, entry, accept)
+    replies = _replies(query_id, entry.typed)
+    if bad or replies.keys() != found.keys():
+        return None
+    return [(reply, found[item]) for item, reply in replies.items()]
+
+
 def _replies(query_id: str, typed: MarksJson | DirectJson) -> dict[str, str | None]:
     if isinstance(typed, DirectJson):
         return {query_id: typed.answer if isinstance(typed.answer, str) else None}
@@ -187,7 +198,7 @@ def _exam_marks(entry: MarksJson, grader: GraderIdentity, on_cell: OnError) -> M
         found = {one.question_id or one.nugget_id: one.self_rating for one in entry.self_ratings}
         stated = len(entry.self_ratings)
     sound = len(found) == stated and None not in found
-    if sound and not any(_why_no_rating(value, grader) for value in found.values()):
+    if sound and _are_ratings(found.values(), grader):
         return Marks(found, {})
     return _sorted_out(entry, grader, on_cell)
 
@@ -245,6 +256,15 @@ def _direct_marks(
         return Marks({query_id: int(value)}, {})
     on_cell(InputError(reason, field=name))
     return Marks({}, {query_id: Bad(reason, _kept(value))})
+
+
+def _are_ratings(values: Collection[Any], grader: GraderIdentity) -> bool:
+    """Whether there is nothing wrong with any of them (see `_why_no_rating`)."""
+    if not values:
+        return True
+    if set(map(type, values)) != {int}:
+        return False
+    return bool(grader.lowest <= min(values) and max(values) <= grader.highest)
 
 
 def _why_no_rating(value: Any, grader: GraderIdentity) -> str:

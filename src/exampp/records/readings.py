@@ -83,13 +83,13 @@ class RuleCount:
     example: str | None = None
 
 
-def count_rules(grades: Iterable[Grade]) -> tuple[RuleCount, ...]:
-    """Count grades by state, rule and rating."""
+def count_rules(grades: Iterable[tuple[Grade, int]]) -> tuple[RuleCount, ...]:
+    """Count grades, each of which occurs so often, by state, rule and rating."""
     cells: dict[tuple[State, str, int | None], int] = {}
     examples: dict[tuple[State, str, int | None], str] = {}
-    for grade in grades:
+    for grade, times in grades:
         key = (grade.state, grade.rule, grade.rating)
-        cells[key] = cells.get(key, 0) + 1
+        cells[key] = cells.get(key, 0) + times
         if grade.reply is not None and grade.rule not in WITHOUT_EXAMPLE:
             examples.setdefault(key, grade.reply)
     return tuple(RuleCount(*key, count, examples.get(key)) for key, count in cells.items())
