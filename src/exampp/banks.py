@@ -18,12 +18,14 @@ from exampp.grade.kept import verify_again
 from exampp.llm.base import Grader, check_grader
 from exampp.llm.options import ModelOptions, check_options
 from exampp.prompts import generation
+from exampp.records.bank import BankTexts
 from exampp.report.result import Tables
 from exampp.report.table import Table
 from exampp.review.impact import MEASURES
 from exampp.review.trial import Trial, watch
 from exampp.store.bank import Settle, edit_by
 from exampp.store.bank_history import ItemState, Logged, log_of_item, states
+from exampp.store.bank_texts import read_bank_texts
 from exampp.store.connection import file_of
 
 if TYPE_CHECKING:
@@ -77,6 +79,10 @@ class Bank:
     def states_of(self, item: ItemState) -> list[Logged]:
         """All edits of an item, oldest first, with its state after each."""
         return log_of_item(self.connection, self.name, item.edit)
+
+    def texts(self) -> BankTexts:
+        """The items of all queries with the texts of these, and which are sealed."""
+        return read_bank_texts(self.connection, self.name)
 
     def version(self) -> Version:
         """The state of a bank: the number of its last edit, and a hash of all its items."""

@@ -25,10 +25,12 @@ PAGES = (
     "/history?what=edits",
     "/export",
     "/compare?a=beta&b=alpha",
+    "/items",
+    "/items?order=worst",
     "/plots",
     "/nowhere",
 )
-NARROW = ("/", "/compare?a=beta&b=alpha")
+NARROW = ("/", "/compare?a=beta&b=alpha", "/items")
 """Pages that a phone shows, too."""
 SERIOUS = ("serious", "critical")
 

@@ -29,6 +29,7 @@ ADDRESSES = {
     "disputes": "/disputes",
     "agreement": "/agreement",
     "compare": "/compare?" + urlencode({"a": "sys/../%2e", "b": "<b>bold</b>\u202e"}),
+    "items": "/items?" + urlencode({"query": QUERY, "item": ITEM}),
     "bank": "/bank?" + urlencode({"query": QUERY}),
 }
 SERIOUS = ("serious", "critical")

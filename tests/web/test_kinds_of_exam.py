@@ -91,6 +91,8 @@ FIXED = (
     "/export",
     "/plots",
     "/compare",
+    "/items",
+    "/items?order=worst",
     "/?decisions=without&min_rating=2",
     *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious")),
 )

@@ -309,6 +309,29 @@ def spurious(sight: Sight) -> list[SpuriousEntry]:
     return sorted(found, key=lambda entry: (-entry.count, -entry.overturned))
 
 
+def item_errors(
+    sight: Sight, item_id: str, most: int = EXAMPLES
+) -> tuple[list[CellRecord], list[CellRecord]]:
+    """What is likely wrong with an item: passages that cover it in vain, and those it misses.
+
+    The first are not relevant and cover it, the best rated first; the others are relevant, graded
+    and do not cover it, the most relevant first. Nothing of an item that is not known.
+    """
+    if item_id not in sight.grades.item_ids:
+        return [], []
+    column = sight.grades.item_ids.index(item_id)
+    known, ratings = sight.evidence, sight.grades.ratings[:, column].astype(np.int64)
+    covers = sight.covers[:, column]
+    in_vain = np.flatnonzero(covers & known.irrelevant)
+    missed = np.flatnonzero(~covers & sight.is_graded[:, column] & known.relevant)
+    in_vain = in_vain[np.lexsort((known.strength[in_vain], -ratings[in_vain]))]
+    missed = missed[np.lexsort((ratings[missed], -known.strength[missed]))]
+    return (
+        list(item_cells(sight, column, in_vain[:most].tolist(), {})),
+        list(item_cells(sight, column, missed[:most].tolist(), {})),
+    )
+
+
 def _overturned(dossier: Dossier, min_rating: int) -> NDArray[np.int64]:
     """Per item, the cells where the grader saw an answer and people do not."""
     found = np.zeros(len(dossier.items), np.int64)

@@ -24,6 +24,7 @@ PAGES = (
     "query",
     "cell",
     "compare",
+    "items",
     "judge",
     "queue",
     "sample",

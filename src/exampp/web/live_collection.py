@@ -23,11 +23,13 @@ from exampp.records import GraderIdentity
 from exampp.records.choosing import choose_grader, label
 from exampp.records.decisions import effective
 from exampp.records.gradebook import DecisionChoice, Gradebook, without_decisions
+from exampp.records.topics import default_min_relevant
 from exampp.web.counts import CollectionCounts
 from exampp.web.kept import Kept
 
 if TYPE_CHECKING:
     from exampp.analysis.compare import SystemComparison
+    from exampp.analysis.item_list import ItemList
     from exampp.analysis.significance import Significance
     from exampp.review.impact import Baseline
     from exampp.review.queue import Candidate
@@ -158,6 +160,24 @@ class Snapshot:
             ("comparison", first, second, measure, least, decisions),
             lambda: compare(self.book(decisions), first, second, measure, min_rating=least),
         )
+
+    def items(self, bank: str, patience: float) -> ItemList | None:
+        """All items of a bank with what their grades say; None while that is being computed."""
+        return self.kept.soon(("items", bank), lambda: self._items(bank), patience)
+
+    def _items(self, bank: str) -> ItemList:
+        from exampp.analysis.item_list import item_list
+        from exampp.analysis.items import ItemSettings, analyze
+        from exampp.evaluate.item_scores import item_scores
+
+        with Collection(self.path) as collection:
+            texts = collection.bank(bank).texts()
+            least = default_min_relevant(collection.highest_judgment)
+        if bank != self.choice.bank or not self.gradebook.is_graded:
+            return item_list(texts)
+        scores = item_scores(self.gradebook, self.min_rating, K)
+        found = analyze(self.gradebook, scores, "", ItemSettings(least), texts=texts)
+        return item_list(texts, self.gradebook, found)
 
     @cached_property
     def baseline(self) -> Baseline:

@@ -26,6 +26,7 @@ CHOICE = "choice"
 PLACES = (
     ("o", "/", "Overview"),
     ("q", "/queries", "Queries"),
+    ("i", "/items", "Items"),
     ("j", "/queue", "Queue"),
     ("s", "/sample", "Sample"),
     ("d", "/disputes", "Disputes"),
@@ -80,8 +81,8 @@ class PageRequest:
 
     @cached_property
     def bank(self) -> str:
-        """The bank that this person looks at; the first one where passages alone are graded."""
-        if self.choice.bank:
+        """The bank that this person looks at; the first one where no items are graded."""
+        if self.choices and self.choice.bank:
             return self.choice.bank
         with self.open() as collection:
             known = [name for kind in ITEM_KINDS[:-1] for name in collection.bank_names(kind)]

@@ -79,7 +79,7 @@ def compare(
     snapshot = visit.snapshot
     board = snapshot.leaderboard(min_rating, decisions)
     systems = [one.system for one in spreads(board, 0)] if board.columns else []
-    given = {
+    given: dict[str, object] = {
         "measure": None if measure == MEASURE else measure,
         "min_rating": min_rating,
         "decisions": None if decisions == "with" else decisions,

@@ -1,0 +1,118 @@
+"""All items of all queries in one table: sorted, filtered, searched, opened in place."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import exams
+import pages
+import pytest
+import rooms
+
+import exampp
+from exampp.analysis.item_list import item_list
+from exampp.review.lists import Sight, item_errors
+
+
+def text_of(page: str) -> str:
+    return " ".join(re.sub(r"<[^>]*>", " ", page).split())
+
+
+def titles(page: str) -> list[str]:
+    """The items that a page lists, in order."""
+    table = next(one for one in pages.read(page).all("table") if "items" in one.attributes["class"])
+    return [
+        one.text.strip()
+        for row in table.all("th", scope="row")
+        for one in row.all("a")
+        if one.attributes.get("class") == "title"
+    ]
+
+
+def test_before_anything_is_graded_there_are_items_and_no_coverage(tmp_path: Path) -> None:
+    with exams.make(tmp_path):
+        pass
+    with rooms.visiting(tmp_path / "my.exam") as client:
+        page = client.get("/items")
+        assert page.status == 200
+        assert sorted(titles(page.text)) == sorted(
+            text for texts in exams.QUESTIONS.values() for text in texts
+        )
+        assert "Nothing is graded yet" in page.text
+        assert text_of(page.text).count("not graded") == 1 + 3  # the filter, and every item
+        assert titles(client.get("/items?find=magnets").text) == ["What makes a magnet?"]
+
+
+def test_without_a_bank_it_says_what_to_do(tmp_path: Path) -> None:
+    with exampp.Collection.create(tmp_path / "my.exam"):
+        pass
+    with rooms.visiting(tmp_path / "my.exam") as client:
+        for address in ("/items", "/compare", "/queries", "/lists/verify"):
+            page = client.get(address)
+            assert page.status == 200, address
+            assert "Bad Request" not in page.text
+            assert "exampp " in text_of(page.text)
+
+
+def test_counts_of_an_item_are_those_of_its_cells(tmp_path: Path) -> None:
+    path = rooms.graded(tmp_path)
+    with exampp.Collection(path) as collection:
+        grades = collection.grades()
+        query = grades.gradebook.queries[0]
+        at = int((query.ratings[0] >= 4).argmax()) if (query.ratings[0] >= 4).any() else 0
+        item, passage = query.item_ids[at], query.passage_ids[0]
+        before = int(query.ratings[0, at])
+        grades.decide(query.query_id, item, passage, 0, author="ada")
+        grades = collection.grades()
+        texts = collection.bank().texts()
+        listed = item_list(texts, grades.gradebook, grades.items(splits=10))
+    by_id = {one.item_id: one for one in listed.items}
+    # alpha returned p1 and p2, beta p4
+    assert by_id[item].cells == 3
+    assert by_id[item].overturned == int(before >= 4)
+    assert sum(one.overturned or 0 for one in listed.items) == int(before >= 4)
+    # fewer than 5 passages of a kind are judged
+    assert by_id[item].gap is None
+    assert [one.item_id for one in item_list(texts).items] == [o.item_id for o in listed.items]
+
+
+def test_the_worst_are_those_of_analyze_items(dl19_exam: Path) -> None:
+    with exampp.Collection(dl19_exam) as collection:
+        grades = collection.grades()
+        found = grades.items(splits=2)
+        worst = found.look[:20]
+        first = worst[0]
+        sight = Sight(next(grades.dossiers([first.query_id])), grades.criteria())
+        in_vain, missed = item_errors(sight, first.item_id)
+    with rooms.visiting(dl19_exam) as client:
+        for _ in range(100):
+            page = client.get("/items?order=worst").text
+            if "<table" in page:
+                break
+        shown = titles(page)
+        assert len(worst) == 20
+        assert shown == [row.text.strip() for row in worst]
+        opened = client.get("/items", order="worst", query=first.query_id, item=first.item_id).text
+        cells = [
+            link.attributes["aria-label"].removeprefix("Passage ")
+            for link in pages.read(opened).all("a")
+            if link.attributes.get("href", "").startswith("/cell")
+        ]
+        assert cells == [cell.passage.passage_id for cell in (*in_vain, *missed)]
+        assert len(cells) <= 6
+        assert f"/bank?query={first.query_id}" in opened
+        swaps = [
+            int(row.all("td")[5].text)
+            for row in pages.read(client.get("/items?order=swaps").text).all("tr")
+            if row.attributes.get("id", "").startswith("row-")
+        ]
+        assert swaps == sorted((row.swaps for row in found.items), reverse=True)[: len(swaps)]
+
+
+@pytest.mark.parametrize(
+    "address", ["/items?order=nonsense&only=nonsense&page=99", "/items?find=x"]
+)
+def test_any_address_has_an_answer(tmp_path: Path, address: str) -> None:
+    with rooms.visiting(rooms.graded(tmp_path)) as client:
+        assert client.get(address).status == 200
