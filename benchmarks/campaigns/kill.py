@@ -158,6 +158,20 @@ def graded(folder: Path) -> None:
     (folder / "bank.csv").write_text(edited)
 
 
+def copied(folder: Path) -> None:
+    """A collection and a copy of it in which more was graded and decided."""
+    graded(folder)
+    shutil.copy(folder / COLLECTION, folder / "other.exam")
+    with exampp.Collection(folder / "other.exam") as collection:
+        collection.grade(ScriptedGrader(rate, name="more", record=False), model="more")
+        book = collection.grades("seed").gradebook
+        for query in book.queries:
+            for passage in query.passage_ids[:2]:
+                collection.grades("seed").decide(
+                    query.query_id, query.item_ids[0], passage, 3, author="c"
+                )
+
+
 def edited(folder: Path) -> None:
     """A collection with an edit that can be undone."""
     graded(folder)
@@ -237,6 +251,19 @@ def cases(url: str) -> dict[str, Case]:
         "bank split": Case(command("bank", "split", COLLECTION, "--secret", "0.5", *bank), graded),
         "generate": Case(generate, plain, edit_beside),
         "decide": Case(decide, graded, edit_beside),
+        "merge": Case(command("merge", COLLECTION, "other.exam"), copied, edit_beside),
+        "systems rename": Case(
+            command("systems", COLLECTION, "rename", "alpha", "first"), graded, edit_beside
+        ),
+        "systems remove": Case(
+            command("systems", COLLECTION, "remove", "alpha", "--yes"), graded, edit_beside
+        ),
+        "review plan": Case(
+            command("review", COLLECTION, "plan", "--labels", "3", "-m", "P@2", *board),
+            graded,
+            edit_beside,
+        ),
+        "attacks": Case(command("analyze", "attacks", COLLECTION, "--build"), graded, edit_beside),
         "migration": Case(command("status", COLLECTION), old, command("status", COLLECTION)),
         "run": Case(command("run", "exam.toml"), configured(url)),
         "export": Case(export, graded, edit_beside),
