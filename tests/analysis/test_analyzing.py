@@ -43,7 +43,6 @@ def test_one_value_where_a_list_is_asked_for(opened: exampp.Collection) -> None:
     wrong: dict[str, Callable[[Any], object]] = {
         "measures=['Cover@20']": lambda it: it.panel().correlate(official, "Cover@20"),
         "statistics=['kendall']": lambda it: it.panel().correlate(official, statistics="kendall"),
-        "min_rating=[4]": lambda it: it.panel().correlate(official, min_rating=4),
         "layouts=['strict']": lambda it: it.panel().agreement(layouts="strict"),
         "at_least=[2]": lambda it: it.panel().agreement(at_least=2),
         "min_relevant=[2]": lambda it: it.panel().agreement(min_relevant=2),

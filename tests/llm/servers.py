@@ -211,7 +211,8 @@ class FaultServer:
     async def _stop(self) -> None:
         self._server.close()
         await asyncio.sleep(0.001)
-        while self._writers or self._tasks:
+        # connections that are accepted just now are tasks of the loop, and writers only then
+        while self._writers or asyncio.all_tasks() - {asyncio.current_task()}:
             for task in self._tasks:
                 task.cancel()
             for writer in self._writers:

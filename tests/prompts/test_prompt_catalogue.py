@@ -20,6 +20,7 @@ from exampp.prompts import (
     find,
     generation,
     load,
+    load_named,
     names,
     read,
     toml_of,
@@ -398,3 +399,15 @@ def test_the_import_is_light() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_name_out_of_data_is_never_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "thomas.toml"
+    file.write_text(toml_of("thomas").replace('name = "thomas"', 'name = "mine"'))
+    monkeypatch.chdir(tmp_path)
+    assert load_named("thomas").name == "thomas"
+    for name in (str(file), "thomas.toml", "./thomas.toml", "T" * 5000, "a\0b", ""):
+        with pytest.raises(InputError):
+            load_named(name)

@@ -48,6 +48,18 @@ def test_a_damaged_page_is_a_sentence_that_says_what_helps(tmp_path: Path, table
         assert "exampp init NEW --rescue" in text
 
 
+@pytest.mark.parametrize("name", [b"answerz", b"ans\xffers"])
+def test_a_damaged_name_in_the_schema_is_damage(tmp_path: Path, name: bytes) -> None:
+    with exams.make(tmp_path) as collection:
+        collection.grade("draft")
+    path = tmp_path / "my.exam"
+    content = path.read_bytes()
+    at = content.index(b"answers", content.index(b"CREATE TABLE item_edit"))
+    path.write_bytes(content[:at] + name + content[at + len(name) :])
+    said = said_of(path, lambda c: c.bank().log())
+    assert "my.exam: is not a readable collection: the file is damaged" in said
+
+
 def said_of(path: Path, read: Callable[[exampp.Collection], object]) -> str:
     """The sentence that reading ends with, if it does."""
     try:

@@ -94,11 +94,12 @@ def own_names(text: str) -> list[str]:
     """
     line = text.partition("\n")[0]
     separator = next((one for one in "\t;," if one in line), None)
-    cells = (
-        [cell.strip() for cell in next(csv.reader([line], delimiter=separator))]
-        if separator
-        else []
-    )
+    try:
+        found = next(csv.reader([line], delimiter=separator), []) if separator else []
+    except csv.Error:
+        # a carriage return inside, or more characters than csv takes: no line of names
+        return []
+    cells = [cell.strip() for cell in found]
     return [] if any(not cell or cell[0].isdigit() for cell in cells) else cells
 
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from exampp import prompts
 from exampp.errors import InputError
-from exampp.prompts.catalogue import load
+from exampp.prompts.catalogue import load_named
 from exampp.records import GraderIdentity
 from exampp.records.readings import IMPORTED, OTHERWISE
 
@@ -25,7 +25,7 @@ def rule_of(identity: GraderIdentity, reply: str | None, rating: int) -> str:
 @lru_cache(maxsize=8192)
 def _rule(prompt_name: str, highest: int, reply: str, rating: int) -> str:
     try:
-        prompt = load(prompt_name)
+        prompt = load_named(prompt_name)
     except InputError:
         return IMPORTED
     if prompt.reading not in _READ_FROM_FILES:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from exampp.errors import InputError
 from exampp.grade.reading import Reader, reader, rules_of
 from exampp.llm.base import Reply
-from exampp.prompts import Prompt, load
+from exampp.prompts import Prompt, load_named
 from exampp.prompts.reading import UNNUMBERED
 from exampp.records import Grade, GraderIdentity, State
 from exampp.store.cells import Due
@@ -103,7 +103,7 @@ def _rules_of(connection: sqlite3.Connection, stored: StoredGrader) -> ReadAgain
     described = known or settings.get("rules")
     if not described:
         try:
-            return ReadAgain(load(stored.identity.prompt), settings.get("read", "exam"))
+            return ReadAgain(load_named(stored.identity.prompt), settings.get("read", "exam"))
         except InputError:
             return None
     said = {"mode": settings.get("read", "exam"), **described}

@@ -14,7 +14,7 @@ from exampp.grade.graders import SELF_RATING, unnumbered_of, unnumbered_setting
 from exampp.grade.kept import BATCH, ReadAgain, read_kept
 from exampp.grade.reading import described
 from exampp.llm.function import FUNCTION
-from exampp.prompts import Prompt, content_hash, load
+from exampp.prompts import Prompt, content_hash, load, load_named
 from exampp.prompts.reading import POLICIES, UNNUMBERED
 from exampp.records import GraderIdentity, State
 from exampp.store.connection import transaction
@@ -127,7 +127,7 @@ def _prompt(identity: GraderIdentity, rules: str | Path | None) -> Prompt:
     if described is not None:
         return Prompt(title="", source="", grades=(identity.kind,), **described)
     try:
-        return load(identity.prompt)
+        return load_named(identity.prompt)
     except InputError:
         raise InputError(
             f"the prompt {identity.prompt!r} of this grader does not come with exampp",

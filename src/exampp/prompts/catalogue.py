@@ -83,6 +83,16 @@ def load(name_or_path: str | Path) -> Prompt:
     return _checked(parse(files.read(name), name), name)
 
 
+def load_named(name: str) -> Prompt:
+    """A prompt that comes with exampp or a package, by a name out of data: never a file.
+
+    Raises InputError for any other name.
+    """
+    if name not in _bundled() and (files.is_path(name) or name not in files.PROMPTS):
+        raise _unknown(name, names())
+    return load(name)
+
+
 def find(name_or_path: str | Path) -> Prompt | GenerationPrompt:
     """A bundled prompt or one of a file, whether it grades or asks for items.
 

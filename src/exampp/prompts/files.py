@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
@@ -49,7 +50,7 @@ def bundled(folder: str) -> Mapping[str, str]:
 def is_path(name: str) -> bool:
     """Whether a text that is no bundled prompt's name means a file."""
     path = Path(name)
-    return path.suffix == SUFFIX or len(path.parts) > 1 or path.exists()
+    return path.suffix == SUFFIX or len(path.parts) > 1 or os.path.exists(name)  # noqa: PTH110
 
 
 def is_there(name: str) -> bool:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 from exampp.errors import InputError
+from exampp.store.migrations import MIGRATIONS
 
 ROWS = 100
 """Rows that are fetched at a time while a result is iterated."""
@@ -96,4 +98,23 @@ def told(connection: GuardedConnection, error: Exception) -> Exception:
     # the message of an error may quote what is damaged, and be no text then
     if isinstance(error, UnicodeError) or any(word in str(error) for word in _DAMAGED):
         return Damaged(connection.file, error)
+    if str(error).startswith("no such column") and _lacks_columns(connection):
+        return Damaged(connection.file, error)
     return error
+
+
+def _lacks_columns(connection: sqlite3.Connection) -> bool:
+    """Whether a table has other columns than it was made with: damage to a name in the schema."""
+    with closing(sqlite3.connect(":memory:")) as whole:
+        for migration in MIGRATIONS:
+            whole.executescript(migration)
+        return not _columns(whole) <= _columns(connection)
+
+
+def _columns(connection: sqlite3.Connection) -> set[tuple[bytes, bytes]]:
+    # as bytes, because a damaged name may be no text
+    of_tables = (
+        "SELECT CAST(m.name AS BLOB), CAST(c.name AS BLOB) FROM sqlite_master m JOIN pragma_table_info(m.name) c "
+        "WHERE m.type = 'table'"
+    )
+    return set(sqlite3.Cursor(connection).execute(of_tables))
