@@ -114,7 +114,7 @@ def _lacks_columns(connection: sqlite3.Connection) -> bool:
 def _columns(connection: sqlite3.Connection) -> set[tuple[bytes, bytes]]:
     # as bytes, because a damaged name may be no text
     of_tables = (
-        "SELECT CAST(m.name AS BLOB), CAST(c.name AS BLOB) FROM sqlite_master m JOIN pragma_table_info(m.name) c "
-        "WHERE m.type = 'table'"
+        "SELECT CAST(m.name AS BLOB), CAST(c.name AS BLOB) FROM sqlite_master m "
+        "JOIN pragma_table_info(m.name) c WHERE m.type = 'table'"
     )
     return set(sqlite3.Cursor(connection).execute(of_tables))
