@@ -325,9 +325,12 @@ class Collection(GradeSource[CollectionGrades]):
         that is known to be gone. `max_queries` is for a trial of the first queries that can be
         graded, `shard` one of equal parts of the passages, such as `3/16`, the same on every copy.
         """
-        function = OfFunction(name, scale, batch)
         return plan(
-            *(self._connection, self.path, grader, options, function),
+            self._connection,
+            self.path,
+            grader,
+            options,
+            OfFunction(name, scale, batch),
             bank=bank,
             depth=depth,
             max_queries=max_queries,
@@ -406,12 +409,7 @@ class Collection(GradeSource[CollectionGrades]):
         `readings`: how many cells each rule of reading made, with a reply of each. `spent`: what
         the runs of each grader took. `graders`: see `status`.
         """
-        found = grade_status.grading_status(self._connection)
-        return {
-            "readings": grade_status.readings_table(found),
-            "spent": grade_status.spent_table(self._connection),
-            "graders": grade_status.status_table(found),
-        }
+        return grade_status.status_tables(self._connection)
 
     @property
     def graders(self) -> tuple[GraderIdentity, ...]:

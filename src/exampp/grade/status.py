@@ -78,6 +78,16 @@ def grading_status(connection: sqlite3.Connection, depth: int = DEPTH) -> list[G
 _STATES = tuple(state.name.lower() for state in State)
 
 
+def status_tables(connection: sqlite3.Connection) -> dict[str, Table]:
+    """Where grading stands: `readings`, `spent` and `graders`, as the functions below have them."""
+    found = grading_status(connection)
+    return {
+        "readings": readings_table(found),
+        "spent": spent_table(connection),
+        "graders": status_table(found),
+    }
+
+
 def status_table(entries: Sequence[GraderStatus]) -> Table:
     """Per grader and bank: cells graded, due, and tried without a grade, by reason."""
     found: list[tuple[Value, ...]] = []
