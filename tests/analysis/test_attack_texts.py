@@ -11,6 +11,7 @@ from conftest import Build
 from hypothesis import given
 from hypothesis import strategies as st
 
+import exampp
 from exampp.analysis.attacks.attacks import ATTACKS, BY_NAME, NUMBERS, Harm
 from exampp.analysis.attacks.battery import Battery, BatterySettings, beside, place_of
 from exampp.analysis.attacks.disguises import (
@@ -258,6 +259,30 @@ def test_a_battery_is_not_written_over(tmp_path: Path) -> None:
         assert made.path == tmp_path / "my.attacks.exam"
         with pytest.raises(InputError, match="exists already"):
             exam.bank().build_battery()
+
+
+@pytest.mark.parametrize("left", ["nothing", "no byte", "a bare collection"])
+def test_what_a_killed_build_leaves_is_filled(tmp_path: Path, left: str) -> None:
+    path = tmp_path / "my.attacks.exam"
+    if left == "no byte":
+        path.touch()
+    elif left == "a bare collection":
+        exampp.create(path).close()
+    with attacked.make(tmp_path / "my.exam") as exam:
+        made = exam.bank().build_battery(settings=BatterySettings(attacks=["A4"]))
+    with exampp.Collection(path) as battery:
+        assert len(battery.query_texts()) == len(attacked.QUERIES)
+        assert battery.contents().rows[2] == ("passages", sum(one.texts for one in made.counts))
+
+
+def test_no_other_file_is_taken_for_an_unfinished_battery(tmp_path: Path) -> None:
+    (tmp_path / "my.attacks.exam").write_text("notes")
+    with (
+        attacked.make(tmp_path / "my.exam") as exam,
+        pytest.raises(InputError, match="exists already"),
+    ):
+        exam.bank().build_battery()
+    assert (tmp_path / "my.attacks.exam").read_text() == "notes"
 
 
 def test_numbers_are_those_of_the_battery() -> None:

@@ -12,6 +12,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -46,8 +47,8 @@ from exampp.store.battery import (
     read_bank,
     read_judged_texts,
 )
-from exampp.store.connection import connect, transaction
-from exampp.store.inputs import highest_judgment
+from exampp.store.connection import connect, is_collection, transaction
+from exampp.store.inputs import counts, highest_judgment
 
 TARGETS = 20
 PROMPT = "question-self-rating"
@@ -231,7 +232,7 @@ def build_battery(
     Raises:
         InputError: There are no items, or no two queries with passages; the file exists.
     """
-    if path is not None and path.exists() and path.stat().st_size:
+    if path is not None and _holds_something(path):
         raise InputError("exists already", file=path, mend="Remove it, or name another: --battery")
     exam = _read(connection, bank, kind, settings)
     made = list(battery_texts(exam.material, settings))
@@ -255,6 +256,16 @@ def build_battery(
         tuple(_notes(exam.material, settings)),
         path,
     )
+
+
+def _holds_something(path: Path) -> bool:
+    """Whether a file is there that is more than a killed build leaves: a bare collection."""
+    if not path.exists() or not path.stat().st_size:
+        return False
+    if not is_collection(path):
+        return True
+    with closing(connect(path)) as connection:
+        return any(counts(connection).values())
 
 
 def battery_texts(material: Material, settings: BatterySettings) -> Iterator[BatteryText]:
