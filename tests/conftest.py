@@ -31,6 +31,8 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 # as many workers as cores, each with one thread; read by the libraries when they are loaded
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# autojudge-base is not imported without a list of stopwords, which it would download
+os.environ.setdefault("NLTK_DATA", str(Path(__file__).parent / "nltk_data"))
 # a process that a test starts would compile the whole source each time
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # a shell has its jobs in the background ignore Ctrl-C, and Python then leaves it so

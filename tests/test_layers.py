@@ -23,7 +23,7 @@ ROWS = (
     ("decisions", "graded_file"),
     ("collection",),
     ("opening",),
-    ("measures", "project"),
+    ("autojudge", "measures", "project"),
     ("web",),
     ("cli",),
 )
