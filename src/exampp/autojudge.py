@@ -86,6 +86,8 @@ class JudgeSettings:
             raise InputError(
                 f"graded is {self.graded!r}", field="settings", mend="Give report or documents"
             )
+        for name in self.measures:
+            parse_measure(name)
         if self.options.get("decode", "text") == "auto":
             raise InputError(
                 "what a server can do is found out by requests that no cache holds",
