@@ -19,6 +19,7 @@ from exampp.llm.base import Grader, check_grader
 from exampp.llm.options import ModelOptions, check_options
 from exampp.prompts import generation
 from exampp.records.bank import BankTexts
+from exampp.records.origin import MODEL
 from exampp.report.result import Tables
 from exampp.report.table import Table
 from exampp.review.impact import MEASURES
@@ -119,16 +120,21 @@ class Bank:
         answers: Sequence[str] = (),
         weight: float = 1.0,
         item_id: str = "",
+        model: str = "",
         author: str | None = None,
         reason: str = "",
         seen: int | None = None,
     ) -> Table:
         """Add an item to a query; its id is made from its text unless one is given.
 
+        `model` is the model that made it, where one did: it is warned of where that grades it.
         `seen` is the last edit that the person knew of: EditConflict where items of the query were
         edited since.
         """
-        new = ItemState(query_id, item_id, text, kind, facet_id, tuple(answers), weight)
+        new = ItemState(
+            *(query_id, item_id, text, kind, facet_id, tuple(answers), weight),
+            extra={MODEL: model} if model else {},
+        )
         return self._editor.add(new, edit_by(author, reason), seen)
 
     def edit(

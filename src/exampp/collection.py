@@ -55,7 +55,7 @@ from exampp.store.bank_texts import read_bank_texts
 from exampp.store.cells import DEPTH
 from exampp.store.connection import connect, data_version, transaction
 from exampp.store.dossier import read_dossiers
-from exampp.store.gradebook import read_gradebook
+from exampp.store.gradebook import items_of_part, read_gradebook
 from exampp.store.grades import StoredGrader, graders
 from exampp.store.inputs import counts, highest_judgment
 from exampp.store.steps import put_step, read_step, state
@@ -485,7 +485,8 @@ class Collection(GradeSource[CollectionGrades]):
 
     def bank_makers(self, book: Gradebook) -> Makers:
         """The models that made the items of a bank, as far as it says so."""
-        return makers(self._connection, book.bank, book.grader.kind)
+        among = items_of_part(self._connection, book.bank, book.part)
+        return makers(self._connection, book.bank, book.grader.kind, among)
 
     def _own_bank(self, book: Gradebook) -> str:
         made = self.bank_makers(book)

@@ -116,7 +116,11 @@ def _grades(exam: Exam) -> Grades:
 
 def _label(grades: Grades) -> str | None:
     """What tells an exam from the first one in this process: None for that."""
-    key = (str(Path(grades.source.path).resolve()), grades.grader.key, str(grades.gradebook.bank))
+    key = (
+        str(Path(grades.source.path).resolve()),
+        grades.grader.key,
+        str(grades.gradebook.bank_label),
+    )
     if key not in _SEEN:
         stem, taken = Path(grades.source.path).stem, set(_SEEN.values())
         others = (f"{stem}-{number}" for number in range(2, len(taken) + 3))

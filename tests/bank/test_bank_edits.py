@@ -435,3 +435,86 @@ def edit_all(collection: exampp.Collection, edits: list[tuple[str, int, str]]) -
         except exampp.InputError as error:
             if not any(word in str(error) for word in ("already", "retired")):
                 raise
+
+
+@pytest.mark.parametrize("name", ["b.csv", "b.yaml"])
+def test_an_importance_that_a_file_gives_is_set(tmp_path: Path, name: str) -> None:
+    with exams.make(tmp_path) as collection:
+        path = tmp_path / name
+        collection.bank().export(path)
+        if name == "b.csv":
+            header, first, second, third, version = path.read_text().splitlines()
+            lines = [f"{header},importance", f"{first},okay", f"{second},Vital", f"{third},"]
+            path.write_text("\n".join([*lines, f"{version}\n"]))
+        else:
+            replace_in(path, SKY, f"{SKY}\n    importance: okay")
+            replace_in(path, SUNSET, f"{SUNSET}\n    importance: vital")
+        changes = [("weight", "1", "0.5"), ("importance", "", "okay"), ("importance", "", "vital")]
+        dry = collection.bank().apply(path, dry_run=True)
+        assert [row[2:] for row in dry.rows] == changes
+        assert collection.bank().apply(path, author="ann").rows == dry.rows
+        entries = {i.text: i for entry in collection.bank().texts().entries for i in entry.items}
+        assert entries[SKY].extra == {"importance": "okay"}
+        assert entries[SUNSET].extra == {"importance": "vital"}
+        assert entries[MAGNET].extra == {}
+        last = rows(collection.bank().log())[-1]
+        assert (last["author"], last["operation"]) == ("ann", "importance = 'vital'")
+        with pytest.raises(exampp.InputError, match="cannot be undone"):
+            collection.bank().undo(last["edit"])
+        collection.bank().export(path)
+        assert collection.bank().apply(path).rows == ()
+        replace_in(path, "okay", "vital")
+        assert [row[2:] for row in collection.bank().apply(path).rows] == [("weight", "0.5", "1")]
+
+
+def test_an_item_of_a_file_is_added_with_all_that_is_said_of_it(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        path = tmp_path / "b.csv"
+        collection.bank().export(path)
+        *_, version = path.read_text().splitlines()
+        path.write_text(
+            "query_id,question,importance,model\nq1,Why is ice cold?,okay,a | b\n" + version
+        )
+        assert [row[2] for row in collection.bank().apply(path).rows] == ["add"]
+        (new,) = [
+            item
+            for entry in collection.bank().texts().entries
+            for item in entry.items
+            if item.text == "Why is ice cold?"
+        ]
+        assert (new.weight, new.extra) == (0.5, {"importance": "okay", "model": ["a", "b"]})
+
+
+def test_keys_of_another_kind_of_file_are_set_too(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        path = tmp_path / "b.jsonl"
+        collection.bank().export(path)
+        replace_in(
+            path, f'"question_id":"{SKY_ID}"', f'"source":{{"p":7}},"question_id":"{SKY_ID}"'
+        )
+        changes = collection.bank().apply(path, force=True)
+        assert [row[1:] for row in changes.rows] == [(SKY_ID, "source", "", '{"p": 7}')]
+        assert collection.bank().apply(path, force=True).rows == ()
+        replace_in(path, '"test_collection":', '"info":{"made":1},"test_collection":')
+        last = collection.bank().apply(path, force=True)
+        assert (last.rows, last.notes) == (
+            (),
+            ("not applied: info of the file's lines; edits are of items alone",),
+        )
+
+
+def test_what_a_file_says_and_cannot_change_is_named(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        path = tmp_path / "b.yaml"
+        collection.bank().export(path)
+        assert collection.bank().apply(path).notes == ()
+        text = path.read_text().replace(SKY_ID, "my-own-id")
+        query = next(line for line in text.splitlines() if line.startswith("  query: "))
+        path.write_text(text.replace(query, "  query: Quite another text", 1))
+        changes = collection.bank().apply(path)
+        assert changes.rows == ()
+        assert changes.notes == (
+            "not applied: the text of query 'q1' is another in the file; import the queries with "
+            "--update to change it",
+            "not applied: ids never change, and the file has others: my-own-id",
+        )

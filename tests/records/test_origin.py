@@ -95,6 +95,136 @@ def test_who_grades_its_own_bank_is_told(made: str, tmp_path: Path) -> None:
         assert all(warnings(collection, bank))
 
 
+ROWS = [
+    {"query_id": "q1", "question": "What is air?", "model": "org/judge"},
+    {"query_id": "q2", "question": "Why does it snow?", "model": "org/judge"},
+]
+
+
+def jsonl(rows: list[dict[str, Any]]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def of_lines(key: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "query_id": row["query_id"],
+            key: [
+                {"query_id": row["query_id"], "question_text": row["question"], "model": "judge"}
+            ],
+        }
+        for row in ROWS
+    ]
+
+
+FILES = {
+    "bank.csv": "query_id,question,model\nq1,What is air?,judge\nq2,Why does it snow?,judge\n",
+    "bank.tsv": "qid\tquestion\tGenerator\nq1\tWhat is air?\tjudge\nq2\tWhy snow?\tjudge\n",
+    "bank.yaml": "q1:\n- {question: What is air?, model: judge}\nq2:\n"
+    "- {nugget: snow, llm: judge}\n- {question: Why does it snow?, made_by: [judge, judge-2]}\n",
+    "items.jsonl": jsonl(of_lines("items")),
+    "questions.jsonl": jsonl(of_lines("questions")),
+    "array.json": json.dumps(of_lines("items")),
+    "lines.jsonl": jsonl(ROWS),
+    "authors.jsonl": jsonl(
+        [{"qid": r["query_id"], "question": r["question"], "llm": "judge"} for r in ROWS]
+    ),
+    "named.jsonl": jsonl(
+        [
+            {"query_id": r["query_id"], "info": {"gpt_model": "judge"}, "items": part["items"]}
+            for r, part in zip(ROWS, of_lines("items"), strict=True)
+        ]
+    ).replace('"model"', '"comment"'),
+    "nuggets.jsonl": jsonl(
+        [
+            {
+                "qid": r["query_id"],
+                "query": "",
+                "model": "judge",
+                "nuggets": [{"text": r["question"], "importance": "vital", "model": "judge"}],
+            }
+            for r in ROWS
+        ]
+    ),
+    "argue.json": jsonl(
+        [
+            {
+                "query_id": r["query_id"],
+                "creator": [{"is_human": False, "assessor": ["judge"]}],
+                "nugget_bank": {
+                    r["question"]: {
+                        "question": r["question"],
+                        "aggregator_type": "OR",
+                        "answers": {},
+                        "creator": [{"is_human": False, "assessor": ["judge"]}],
+                    }
+                },
+            }
+            for r in ROWS
+        ]
+    ),
+}
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("again", ["", ".csv", ".jsonl"])
+def test_every_file_that_names_who_made_its_items(file: str, again: str, tmp_path: Path) -> None:
+    """Also when the bank was written to another kind of file since, and read from there."""
+    (tmp_path / file).write_text(FILES[file])
+    with exams.make(tmp_path) as collection:
+        collection.import_files(banks=[tmp_path / file], bank="own")
+        bank = "own"
+        if again:
+            bank = "again"
+            collection.bank("own").export(tmp_path / f"again{again}")
+            collection.import_files(tmp_path / f"again{again}", bank=bank)
+        kind = collection.bank(bank).show().rows[0][3]
+        judge = ScriptedGrader(rate, record=False)
+        collection.grade(judge, prompt=f"{kind}-self-rating", model="judge", bank=bank)
+        assert all("The bank was made" in one[0] for one in warnings(collection, bank))
+
+
+def as_polars(rows: list[dict[str, Any]]) -> Any:
+    return pytest.importorskip("polars").DataFrame(rows)
+
+
+def as_pandas(rows: list[dict[str, Any]]) -> Any:
+    return pytest.importorskip("pandas").DataFrame(rows)
+
+
+@pytest.mark.parametrize("made", [list, as_polars, as_pandas])
+@pytest.mark.parametrize("column", ["model", "generator"])
+def test_rows_that_name_who_made_their_items(made: Any, column: str, tmp_path: Path) -> None:
+    rows = [{("generator" if k == "model" else k): v for k, v in row.items()} for row in ROWS]
+    with exams.make(tmp_path) as collection:
+        collection.add(bank=made(rows if column == "generator" else ROWS), bank_name="own")
+        judge = ScriptedGrader(rate, record=False)
+        collection.grade(judge, prompt="question-self-rating", model="judge", bank="own")
+        assert all(warnings(collection, "own"))
+
+
+def test_edits_that_name_who_made_an_item(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        judge = ScriptedGrader(rate, record=False)
+        collection.bank().add("q1", "What is air?", model="judge")
+        collection.grade(judge, prompt="question-self-rating", model="judge")
+        assert all("1 of the 4 items" in one[0] for one in warnings(collection))
+        collection.bank().export(tmp_path / "b.csv")
+        header, *items, version = (tmp_path / "b.csv").read_text().splitlines()
+        assert header.endswith(",model")
+        items = [line if line.endswith("judge") else f"{line}org/judge" for line in items]
+        (tmp_path / "b.csv").write_text("\n".join([header, *items, version]) + "\n")
+        changes = collection.bank().apply(tmp_path / "b.csv")
+        assert [row[2:] for row in changes.rows] == [("model", "", "org/judge")] * 3
+        assert all("The bank was made" in one[0] for one in warnings(collection))
+        collection.bank().split(0.5)
+        for part in ("public", "sealed"):
+            grades = collection.grades(bank="main", part=part)
+            notes = grades.evaluate(["Cover@20"], min_rating=4).notes
+            assert any("The bank was made by the model that grades" in note for note in notes)
+            assert "made by the model that grades" in to_json(grades.report())
+
+
 def test_the_generator_that_a_bank_of_the_workbench_names_is_told(tmp_path: Path) -> None:
     lines = (
         {
@@ -122,3 +252,19 @@ def test_a_bank_of_people_is_no_cause_to_warn(tmp_path: Path) -> None:
         judge = ScriptedGrader(rate, record=False)
         collection.grade(judge, prompt="question-self-rating", model="judge")
         assert not any(warnings(collection))
+
+
+def test_what_people_add_to_a_line_that_names_a_model_is_theirs_in_files_too(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "own.jsonl").write_text(FILES["named.jsonl"])
+    with exams.make(tmp_path) as collection:
+        collection.import_files(tmp_path / "own.jsonl", bank="own")
+        collection.bank("own").add("q1", "Who asks?")
+        for ending in (".csv", ".jsonl"):
+            collection.bank("own").export(tmp_path / f"again{ending}")
+            collection.import_files(tmp_path / f"again{ending}", bank=f"again{ending}")
+            judge = ScriptedGrader(rate, record=False)
+            bank = f"again{ending}"
+            collection.grade(judge, prompt="question-self-rating", model="judge", bank=bank)
+            assert "2 of the 3 items" in warnings(collection, bank)[0][0]

@@ -220,7 +220,7 @@ def gate(
     boards = [one[0] for one in measured.values() if not isinstance(one, str)]
     return GateResult(
         tuple(rows),
-        whose(book.grader, book.bank, book.oversight),
+        whose(book.grader, book.bank_label, book.oversight),
         book.grader.is_draft,
         baseline.name if baseline else "",
         1 - settings.alpha,
@@ -385,7 +385,7 @@ class _Judge:
         for what, mine in (
             ("min_rating", column.min_rating),
             ("grader_key", self.book.grader.key),
-            ("bank", self.book.bank),
+            ("bank", self.book.bank_label),
         ):
             fitting = [one for one in rows if getattr(one, what) in (None, mine)]
             if not fitting:

@@ -139,7 +139,7 @@ def _plain(value: object) -> str:
 
 def _bank(found: Findings) -> str:
     book, version = found.book, found.source.bank_version
-    name = book.bank or "the items that were graded"
+    name = book.bank_label or "the items that were graded"
     return f"{name}, version {version}" if version else name
 
 

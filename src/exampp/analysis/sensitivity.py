@@ -224,7 +224,7 @@ def specifications(
     for text in declared.measures:
         cutoffs = declared.cutoffs if takes_cutoff(text) else (None,)
         for k, rating, policy in product(cutoffs, thresholds, declared.missing):
-            yield Specification(one.name, one.book.bank, text, k, rating, policy)
+            yield Specification(one.name, one.book.bank_label, text, k, rating, policy)
 
 
 def takes_cutoff(text: str) -> bool:
@@ -462,7 +462,7 @@ def _bounds(one: Evaluated, declared: Declaration) -> Iterator[MissingBounds]:
             certain = ordered & ((least > 0) | (most < 0))
             yield MissingBounds(
                 grader=one.name,
-                bank=one.book.bank,
+                bank=one.book.bank_label,
                 k=k,
                 min_rating=rating,
                 widest=float((found.high[at] - found.low[at]).max(initial=0.0)),

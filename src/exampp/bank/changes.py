@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from exampp.errors import EditConflict, InputError
@@ -37,6 +38,7 @@ def place(state: ItemState) -> ItemKey:
 class ItemChange:
     """One respect in which an item differs: an operation, and the item before and after it.
 
+    An operation that is none of `OPERATIONS` is a key of the item's `extra` that a file sets.
     `before` is None for an item that was not there; `after` is None (operation `remove`) for one
     that is no longer there, which happens between two banks and when looking back in time.
     """
@@ -66,7 +68,14 @@ class ItemChange:
             return (_text(self.before), "")
         if self.operation == "restore":
             return ("", _text(self.after))
-        return (_text(self.before), _text(self.after))
+        if self.operation == "reword":
+            return (_text(self.before), _text(self.after))
+        return (_said(self.before, self.operation), _said(self.after, self.operation))
+
+
+def _said(state: ItemState, key: str) -> str:
+    value = state.extra.get(key, "")
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _text(state: ItemState | None) -> str:
@@ -131,8 +140,14 @@ def _pairs(
 def steps(changes: Iterable[ItemChange]) -> list[EditStep]:
     """The edits that make these changes."""
     return [
-        EditStep(change.operation, change.after) for change in changes if change.after is not None
+        EditStep(_logged_as(change), change.after) for change in changes if change.after is not None
     ]
+
+
+def _logged_as(change: ItemChange) -> str:
+    if change.operation in OPERATIONS:
+        return change.operation
+    return f"{change.operation} = {shown(change.values[1])}"
 
 
 # ---- one edit ------------------------------------------------------------------------------------
@@ -326,3 +341,22 @@ def version_in(text: str) -> Version | None:
     """The version that a file says it was written from; None if it does not say."""
     found = _REMARK.search(text)
     return None if found is None else Version(found[3], int(found[1]), found[2])
+
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+def end_of(moment: str) -> str:
+    """The last second that belongs to a date or time, as edits are stamped."""
+    try:
+        found = datetime.fromisoformat(moment)
+    except ValueError:
+        raise InputError(
+            f"{shown(moment)} is no edit, date or bank",
+            mend="Give an edit's number (exampp bank log), a date such as 2026-11-20, now, or the "
+            "name of a bank",
+        ) from None
+    if _DAY.fullmatch(moment):
+        found += timedelta(days=1, seconds=-1)
+    found = found if found.tzinfo else found.replace(tzinfo=UTC)
+    return found.astimezone(UTC).isoformat(timespec="seconds")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from exampp.bank import sealed_file, tables
-from exampp.bank.applying import changes_to_apply
+from exampp.bank.applying import changes_to_apply, not_applied
 from exampp.bank.changes import (
     ItemChange,
     ItemKey,
@@ -22,6 +20,7 @@ from exampp.bank.changes import (
     conflict,
     difference,
     edited,
+    end_of,
     find,
     place,
     steps,
@@ -221,6 +220,12 @@ class BankEditor:
                 )
             undone, newest = next(one for one in history if one.number == number), history[-1]
             before = undone.before or replace(undone.after, active=False)
+            if before == undone.after:
+                raise InputError(
+                    f"edit {number} ({undone.operation}) is no part of the item's history, and "
+                    "cannot be undone",
+                    mend="Say otherwise in a file, and apply that: exampp bank apply",
+                )
             if newest is not undone:
                 raise conflict(history, before)
             self._append([EditStep("undo", before)], edit)
@@ -244,16 +249,20 @@ class BankEditor:
         entries = list(banks.read(path))
         with self.connection, transaction(self.connection):
             current = states(self.connection, self.name)
+            known = self._entries()
             base = self._base(path, current, force)
             try:
-                changes = changes_to_apply(base, current, entries, retire_missing=retire_missing)
+                changes = changes_to_apply(
+                    base, current, entries, known, retire_missing=retire_missing
+                )
                 for change in changes:
                     self._check_query(change.state.query_id)
             except InputError as error:
                 raise error.at(path) from None
             if not dry_run:
                 self._append(steps(changes), edit)
-        return tables.changes_table(changes)
+        notes = not_applied([*base, *current], entries, known, known_queries(self.connection))
+        return tables.changes_table(changes, notes=notes)
 
     def _base(self, path: Path, current: list[ItemState], force: bool) -> list[ItemState]:
         """The state that the file was written from."""
@@ -455,7 +464,7 @@ class BankEditor:
             if number > last:
                 raise InputError(f"there is no edit {moment[:40]}; the last of the bank is {last}")
             return states(self.connection, self.name, number)
-        number = last_edit(self.connection, self.name, _end_of(moment))
+        number = last_edit(self.connection, self.name, end_of(moment))
         return states(self.connection, self.name, number)
 
 
@@ -468,25 +477,6 @@ def checked_part(part: str) -> str:
     if part not in PARTS:
         raise InputError(f"{part!r} is no part of a bank", mend=f"Parts are {', '.join(PARTS)}")
     return part
-
-
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
-
-
-def _end_of(moment: str) -> str:
-    """The last second that belongs to a date or time, as edits are stamped."""
-    try:
-        found = datetime.fromisoformat(moment)
-    except ValueError:
-        raise InputError(
-            f"{shown(moment)} is no edit, date or bank",
-            mend="Give an edit's number (exampp bank log), a date such as 2026-11-20, now, or the "
-            "name of a bank",
-        ) from None
-    if _DAY.fullmatch(moment):
-        found += timedelta(days=1, seconds=-1)
-    found = found if found.tzinfo else found.replace(tzinfo=UTC)
-    return found.astimezone(UTC).isoformat(timespec="seconds")
 
 
 def _brief(logged: Logged) -> str:

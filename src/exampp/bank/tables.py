@@ -56,13 +56,15 @@ def _status(state: ItemState, sealed: frozenset[int]) -> str:
     return "sealed" if state.key in sealed else "active"
 
 
-def changes_table(changes: Iterable[ItemChange], caption: str = "") -> Table:
+def changes_table(
+    changes: Iterable[ItemChange], caption: str = "", notes: Sequence[str] = ()
+) -> Table:
     """One row per respect in which an item differs."""
     rows = [
         (change.state.query_id, change.state.item_id, change.operation, *change.values)
         for change in changes
     ]
-    return Table.of(["query", "item", "change", "before", "after"], rows, caption)
+    return Table.of(["query", "item", "change", "before", "after"], rows, caption, notes)
 
 
 def log_table(edits: Iterable[Logged]) -> Table:

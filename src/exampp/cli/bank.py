@@ -116,7 +116,7 @@ def show_bank(
 @app.command("edit")
 @counting(
     Counts(
-        ("--subtopic", "--answer"),
+        ("--subtopic", "--answer", "--model"),
         "for what is added",
         lambda given: given["operation"] == OperationName.add,
     ),
@@ -146,6 +146,7 @@ def edit_bank(
     answer: Annotated[
         list[str] | None, typer.Option(help="A known answer of what is added; may be repeated.")
     ] = None,
+    model: Annotated[str, typer.Option(help="The model that made what is added.")] = "",
     dry_run: DryRun = False,
     bank: NamedBank = "main",
     author: Author = None,
@@ -170,6 +171,7 @@ def edit_bank(
                     kind=(kind or BankItemKind.question).value,
                     facet_id=subtopic,
                     answers=answer or (),
+                    model=model,
                     author=author,
                     reason=reason,
                 )

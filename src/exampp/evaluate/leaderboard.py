@@ -330,7 +330,7 @@ def _evaluated(
     columns = tuple(_columns(asked, covers, floors, weighted, scored))
     return Leaderboard(
         grader=gradebook.grader,
-        bank=gradebook.bank,
+        bank=gradebook.bank_label,
         facets=mode,
         systems=_sorted(gradebook.systems, columns[0].values.means()),
         column_systems=gradebook.systems,

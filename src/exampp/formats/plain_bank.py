@@ -17,7 +17,7 @@ from exampp.formats.fields import repeated, shown
 from exampp.formats.held import held
 from exampp.formats.lines import OnError, encode_text, plain_name, read_lines, refuse
 from exampp.formats.output import writing
-from exampp.formats.plain_rows import PlainRow, item_of, kept_importance
+from exampp.formats.plain_rows import PlainRow, item_of, kept_extra
 from exampp.records import BankEntry, Item
 
 
@@ -104,10 +104,10 @@ def write(
     `plain_table.REMARK` and is a line of its own that readers skip: the last of a table, whose
     first line must be the header, and the first of YAML.
 
-    What a plain bank has no place for (the `extra` of entries and items, but for an importance) is
-    left out. Otherwise
-    reading gives the same entries; InputError where it would not: for an entry without items or
-    there twice, an item id that occurs twice, an answer in a table with spaces around it ...
+    What a plain bank has no place for (the `extra` of entries and items, but for an importance and
+    who made an item) is left out. Otherwise reading gives the same entries; InputError where it
+    would not: for an entry without items or there twice, an item id that occurs twice, an answer in
+    a table with spaces around it ...
     """
     name = plain_name(path)
     text_of = _TEXTS.get(name[name.rfind(".") :])
@@ -131,7 +131,7 @@ def _bare(entries: Iterable[BankEntry]) -> list[BankEntry]:
     ids: set[tuple[str, str]] = set()
     for entry in entries:
         who = f"query {shown(entry.query_id)}"
-        items = tuple(replace(item, extra=kept_importance(item)) for item in entry.items)
+        items = tuple(replace(item, extra=kept_extra(entry, item)) for item in entry.items)
         encode_text("".join((entry.query_id, *(item.text for item in items))), "")
         own_ids = {(item.kind, item.item_id) for item in items}
         if not items:

@@ -9,8 +9,9 @@ from typing import Any
 from exampp.errors import InputError
 from exampp.formats.json_objects import OBJECT, Fields, identifier, optional_text
 from exampp.formats.lines import OnError, decode_json, decode_part, read_lines
-from exampp.formats.plain_rows import PlainRow
-from exampp.formats.plain_table import meanings_of, split_answers
+from exampp.formats.plain_rows import PlainRow, joined, split
+from exampp.formats.plain_table import meanings_of
+from exampp.records.origin import MODEL
 
 _IDS = frozenset({"query_id", "facet_id", "item_id"})
 
@@ -36,7 +37,9 @@ def _row(number: int, fields: Fields, columns: dict[str, str]) -> PlainRow:
         if bytes(fields[column]) == b"null":
             continue
         if meaning == "answers":
-            answers = _answers(decode_part(fields[column], column), column)
+            answers = _texts(decode_part(fields[column], column), column)
+        elif meaning == MODEL:
+            cells[meaning] = joined(_texts(decode_part(fields[column], column), column))
         elif meaning in _IDS:
             # a blank cell of a table is no id, and none of an item is the id of its content
             blank = bytes(fields[column]) == b'""'
@@ -48,9 +51,9 @@ def _row(number: int, fields: Fields, columns: dict[str, str]) -> PlainRow:
     return PlainRow(number, cells, answers)
 
 
-def _answers(value: Any, column: str) -> tuple[str, ...]:
+def _texts(value: Any, column: str) -> tuple[str, ...]:
     if isinstance(value, str):
-        return split_answers(value)
+        return split(value)
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         raise InputError("must be a text or a list of texts", field=column)
     return tuple(dict.fromkeys(one.strip() for one in value if one.strip()))

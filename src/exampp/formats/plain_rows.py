@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from exampp.errors import InputError
 from exampp.formats.fields import LARGEST_WEIGHT, real, shown
 from exampp.formats.importance import weight_of
 from exampp.records import BankEntry, Item, item_id
 from exampp.records.importance import WEIGHTS, importance
+from exampp.records.origin import MODEL, makers_of
 
 KINDS = ("question", "nugget")
 TEXTS = (*KINDS, "text")
@@ -26,6 +29,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "answers": ("answer", "answers", "gold_answers"),
     "weight": ("weight",),
     "importance": ("importance",),
+    MODEL: (MODEL, "generator", "llm", "gpt_model", "model_name", "generated_by", "made_by"),
 }
 """What a column holds, and the names it may go by; the first is the one we write."""
 MEANINGS: Mapping[str, str] = {name: key for key, names in NAMES.items() for name in names}
@@ -39,6 +43,17 @@ class PlainRow:
     cells: Mapping[str, str]
     answers: tuple[str, ...] = ()
     default_kind: str = ""
+
+
+def split(cell: str) -> tuple[str, ...]:
+    """What stands between the bars; a bar after a backslash is part of it."""
+    parts = (part.replace("\\|", "|").strip() for part in re.split(r"(?<!\\)\|", cell))
+    return tuple(part for part in parts if part)
+
+
+def joined(parts: Iterable[str]) -> str:
+    """The cell that `split` takes apart."""
+    return " | ".join(part.replace("|", "\\|") for part in parts)
 
 
 def item_of(row: PlainRow) -> Item:
@@ -55,8 +70,13 @@ def item_of(row: PlainRow) -> Item:
         raise InputError(what, field="weight")
     facet_id = row.cells.get("facet_id") or None
     own_id = row.cells.get("item_id") or item_id(query_id, text, facet_id)
-    extra = {"importance": word} if word else {}
+    extra = _extra(word, split(row.cells.get(MODEL, "")))
     return Item(own_id, query_id, text, kind, facet_id, row.answers, weight, extra)
+
+
+def _extra(word: str, makers: tuple[str, ...]) -> dict[str, Any]:
+    names: str | list[str] = makers[0] if len(makers) == 1 else list(makers)
+    return ({"importance": word} if word else {}) | ({MODEL: names} if names else {})
 
 
 def _kind_and_text(row: PlainRow) -> tuple[str, str]:
@@ -78,10 +98,11 @@ def _kind_and_text(row: PlainRow) -> tuple[str, str]:
     return kind, row.cells[given[0]]
 
 
-def kept_importance(item: Item) -> dict[str, str]:
-    """All that a plain bank holds of an item's `extra`: its importance, where it has one."""
+def kept_extra(entry: BankEntry, item: Item) -> dict[str, Any]:
+    """All that a plain bank holds of what is said besides: the importance, and who made it."""
     word = importance(item.extra, item.weight)
-    return {"importance": word} if word is not None and word in WEIGHTS else {}
+    known = word if word is not None and word in WEIGHTS else ""
+    return _extra(known, makers_of(item.extra, entry.extra))
 
 
 def cells_of(entry: BankEntry, item: Item, ids: bool = False) -> dict[str, str]:
@@ -89,7 +110,8 @@ def cells_of(entry: BankEntry, item: Item, ids: bool = False) -> dict[str, str]:
 
     `ids` gives the id where reading would supply it, too.
     """
-    word = kept_importance(item).get("importance")
+    kept = kept_extra(entry, item)
+    word = kept.get("importance")
     usual = WEIGHTS[word] if word else 1.0
     own_id = ids or item.item_id != item_id(item.query_id, item.text, item.facet_id)
     return {
@@ -101,6 +123,7 @@ def cells_of(entry: BankEntry, item: Item, ids: bool = False) -> dict[str, str]:
         "item_id": item.item_id if own_id else "",
         "weight": "" if item.weight == usual else f"{item.weight!r}".removesuffix(".0"),
         "importance": word or "",
+        MODEL: joined(makers_of(kept, {})),
     }
 
 

@@ -12,7 +12,15 @@ from exampp.errors import InputError
 from exampp.formats.fields import shown
 from exampp.formats.headers import nearly, plain
 from exampp.formats.lines import OnError, read_text
-from exampp.formats.plain_rows import MEANINGS, NAMES, PlainRow, cells_of, check
+from exampp.formats.plain_rows import (
+    MEANINGS,
+    NAMES,
+    PlainRow,
+    cells_of,
+    check,
+    joined,
+    split,
+)
 from exampp.records import BankEntry
 
 REMARK = "# exampp "
@@ -60,7 +68,7 @@ def read_rows(path: str | Path, on_error: OnError) -> Iterator[PlainRow]:
             continue
         values = dict(zip(header, cells, strict=True))
         ids = {name: values[name].strip() for name in values if name.endswith("_id")}
-        yield PlainRow(number, values | ids, split_answers(values.get("answers", "")))
+        yield PlainRow(number, values | ids, split(values.get("answers", "")))
 
 
 def table_rows(text: str, separator: str, path: str | Path) -> Iterator[tuple[int, list[str]]]:
@@ -113,16 +121,6 @@ def meanings_of(names: Sequence[str], path: str | Path, number: int) -> list[str
     return header
 
 
-def split_answers(cell: str) -> tuple[str, ...]:
-    """The answers between the bars; a bar after a backslash is part of an answer."""
-    parts = (part.replace("\\|", "|").strip() for part in re.split(r"(?<!\\)\|", cell))
-    return tuple(part for part in parts if part)
-
-
-def _joined_answers(answers: Iterable[str]) -> str:
-    return " | ".join(answer.replace("|", "\\|") for answer in answers)
-
-
 def text_of(entries: Iterable[BankEntry], separator: str, ids: bool = False) -> str:
     """The table of the entries' items, with the columns that any of them needs.
 
@@ -132,9 +130,9 @@ def text_of(entries: Iterable[BankEntry], separator: str, ids: bool = False) -> 
     rows = []
     for entry in entries:
         for item in entry.items:
-            cells = cells_of(entry, item, ids) | {"answers": _joined_answers(item.answers)}
+            cells = cells_of(entry, item, ids) | {"answers": joined(item.answers)}
             read_back = {key: cell.strip() if "_id" in key else cell for key, cell in cells.items()}
-            check(item, PlainRow(0, read_back, split_answers(cells["answers"])))
+            check(item, PlainRow(0, read_back, split(cells["answers"])))
             rows.append(cells)
     used = [key for key in NAMES if any(row.get(key) for row in rows)]
     lines = [[NAMES[key][0] for key in used]]

@@ -10,9 +10,10 @@ from exampp.errors import InputError
 from exampp.formats.fields import shown
 from exampp.formats.headers import nearly, plain
 from exampp.formats.lines import OnError
-from exampp.formats.plain_rows import MEANINGS, NAMES, PlainRow, cells_of, check
+from exampp.formats.plain_rows import MEANINGS, NAMES, PlainRow, cells_of, check, joined
 from exampp.formats.yaml_nodes import Listing, Mapping, Node, Scalar, load, quoted, quoted_key
 from exampp.records import BankEntry, Item
+from exampp.records.origin import MODEL
 
 _ITEM_LISTS = {"items": "question", "questions": "question", "nuggets": "nugget"}
 """The keys that lists of items go by in YAML, and what an item is that does not say."""
@@ -104,9 +105,11 @@ def _yaml_row(node: Node, default_kind: str) -> PlainRow:
                 field=key,
                 mend=f"{slips}. " * bool(slips) + f"Known keys are {', '.join(sorted(_ITEM_KEYS))}",
             )
+        parts = part.nodes if isinstance(part, Listing) else (part,)
         if meaning == "answers":
-            parts = part.nodes if isinstance(part, Listing) else (part,)
             answers += tuple(filter(str.strip, (_text(answer, key) for answer in parts)))
+        elif meaning == MODEL and isinstance(part, Listing):
+            cells[meaning] = joined(_text(one, key) for one in parts)
         else:
             cells[meaning] = _text(part, key)
     return PlainRow(node.line, cells, answers, default_kind)

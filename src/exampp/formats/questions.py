@@ -21,6 +21,8 @@ from exampp.formats.lines import OnError, decode_json, encode_json, read_lines, 
 from exampp.formats.output import writing
 from exampp.formats.remarks import Keys
 from exampp.records import BankEntry, Item, item_id
+from exampp.records.importance import WEIGHTS
+from exampp.records.origin import MODEL
 
 KINDS: Mapping[str, tuple[str, ...]] = {
     "question": ("question", "question_text"),
@@ -57,7 +59,7 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
     text or with two, with a weight that is negative, and for one that occurs twice.
     """
     first = FirstLines()
-    keys = Keys(path, _KNOWN)
+    keys = Keys(path, _KNOWN | {"importance", MODEL})
     entries: dict[tuple[str, str | None], tuple[list[Item], str, str]] = {}
     for line, data in read_lines(path):
         try:
@@ -110,7 +112,8 @@ def _item(row: Json) -> Item:
     facet = _first(row, _FACET_KEYS)
     facet_id = identifier(row, facet) if facet else None
     own = _first(row, _ID_KEYS if key == "qid" else (*_ID_KEYS, "qid"))
-    weight = number(row.get("weight", 1), "weight")
+    usual = WEIGHTS.get(str(row.get("importance")).strip().lower(), 1.0)
+    weight = number(usual if row.get("weight") is None else row["weight"], "weight")
     if not 0 <= weight <= LARGEST_WEIGHT:
         raise InputError(f"is not between 0 and {LARGEST_WEIGHT:g}", field="weight")
     return Item(

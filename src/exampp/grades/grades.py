@@ -359,7 +359,7 @@ class Grades(ChosenGrades):
         return analyze(
             book,
             item_scores(book, least, k, facets=facets, credit=credit),
-            whose(book.grader, book.bank, book.oversight),
+            whose(book.grader, book.bank_label, book.oversight),
             ItemSettings(relevant, splits, seed, irt),
             texts=self.source.read_bank_texts(self.grader, self.bank),
             officials=ranks_of(official),

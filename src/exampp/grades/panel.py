@@ -59,7 +59,7 @@ class Panel:
         of_grader = Counter(one.grader.key for one in self.members)
         for one in self.members:
             several = of_grader[one.grader.key] > 1
-            yield one.grader.name + (f", bank {one.gradebook.bank}" if several else ""), one
+            yield one.grader.name + (f", bank {one.gradebook.bank_label}" if several else ""), one
 
     def evaluate(
         self,

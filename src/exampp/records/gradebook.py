@@ -110,7 +110,8 @@ class Gradebook:
     that occur among the grades. `pending` counts cells by the state that kept them from a grade.
     `readings` counts grades by the rule of reading that made them, where that is known. `notes` are
     sentences that belong under whatever is made of it. `left_out` counts the decisions of people
-    that were left out, as was asked for.
+    that were left out, as was asked for. `part` is the part of the bank that is here, `public` or
+    `sealed`; None for all of it.
     """
 
     grader: GraderIdentity
@@ -122,6 +123,12 @@ class Gradebook:
     readings: tuple[RuleCount, ...] = ()
     notes: tuple[str, ...] = ()
     left_out: Oversight = NO_OVERSIGHT
+    part: str | None = None
+
+    @property
+    def bank_label(self) -> str:
+        """The name of the bank, and which part of it is meant."""
+        return self.bank if self.part is None else f"{self.bank}, {self.part} part"
 
     @property
     def is_graded(self) -> bool:

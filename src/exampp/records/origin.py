@@ -13,6 +13,8 @@ _NAMES = re.compile(
     r"(?:.+_)?model(?:_name|_id)?|llm|generator|generated_by|created_by|creator|made_by"
 )
 """Keys under which banks name the model that made an item: `gpt_model` in the Workbench's own."""
+MODEL = "model"
+"""The key under which an item itself says it, in every kind of bank; blank: no model made it."""
 _DEEPEST = 3
 _VERSION = re.compile(r"(?:[-@:](?:\d{4}-?\d\d-?\d\d|latest|\d{4})|\.gguf|/)+$")
 
@@ -36,6 +38,16 @@ def models_in(extra: Any, depth: int = 0) -> Iterator[str]:
                     yield one.strip()
                 else:
                     yield from models_in(one, depth + 1)
+
+
+def makers_of(item: Mapping[str, Any], line: Mapping[str, Any]) -> tuple[str, ...]:
+    """The models that made an item: as it says itself under `MODEL`, or else anywhere, or its line.
+
+    `item` and `line` are what the file says of them beside the text, the `extra` of an entry.
+    """
+    if item.get(MODEL) is not None:
+        return tuple(dict.fromkeys(models_in({MODEL: item[MODEL]})))
+    return tuple(dict.fromkeys(models_in(item))) or tuple(dict.fromkeys(models_in(line)))
 
 
 def same_model(one: str, other: str) -> bool:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from exampp.outside import check_id, kept
 from exampp.records import BankEntry, Facet, Item, Query, facet_of_item
-from exampp.records.origin import models_in
+from exampp.records.origin import MODEL, makers_of
 from exampp.store.inputs import WHOLE_QUERY, put_facets, put_queries
 from exampp.store.interning import from_json, insert, intern, to_json
 
@@ -206,6 +206,10 @@ def add_items(
     return made
 
 
+_IMPORTED = "EXISTS (SELECT 1 FROM item_edit e WHERE e.item = i.item AND e.operation = 'import')"
+"""SQL: an item that came by an import."""
+
+
 class Makers(NamedTuple):
     """How many active items a bank has, and how many each model made, as far as it is known."""
 
@@ -213,12 +217,19 @@ class Makers(NamedTuple):
     models: dict[str, int]
 
 
-def makers(connection: sqlite3.Connection, bank: str, kind: str) -> Makers:
-    """Which models made the items of one kind; a person's edits do not change who made an item."""
+def makers(
+    connection: sqlite3.Connection,
+    bank: str,
+    kind: str,
+    among: Callable[[int], bool] = lambda _: True,
+) -> Makers:
+    """Which models made the items of one kind; a person's edits do not change who made an item.
+
+    `among` tells of an item's key whether it is counted.
+    """
     rows = connection.execute(
         # what a line says is said of the items that came with it, not of what people add to it
-        "SELECT i.extra, CASE WHEN EXISTS (SELECT 1 FROM item_edit e WHERE e.item = i.item "
-        "AND e.operation = 'import') THEN l.extra END "
+        f"SELECT i.item, i.extra, CASE WHEN {_IMPORTED} THEN l.extra END "
         "FROM item i JOIN bank b USING (bank) LEFT JOIN bank_line l "
         "ON (l.bank, l.query, l.facet) = (i.bank, i.query, i.facet) "
         "WHERE b.name = ? AND i.kind = ? AND i.active",
@@ -226,10 +237,11 @@ def makers(connection: sqlite3.Connection, bank: str, kind: str) -> Makers:
     )
     found: Counter[str] = Counter()
     items = 0
-    for own, of_line in rows:
+    for item, own, of_line in rows:
+        if not among(item):
+            continue
         items += 1
-        models = set(models_in(from_json(own)) if own else ())
-        found.update(models or set(models_in(from_json(of_line)) if of_line else ()))
+        found.update(makers_of(from_json(own or "{}"), from_json(of_line or "{}")))
     return Makers(items, dict(found))
 
 
@@ -413,7 +425,8 @@ def read_bank(connection: sqlite3.Connection, name: str) -> Iterable[BankEntry]:
     """The active items of a bank, one entry per query or (query, subtopic), in order."""
     rows = connection.execute(
         "SELECT q.query_id, q.text, f.facet_id, coalesce(f.text, ''), l.extra, i.item_id, v.text, "
-        "i.kind, i.answers, i.weight, i.extra FROM item i JOIN bank b USING (bank) "
+        f"i.kind, i.answers, i.weight, i.extra, l.extra IS NULL OR {_IMPORTED} "
+        "FROM item i JOIN bank b USING (bank) "
         "JOIN query q ON q.query = i.query LEFT JOIN facet f ON f.facet = i.facet "
         "JOIN item_version v ON v.version = i.version LEFT JOIN bank_line l "
         "ON l.bank = i.bank AND l.query = i.query AND l.facet = i.facet "
@@ -422,11 +435,15 @@ def read_bank(connection: sqlite3.Connection, name: str) -> Iterable[BankEntry]:
     )
     group: list[Item] = []
     head: tuple[str, str, str | None, str, str | None] | None = None
-    for *key, item_id, text, kind, answers, weight, extra in rows:
+    for *key, item_id, text, kind, answers, weight, extra, imported in rows:
         if head is not None and tuple(key) != head:
             yield _entry(head, group)
             group = []
         head = (key[0], key[1], key[2], key[3], key[4])
+        said = from_json(extra or "{}")
+        if not imported and not makers_of(said, {}) and makers_of({}, from_json(key[4])):
+            # what the line names is said of the items that came with it
+            said[MODEL] = ""
         group.append(
             Item(
                 item_id,
@@ -436,7 +453,7 @@ def read_bank(connection: sqlite3.Connection, name: str) -> Iterable[BankEntry]:
                 head[2],
                 tuple(from_json(answers)),
                 weight,
-                from_json(extra or "{}"),
+                said,
             )
         )
     if head is not None:

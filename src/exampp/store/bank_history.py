@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from exampp.outside import check_id
 from exampp.records import Facet, facet_of_item
 from exampp.store.bank import QUERY_BANK, Edit, append_edit, bank_key, put_version
 from exampp.store.inputs import WHOLE_QUERY, put_facets, query_keys
-from exampp.store.interning import from_json, insert
+from exampp.store.interning import from_json, insert, to_json
 
 NEWEST = (1 << 63) - 1
 """Stands for the last edit, whatever its number."""
@@ -26,7 +26,8 @@ class ItemState:
     """An item of a bank at some time; `text` is None where only its id is known.
 
     `key` is its row in the store, None for an item that is yet to be added; `edit` is the number of
-    the edit that made it so (0: none has), in which states may differ and be the same.
+    the edit that made it so (0: none has), and `extra` what is said of the item besides, now as at
+    any time: in these states may differ and be the same.
     """
 
     query_id: str
@@ -39,6 +40,7 @@ class ItemState:
     active: bool = True
     key: int | None = None
     edit: int = field(default=0, compare=False)
+    extra: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
 
 class Logged(NamedTuple):
@@ -70,7 +72,7 @@ class BankCount(NamedTuple):
 
 _COLUMNS = (
     "q.query_id, i.item_id, v.text, i.kind, f.facet_id, e.answers, e.weight, e.active, i.item, "
-    "e.edit"
+    "e.edit, i.extra"
 )
 _JOINED = """
 JOIN query q ON q.query = i.query LEFT JOIN facet f ON f.facet = i.facet
@@ -112,9 +114,13 @@ def _state(
     active: int,
     key: int,
     edit: int,
+    extra: str | None,
 ) -> ItemState:
     keys = tuple(from_json(answers))
-    return ItemState(query_id, item_id, text, kind, facet_id, keys, weight, bool(active), key, edit)
+    said = from_json(extra or "{}")
+    return ItemState(
+        query_id, item_id, text, kind, facet_id, keys, weight, bool(active), key, edit, said
+    )
 
 
 def log(connection: sqlite3.Connection, bank: str, after: int = 0) -> Iterator[Logged]:
@@ -187,6 +193,10 @@ def append_steps(
         item = after.key or added.get(place)
         if item is None:
             item = added[place] = _insert(connection, bank, queries[after.query_id], after)
+        connection.execute(
+            "UPDATE item SET extra = :extra WHERE item = :item AND extra IS NOT :extra",
+            {"item": item, "extra": to_json(after.extra)},
+        )
         version = put_version(connection, item, after.text)
         answers = json.dumps(list(after.answers), ensure_ascii=False)
         append_edit(connection, item, operation, version, after.weight, answers, after.active, edit)

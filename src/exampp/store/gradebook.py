@@ -88,7 +88,7 @@ def read_gradebook(
     `part` leaves only the `public` or the `sealed` items of the bank. InputError if it is neither,
     or if the bank was never split.
     """
-    among = _of_part(connection, bank, part)
+    among = items_of_part(connection, bank, part)
     systems = tuple(row[0] for row in connection.execute("SELECT name FROM system ORDER BY system"))
     queries = connection.execute("SELECT query, query_id FROM query ORDER BY query").fetchall()
     readings = rule_counts(connection, grader.key, bank)
@@ -99,7 +99,8 @@ def read_gradebook(
     pending.pop("graded", None)
     return Gradebook(
         grader=grader.identity,
-        bank=bank if part is None else f"{bank}, {part} part",
+        bank=bank,
+        part=part,
         queries=tuple(
             query_grades(connection, rows, _ratings(connection, grader.key, rows))
             for rows in (
@@ -115,7 +116,9 @@ def read_gradebook(
     )
 
 
-def _of_part(connection: sqlite3.Connection, bank: str, part: str | None) -> Callable[[int], bool]:
+def items_of_part(
+    connection: sqlite3.Connection, bank: str, part: str | None
+) -> Callable[[int], bool]:
     """Whether the item of a key is in a part of a bank; every item is where no part is asked."""
     if part is None:
         return lambda _: True

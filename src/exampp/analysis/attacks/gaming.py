@@ -116,7 +116,7 @@ def find_gaming(
     graded, why = read_battery(book, min_rating, exam, None if battery is None else Path(battery))
     return Gaming(
         book.grader,
-        book.bank,
+        book.bank_label,
         min_rating,
         graded,
         why,
@@ -164,4 +164,4 @@ def read_battery(
 
 def _bank_of(book: Gradebook, bank: str) -> str:
     # what grades queries has no bank but its own
-    return book.bank if book.grader.kind == "query" else bank
+    return book.bank_label if book.grader.kind == "query" else bank

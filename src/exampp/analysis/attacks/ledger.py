@@ -98,7 +98,7 @@ def ledger(
             unknown.append(system)
     return Ledger(
         book.grader,
-        book.bank,
+        book.bank_label,
         makers,
         items,
         tuple(dict.fromkeys(ties)),
