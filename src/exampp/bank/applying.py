@@ -159,7 +159,7 @@ def not_applied(
         if entry.facet_text not in ("", known.facet_text):
             texts.append(f"subtopic {shown(entry.facet_id)} of query {shown(entry.query_id)}")
         said = _without_form(entry.extra).items()
-        keys += [key for key, value in said if known.extra.get(key) != value]
+        keys += [key for key, value in said if value and known.extra.get(key) != value]
         for item in entry.items:
             own = ids.get((item.query_id, item.facet_id, item.kind, item.text), item.item_id)
             usual = item_id(item.query_id, item.text, item.facet_id)

@@ -34,6 +34,7 @@ from exampp.cli.options import (
     TableStyle,
 )
 from exampp.cli.output import remark, show, show_several, told
+from exampp.cli.panels import GOES_IN
 
 if TYPE_CHECKING:
     from exampp.banks import Bank
@@ -146,7 +147,10 @@ def edit_bank(
     answer: Annotated[
         list[str] | None, typer.Option(help="A known answer of what is added; may be repeated.")
     ] = None,
-    model: Annotated[str, typer.Option(help="The model that made what is added.")] = "",
+    model: Annotated[
+        str,
+        typer.Option(help="The model that made what is added.", rich_help_panel=GOES_IN),
+    ] = "",
     dry_run: DryRun = False,
     bank: NamedBank = "main",
     author: Author = None,

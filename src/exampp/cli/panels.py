@@ -12,7 +12,7 @@ GOES_IN = "What goes in"
 ASKED_FOR = "What is asked for"
 PANELS: Mapping[str, str] = {
     GOES_IN: "as columns passages bank-name runs responses system corpus unknown-passages "
-    "passage-tokens cited update",
+    "passage-tokens cited update subtopic answer",
     ASKED_FOR: "output measure min-rating min-relevant per-query official scores qrels "
     "run leave-out facets missing label at-least gains compat round query queries item by depth "
     "limit against layout statistic order pairs k cutoff target drop items query-cost item-cost "
