@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from exampp.errors import InputError
 from exampp.grades.grades import Grades
 from exampp.records import Grade, GraderIdentity
-from exampp.records.decisions import Decided, Decision, disputed, standing
+from exampp.records.decisions import Decided, Decision, Disputed, disputed, standing
 from exampp.store.bank import MAIN_BANK, now
 from exampp.store.connection import transaction
 from exampp.store.decisions import (
@@ -30,6 +31,7 @@ from exampp.store.decisions import (
     find_cell,
     is_verdict,
     judged_cells,
+    newest_decision,
 )
 from exampp.store.dossier import CellTexts, read_grade, read_texts
 from exampp.store.grades import StoredGrader
@@ -40,30 +42,15 @@ if TYPE_CHECKING:
     from exampp.evaluate.measure import Measure
     from exampp.records.gradebook import Gradebook, QueryGrades
     from exampp.records.plans import Design, SamplePlan
+    from exampp.review.disputing import WeighedDispute
     from exampp.review.judging import Judging
     from exampp.review.planning import SampleProgress
     from exampp.review.preview import EditPreview
     from exampp.review.queue import Candidate
     from exampp.store.bank_history import ItemState
+    from exampp.store.plans import PassageJudgment
 
-
-@dataclass(frozen=True, slots=True)
-class Disputed:
-    """A cell on which assessors differ and nobody has adjudicated.
-
-    `decisions` are those that stand, one per assessor, oldest first. `verdict` tells that they are
-    of yes (1) and no (0), not ratings. `versions` are the texts that they are about.
-    """
-
-    query_id: str
-    item_id: str
-    passage_id: str
-    item: str
-    kind: str
-    bank: str
-    verdict: bool
-    decisions: tuple[Decision, ...]
-    versions: tuple[int, int]
+_UNDO = "undo of decision"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -81,6 +68,24 @@ class Decisions:
     ) -> Sequence[Decided]:
         """What people decided, newest last: all, about a query, by an author, the last few."""
         return decided(self.connection, query_id=query_id, author=author, last=last)
+
+    @property
+    def newest(self) -> int:
+        """The number of the decision that was made last; 0 where there is none."""
+        return newest_decision(self.connection)
+
+    def since(self, number: int, *, author: str) -> Sequence[Decided]:
+        """What an author decided after the decision of that number, and did not take back.
+
+        A cell's newest decision each, in the order in which they were made.
+        """
+        made: dict[tuple[tuple[int, int], bool, bool], Decided] = {}
+        for one in decided(self.connection, author=author, after=number):
+            cell = one.versions, one.verdict, one.decision.adjudicates
+            made.pop(cell, None)
+            if one.decision.rating is not None and not one.decision.reason.startswith(_UNDO):
+                made[cell] = one
+        return list(made.values())
 
     def counts(self) -> dict[str, int]:
         """How many cells people decided, how many people, how many disputed, how many no more.
@@ -127,7 +132,7 @@ class Decisions:
                 0,
                 author,
                 before.rating if before else None,
-                f"undo of decision {number}",
+                f"{_UNDO} {number}",
                 now(),
                 bool(before and before.blind),
                 one.decision.adjudicates,
@@ -245,6 +250,22 @@ class CollectionGrades(Grades):
             most=most,
         )
 
+    def disputes(
+        self, gradebook: Gradebook | None = None, *, min_rating: int | None = None, k: int = 20
+    ) -> Sequence[WeighedDispute]:
+        """What assessors differ on, what weighs most first: see `review.disputing`.
+
+        `gradebook` are the grades as they were read at another time.
+        """
+        from exampp.review.disputing import weighed
+        from exampp.review.queue import effects
+
+        least = self.grader.default_min_rating if min_rating is None else min_rating
+        found = Decisions(self.connection).disputes(grader=self.grader, bank=self.bank_name)
+        cells = frozenset(one.cell for one in found)
+        book = gradebook or self.gradebook
+        return weighed(found, effects(book, cells, min_rating=least, k=k), least)
+
     def plan(
         self,
         labels: int,
@@ -323,6 +344,12 @@ class CollectionGrades(Grades):
 
         return judge(self.connection, plan, query_id, passage_id, relevance, author, reason, seen)
 
+    def judged_by(self, plan: SamplePlan, author: str) -> Sequence[PassageJudgment]:
+        """What a person said of the passages of a sample and did not take back, in order."""
+        from exampp.review.planning import judged_by
+
+        return judged_by(self.connection, plan, author)
+
     def corrected(self, measure: Measure | str = "P@20", **options: Any) -> Corrected:
         """The leaderboard as a sample of people's decisions corrects it, beside the grades alone.
 
@@ -355,16 +382,23 @@ class CollectionGrades(Grades):
         min_rating: int | None = None,
         query_id: str | None = None,
         intervals: bool = False,
+        cells: AbstractSet[tuple[str, str, str]] | None = None,
     ) -> Judging:
         """How people and the grader agree, and people among each other; of all queries, or of one.
 
-        `min_rating` is the lowest rating of an answer, by default 4, or the highest of a shorter
-        scale. With `intervals` the kappa of answers has a 95 % interval over queries.
+        Of some `cells` (query id, item id, passage id) where they are named. `min_rating` is the
+        lowest rating of an answer, by default 4, or the highest of a shorter scale. With
+        `intervals` the kappa of answers has a 95 % interval over queries.
         """
         from exampp.review.judging import judging
 
         threshold = self.grader.default_min_rating if min_rating is None else min_rating
-        return judging(self.judged(query_id), self.grader, threshold, intervals=intervals)
+        judged = [
+            one
+            for one in self.judged(query_id)
+            if cells is None or (one.query_id, one.item_id, one.passage_id) in cells
+        ]
+        return judging(judged, self.grader, threshold, intervals=intervals)
 
     def preview(self, query: QueryGrades, edits: Sequence[Operation | ItemState]) -> EditPreview:
         """Try edits out on a query as it is now; nothing is saved. An ItemState is to be added.

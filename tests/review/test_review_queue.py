@@ -17,7 +17,15 @@ import exampp
 from exampp.evaluate.cover import cover
 from exampp.evaluate.exams import resolve_facets
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
-from exampp.review.queue import Candidate, CellName, Overturned, overturns, queue
+from exampp.review.queue import (
+    Candidate,
+    CellName,
+    Overturned,
+    by_passage,
+    effects,
+    overturns,
+    queue,
+)
 
 MIN_RATING = 3
 
@@ -171,3 +179,35 @@ def test_dl19_by_trying_out(shared_data: Path) -> None:
     # what moves nearly all systems alike comes after what turns the order of some
     assert min(one.swaps for one in found[:500]) > 0
     assert found[0].swaps > 5
+
+
+@given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 4))
+def test_effects_are_those_of_the_queue_decided_or_not(seed: int, k: int) -> None:
+    book = random_book(seed)
+    expected = brute_force(book, k)
+    wanted = frozenset(
+        (query.query_id, query.item_ids[item], query.passage_ids[passage])
+        for place, query, passage, item in cells_of(book)
+        if (passage + item) % 2
+    )
+    found = effects(book, wanted, min_rating=MIN_RATING, k=k)
+    assert found.keys() == wanted & expected.keys()
+    for cell, one in found.items():
+        systems, move, swaps, gaps = expected[cell]
+        assert one.systems == systems
+        assert (one.move, one.swaps, one.gaps) == pytest.approx((move, swaps, gaps), abs=1e-6)
+
+
+def test_cells_of_a_passage_come_together_within_a_band() -> None:
+    """A band goes down to half of the priority of its first cell: 8 to 4, then 3 to 1.5."""
+    passages = ("a", "b", "a", "b", "a", "c", "a")
+    swaps = (8.0, 7.0, 6.0, 4.0, 3.0, 2.0, 1.5)
+    found = [
+        Candidate("q", f"i{n}", passage, 4, 1, 0.1, swap, 1.0, 1.0)
+        for n, (passage, swap) in enumerate(zip(passages, swaps, strict=True))
+    ]
+    ordered = by_passage(found)
+    assert [one.item_id for one in ordered] == ["i0", "i2", "i1", "i3", "i4", "i6", "i5"]
+    without_swaps = [replace(one, swaps=0.0, gaps=one.swaps) for one in found]
+    assert [one.item_id for one in by_passage(without_swaps)] == [one.item_id for one in ordered]
+    assert by_passage([]) == []

@@ -112,7 +112,9 @@ def test_without_blindness_they_differ(tmp_path: Path) -> None:
     assert all(one != other for one, other in zip(*said, strict=True))
 
 
-def test_a_blind_decision_is_marked_and_shows_the_grade(client: Client, path: Path) -> None:
+def test_a_blind_decision_is_marked_and_no_decision_says_what_the_grader_said(
+    client: Client, path: Path
+) -> None:
     assert client.post("/judge/blind", {"blind": "1"}).status == 303
     item = first_item(path)
     client.headers["hx-request"] = "true"
@@ -120,9 +122,8 @@ def test_a_blind_decision_is_marked_and_shows_the_grade(client: Client, path: Pa
     form = pages.read(case).all("form")[0].fields()
     answer = client.post("/judge/decide", {**form, "rating": "3", "reason": " half of it "})
     assert answer.status == 200
-    assert pages.read(answer.text).all("p")[0].text.split()[:2] == ["You", "3"]
-    assert "Grader" in answer.text
-    assert "You differ" in answer.text or "You agree" in answer.text
+    assert "1 of 50" in " ".join(pages.read(answer.text).text.split())
+    assert "rader" not in answer.text
     # the second time the grade is known: asking for a blind decision does not make one
     client.post("/judge/decide", {**form, "rating": "4"})
     assert decisions(path) == [
@@ -226,8 +227,13 @@ def test_only_who_decided_takes_it_back(path: Path) -> None:
     assert [one[2] for one in decisions(path)] == [1, None]
 
 
-def test_the_agreement_beside_the_cells(client: Client, path: Path) -> None:
-    """Two of three decisions as the grader said: by hand, in the panel and on the page."""
+def test_the_agreement_at_the_end_of_a_sitting(client: Client, path: Path) -> None:
+    """Two of three decisions as the grader said: by hand, there and on the page of all."""
+    with exampp.Collection(path) as collection:
+        # what was decided before the sitting is not of it
+        collection.grades().decide(Q1, first_item(path), "p1", 2, author="ada")
+    assert "0 of 50" in " ".join(pages.read(client.get("/judge").text).text.split())
+    assert "Nothing is decided yet" in client.get("/judge/end").text
     with exampp.Collection(path) as collection:
         dossier = next(collection.grades().dossiers([Q1]))
         item = dossier.items[0].item_id
@@ -237,10 +243,11 @@ def test_the_agreement_beside_the_cells(client: Client, path: Path) -> None:
             assert grade is not None
             said = grade if n else (grade + 3) % 6
             collection.grades().decide(Q1, item, passage, said, author="ada")
-    panel = pages.read(client.get("/judge/agreement").text)
+    panel = pages.read(client.get("/judge/end").text)
+    assert "3 cells decided in this sitting" in panel.text
     figures = [one.text.strip() for one in panel.all("dd")]
-    assert figures[0] == "3"
-    assert figures[1].startswith("67")
+    assert figures[1] == "3"
+    assert figures[2].startswith("67")
     assert sum(int(td.text) for td in panel.all("td") if td.text.strip().isdigit()) == 3
     page = pages.read(client.get("/agreement").text)
     assert "ada" in page.by_id("main").text
@@ -298,7 +305,7 @@ def test_the_queue_learns_from_what_people_decide(
 ) -> None:
     monkeypatch.setattr("exampp.web.live_collection.POLL_SECONDS", 0.02)
     monkeypatch.setattr("exampp.web.live_collection.REST", 0.0)
-    with rooms.visiting(path) as client:
+    with rooms.visiting(path, shared=0) as client:
         before = waiting(client)
         with exampp.Collection(path) as collection:
             found = collection.grades().queue()
@@ -362,3 +369,99 @@ def test_what_needs_scripts_is_marked_as_such(client: Client) -> None:
     assert acting
     for button in acting:
         assert "with-script" in button.attributes.get("class", "") or button in within
+
+
+def test_a_share_of_the_cells_is_given_to_everybody_blind(path: Path) -> None:
+    with rooms.serving(path, ("ann", "bob"), shared=1.0) as served:
+        ann, bob = (Client(served).enter(name) for name in ("ann", "bob"))
+
+        def first(who: Client) -> pages.Element:
+            return pages.read(who.get("/judge").text).by_id("stage")
+
+        form = first(ann).all("form")[0].fields()
+        assert form["hidden"] == "1"
+        assert "everybody decides it, blind" in first(ann).text
+        assert "rader" not in first(bob).text
+        ann.post("/judge/decide", {**form, "rating": "1"})
+        # bob owes it now before all else; ann has it behind her
+        again = first(bob).all("form")[0].fields()
+        assert again["cell"] == form["cell"]
+        assert first(ann).all("form")[0].fields()["cell"] != form["cell"]
+        bob.post("/judge/decide", {**again, "rating": "5"})
+        assert first(bob).all("form")[0].fields()["cell"] != form["cell"]
+    assert [(who, rating, blind) for _, who, rating, _, blind in decisions(path)] == [
+        ("ann", 1, True),
+        ("bob", 5, True),
+    ]
+
+
+def test_without_a_share_people_start_with_cells_of_their_own(path: Path) -> None:
+    with rooms.serving(path, ("ann", "bob"), shared=0.0) as served:
+        walks = []
+        for name in ("ann", "bob"):
+            walk = pages.read(Client(served).enter(name).get("/judge").text).by_id("walk")
+            walks.append([a.attributes["href"] for a in walk.all("a")])
+    assert sorted(walks[0]) == sorted(walks[1])
+    assert walks[0][0] != walks[1][0]
+
+
+def test_disputes_come_in_the_order_of_what_hangs_on_them(path: Path) -> None:
+    """Those across the threshold first, however they were made."""
+    with exampp.Collection(path) as collection:
+        grades = collection.grades()
+        item = first_item(path)
+        for passage, ratings in (("p1", (1, 2)), ("p2", (1, 5)), ("p4", (4, 5))):
+            for author, rating in zip(("ann", "bob"), ratings, strict=True):
+                grades.decide(Q1, item, passage, rating, author=author)
+        found = grades.disputes()
+        assert [one.crosses for one in found] == [True, False, False]
+        assert found[0].dispute.passage_id == "p2"
+    with rooms.serving(path, ("ann", "cas")) as served:
+        ann, cas = (Client(served).enter(name) for name in ("ann", "cas"))
+        shown = pages.read(cas.get("/disputes").text)
+        assert [one.text.strip() for one in shown.all("bdi", class_="id")] == ["p2", "p1", "p4"]
+        walk = pages.read(cas.get("/judge?order=disputes").text)
+        assert "passage=p2" in walk.by_id("walk").all("a")[0].attributes["href"]
+        assert "crosses the threshold" in walk.by_id("stage").text
+        # who may settle is said, and who is one of those who differ
+        assert "also one\u2019s own" in walk.text
+        assert "you are one of them" not in walk.text
+        assert "you are one of them" in ann.get("/judge?order=disputes").text
+
+
+def test_guidelines_are_a_key_away_and_nothing_but_text(path: Path, tmp_path: Path) -> None:
+    written = tmp_path / "how.md"
+    written.write_text("# Judging\n\nBe **kind** <script>x</script> ![](http://a.b/c.png)")
+    with rooms.visiting(path, guidelines=written) as client:
+        page = pages.read(client.get("/judge").text)
+        told = page.by_id("guidelines")
+        assert [one.text for one in told.all("strong")] == ["kind"]
+        assert not told.all("script")
+        assert not told.all("img")
+        assert "<script>x</script>" in told.text
+        # without scripts they are a page, and what is written later is read anew
+        written.write_text("- later")
+        assert "later" in client.get("/judge/guidelines").text
+        written.unlink()
+        assert "cannot be read" in client.get("/judge/guidelines").text
+    with rooms.visiting(path) as client:
+        assert "--guidelines" in client.get("/judge/guidelines").text
+    (tmp_path / "odd.md").write_bytes(b"\xff\xfe")
+    with (
+        pytest.raises(exampp.InputError, match="UTF-8"),
+        rooms.serving(path, guidelines=tmp_path / "odd.md"),
+    ):
+        pass
+
+
+def test_a_decision_is_taken_back_without_scripts_and_its_cell_comes_again(
+    client: Client, path: Path
+) -> None:
+    before = pages.read(client.get("/judge?order=query&query=q1").text)
+    form = before.by_id("stage").all("form")[0].fields()
+    client.post("/judge/decide", {**form, "rating": "3"})
+    undo = pages.read(client.get("/judge?order=query&query=q1").text).by_id("undo")
+    answer = client.post("/judge/undo", undo.fields())
+    again = pages.read(client.get(answer.headers["location"]).text).by_id("stage")
+    assert again.all("form")[0].fields()["cell"] == form["cell"]
+    assert [one[2] for one in decisions(path)] == [3, None]

@@ -72,7 +72,7 @@ def test_a_judgment_is_taken_back(path: Path, client: Client) -> None:
     client.headers["HX-Request"] = "true"
     part = client.post("/sample/decide", sent).text
     client.headers.clear()
-    number = pages.read(part).all("div")[0].attributes["data-number"]
+    (number,) = (one.attributes["value"] for one in pages.read(part).all("input", name="number"))
     assert form(client)["cell"] != sent["cell"]
     client.post("/sample/undo", {"number": number})
     assert form(client)["cell"] == sent["cell"]

@@ -20,13 +20,25 @@ def test_without_a_grade_the_sentence_closest_to_the_item_is_marked() -> None:
     assert shown is not None
     assert shown.marked == "The moon pulls the sea."
     assert shown.before + shown.marked + shown.after == TEXT
-    assert shown.why == "closest to the item"
+    assert (shown.why, shown.guess) == ("closest to the item", True)
+    unmarked = show(PassageText("", TEXT), None, "What does the moon do?", guesses=False)
+    assert unmarked is not None
+    assert (unmarked.marked, unmarked.before + unmarked.after) == ("", TEXT)
 
 
 def test_an_extracted_answer_goes_before_the_item() -> None:
     shown = show(PassageText("", TEXT), graded(answer="twice a day"), "What does the moon do?")
     assert shown is not None
-    assert (shown.marked, shown.why) == ("twice a day", "closest to the extracted answer")
+    assert (shown.marked, shown.why) == ("twice a day", "the extracted answer")
+    assert not shown.guess
+
+
+def test_a_sentence_that_only_looks_like_the_answer_is_a_guess() -> None:
+    passage, grade = PassageText("", TEXT), graded(answer="it pulls seas to the moon")
+    shown = show(passage, grade, "tides")
+    assert shown is not None
+    assert (shown.marked, shown.guess) == ("The moon pulls the sea.", True)
+    assert show(passage, grade, "tides", guesses=False) == show(passage, None, guesses=False)
 
 
 def test_a_span_counts_from_the_start_of_the_title() -> None:

@@ -24,11 +24,14 @@ Decision = tuple[str, str, int, str]
 """item, passage, rating, reason."""
 
 
-def exam(folder: Path) -> Path:
-    """One query, 6 passages x 3 questions, two systems; graded."""
+def exam(folder: Path, long: int = 0) -> Path:
+    """One query, 6 passages x 3 questions, two systems; graded. Passages may be `long`."""
     files = folder / "files"
     files.mkdir(parents=True)
-    texts = {f"p{n}": f"The tide number {n} is {'very ' * n}high at noon." for n in range(6)}
+    texts = {
+        f"p{n}": f"The tide number {n} is {'very ' * n}high at noon." + " So it is." * (long // 10)
+        for n in range(6)
+    }
     contents = {
         "queries.json": json.dumps({"q": "when are tides high"}),
         "passages.jsonl": "".join(
@@ -96,8 +99,10 @@ def decided(path: Path) -> list[Decision]:
 
 
 def settle(page: Page, count: int) -> None:
-    """Wait until so many decisions were confirmed by the server."""
-    page.wait_for_function("n => document.querySelectorAll('#recent li').length >= n", arg=count)
+    """Wait until so many decisions of the sitting were confirmed by the server."""
+    page.wait_for_function(
+        "n => document.querySelector('#progress b').textContent == n", arg=str(count)
+    )
 
 
 def test_ten_decisions_by_keyboard(page: Page, path: Path) -> None:
@@ -135,12 +140,7 @@ def test_ten_decisions_by_keyboard(page: Page, path: Path) -> None:
             expected.append((*before, automatic(page), reason))
         page.keyboard.press(key)
         wait_for_another(page, before)
-    settle(page, 8)
-    page.wait_for_function(
-        "n => document.querySelector('#agreement').textContent.includes(`Cells${n}`) || "
-        "[...document.querySelectorAll('#agreement dd')].some(d => d.textContent.trim() == n)",
-        arg=str(len(expected)),
-    )
+    settle(page, 12)
     assert len(expected) == 12
     assert decided(path) == expected
 
@@ -165,39 +165,131 @@ def test_undo_brings_the_cell_back(page: Page, path: Path) -> None:
         assert dossier.grades.ratings[dossier.grades.passage_ids.index(first[1])].max() == 5
 
 
-def test_blind_shows_the_grade_only_after_the_decision(
-    page: Page, client: Client, path: Path
-) -> None:
+def test_blind_decisions_go_on_without_a_word_of_the_grader(page: Page, path: Path) -> None:
     page.goto("/judge?order=query&query=q")
     page.keyboard.press("b")
     page.wait_for_selector("#blind[aria-pressed=true]")
-    item, passage = on_stage(page)
-    with exampp.Collection(path) as collection:
-        dossier = next(collection.grades().dossiers())
-    cell = dossier.grades.passage_ids.index(passage), dossier.grades.item_ids.index(item)
-    grade = dossier.automatic[cell]
+    first = on_stage(page)
     assert page.locator("#stage article").get_attribute("data-automatic") is None
     assert "Grader" not in page.locator("#stage").inner_text()
+    assert page.locator("#stage mark").count() == 0
     # Enter has nothing to confirm
     page.keyboard.press("Enter")
-    assert on_stage(page) == (item, passage)
+    page.wait_for_function("() => document.querySelector('#judged').innerText.includes('no grade')")
+    assert on_stage(page) == first
     assert decided(path) == []
     page.keyboard.press("2")
-    page.wait_for_selector("#stage .outcome")
-    assert f"Grader {grade.rating}" in page.locator("#stage .both").inner_text().replace("\n", " ")
-    page.keyboard.press("Enter")
-    wait_for_another(page, (item, passage))
+    wait_for_another(page, first)
+    settle(page, 1)
     assert page.locator("#stage article").get_attribute("data-hidden") == "1"
+    assert "rader" not in page.locator(".judge-page").inner_text()
     with exampp.Collection(path) as collection:
         (made,) = collection.decisions.list()
     assert (made.decision.rating, made.decision.blind) == (2, True)
-    # who has seen the grade does not decide blind any more
-    page.goto(f"/judge?order=cell&query=q&item={item}&passage={passage}")
+    # who has decided is told the grade, and does not decide blind any more
+    page.goto(f"/judge?order=cell&query=q&item={first[0]}&passage={first[1]}")
     assert page.locator("#stage article").get_attribute("data-hidden") == "0"
     page.keyboard.press("3")
-    settle(page, 1)
+    page.wait_for_selector("#recent li:first-child .r3")
     with exampp.Collection(path) as collection:
         assert not collection.decisions.list()[-1].decision.blind
+
+
+def test_undo_survives_a_reload(page: Page, path: Path) -> None:
+    page.goto("/judge?order=query&query=q")
+    first = on_stage(page)
+    page.keyboard.press("1")
+    wait_for_another(page, first)
+    settle(page, 1)
+    page.goto("/judge?order=query&query=q")
+    assert page.locator("#undo button").inner_text().split()[:3] == ["Undo", "1", "on"]
+    assert on_stage(page) != first
+    page.keyboard.press("u")
+    page.wait_for_function(
+        "before => document.querySelector('#stage [name=cell]')?.value === before",
+        arg=json.dumps(["q", *first]),
+    )
+    settle(page, 0)
+    assert page.locator("#recent li").count() == 0
+    page.keyboard.press("4")
+    settle(page, 1)
+    with exampp.Collection(path) as collection:
+        assert [one.decision.rating for one in collection.decisions.list()] == [1, None, 4]
+
+
+def test_a_sitting_ends_at_its_goal_and_tells_the_agreement_then(page: Page, path: Path) -> None:
+    page.goto("/judge/end")
+    page.locator("#goal").fill("2")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/judge")
+    page.goto("/judge?order=query&query=q")
+    for number in (1, 2):
+        before = on_stage(page)
+        assert "\u03ba" not in page.locator("main").inner_text()
+        page.keyboard.press("3")
+        if number < 2:
+            wait_for_another(page, before)
+            settle(page, number)
+    page.wait_for_url("**/judge/end")
+    assert "2 cells decided" in page.locator("h1").inner_text()
+    assert "\u03ba" in page.locator("main").inner_text()
+    assert len(decided(path)) == 2
+
+
+def test_the_dotted_sentence_is_hidden_with_a_key_and_stays_so(page: Page) -> None:
+    def dotted() -> str:
+        page.locator("#stage mark.guess").wait_for()
+        return str(
+            page.evaluate(
+                "getComputedStyle(document.querySelector('#stage mark.guess')).textDecorationLine"
+            )
+        )
+
+    page.goto("/judge?order=query&query=q")
+    while page.locator("#stage mark.guess").count() == 0:
+        before = on_stage(page)
+        # a cell that the grader found nothing in, or one without a close sentence
+        page.keyboard.press("s")
+        wait_for_another(page, before)
+    assert automatic(page) > 0
+    assert dotted() == "underline"
+    page.keyboard.press("h")
+    assert dotted() == "none"
+    page.reload()
+    while page.locator("#stage mark.guess").count() == 0:
+        before = on_stage(page)
+        page.keyboard.press("s")
+        wait_for_another(page, before)
+    assert dotted() == "none"
+    page.keyboard.press("h")
+    assert dotted() == "underline"
+
+
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844), (720, 450)])
+def test_the_ratings_never_scroll_away(
+    browser: Browser, tmp_path: Path, width: int, height: int
+) -> None:
+    path = exam(tmp_path, long=50_000)
+    with rooms.visiting(path) as client, page_of(browser, client) as (page, _):
+        page.set_viewport_size({"width": width, "height": height})
+        page.goto("/judge?order=query&query=q")
+        page.keyboard.press("w")
+        page.wait_for_function(
+            "() => document.querySelector('#stage .reading').textContent.length > 50000"
+        )
+        buttons = page.locator("#stage button.rate")
+        for place in ("0", "document.body.scrollHeight / 2", "document.body.scrollHeight"):
+            page.evaluate(f"scrollTo(0, {place})")
+            boxes = [box for box in (one.bounding_box() for one in buttons.all()) if box]
+            assert len(boxes) == 6
+            assert all(box["y"] >= 0 and box["y"] + box["height"] <= height for box in boxes)
+            assert len({(round(box["width"]), round(box["height"])) for box in boxes}) == 1
+            assert min(min(box["width"], box["height"]) for box in boxes) >= 24
+            assert len({round(box["y"]) for box in boxes}) == (2 if width == 390 else 1)
+            # the last line can be read above them
+        lowest = page.locator("#stage .grader-said").bounding_box()
+        assert lowest is not None
+        assert lowest["y"] + lowest["height"] <= min(box["y"] for box in boxes)
 
 
 def test_a_decision_that_does_not_arrive_is_sent_again(page: Page, path: Path) -> None:
@@ -330,23 +422,18 @@ def test_a_decision_that_is_refused_brings_its_cell_back(page: Page, path: Path)
     assert decided(path) == []
 
 
-def test_next_counts_while_a_blind_decision_is_under_way(page: Page, path: Path) -> None:
+def test_a_key_typed_while_the_next_cell_is_under_way_is_not_for_it(page: Page, path: Path) -> None:
     page.goto("/judge?order=query&query=q")
-    page.keyboard.press("b")
-    page.wait_for_selector("#blind[aria-pressed=true]")
     first = on_stage(page)
     with held(page, "**/judge/decide") as asked:
         with page.expect_request("**/judge/decide"):
             page.keyboard.press("2")
-        page.keyboard.press("4")
-        page.keyboard.press("Enter")
-        page.keyboard.press("Enter")
-        assert on_stage(page) == first
+        wait_for_another(page, first)
         assert len(asked) == 1
-    wait_for_another(page, first)
-    second = on_stage(page)
-    page.keyboard.press("3")
-    page.wait_for_selector("#stage .outcome")
+        second = on_stage(page)
+        page.keyboard.press("3")
+        wait_for_another(page, second)
+    settle(page, 2)
     assert decided(path) == [(*first, 2, ""), (*second, 3, "")]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -23,6 +24,16 @@ def serve(
     blind: Annotated[
         bool, typer.Option("--blind", help="Hide automatic grades until one has decided.")
     ] = False,
+    shared: Annotated[
+        float,
+        typer.Option(
+            min=0, max=100, help="Percent of the queue's cells that everybody decides, blind."
+        ),
+    ] = 10,
+    guidelines: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="A Markdown file that says how to decide."),
+    ] = None,
     min_rating: MinRating = None,
     grader: GraderName = None,
     prompt: PromptName = None,
@@ -43,6 +54,8 @@ def serve(
         port=web.PORT if port is None else port,
         assessors=assessor or [],
         blind=blind,
+        shared=shared / 100,
+        guidelines=guidelines,
         min_rating=min_rating,
         grader=grader,
         prompt=prompt,

@@ -55,6 +55,34 @@ class Decided:
     passage_hash: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Disputed:
+    """A cell on which assessors differ and nobody has adjudicated.
+
+    `decisions` are those that stand, one per assessor, oldest first. `verdict` tells that they are
+    of yes (1) and no (0), not ratings. `versions` are the texts that they are about.
+    """
+
+    query_id: str
+    item_id: str
+    passage_id: str
+    item: str
+    kind: str
+    bank: str
+    verdict: bool
+    decisions: tuple[Decision, ...]
+    versions: tuple[int, int]
+
+    @property
+    def cell(self) -> tuple[str, str, str]:
+        """Which cell it is: query, item, passage."""
+        return self.query_id, self.item_id, self.passage_id
+
+    def crosses(self, min_rating: int) -> bool:
+        """Whether assessors differ on that the passage answers the item at all."""
+        return len({(one.rating or 0) >= min_rating for one in self.decisions}) > 1
+
+
 def standing(decisions: Sequence[Decision]) -> dict[str, Decision]:
     """Each assessor's newest decision, if it is not withdrawn; adjudications are left out."""
     newest: dict[str, Decision] = {}

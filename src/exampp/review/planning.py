@@ -28,6 +28,7 @@ from exampp.stats.sampling import inclusion, influence, random_numbers, uncertai
 from exampp.store.bank import now
 from exampp.store.connection import transaction
 from exampp.store.plans import (
+    PassageJudgment,
     decisions_by_sample,
     judgment_of_number,
     judgments_of,
@@ -279,6 +280,7 @@ def open_cells(found: SampleProgress, most: int) -> Sequence[tuple[str, str, str
     return cells[:most]
 
 
+_UNDO = "undo of"
 _AT_ONCE = 3
 """Passages of an item that are asked about before it is looked at anew which are still open."""
 
@@ -314,6 +316,23 @@ def judge(
         )
 
 
+def judged_by(
+    connection: sqlite3.Connection, plan: SamplePlan, author: str
+) -> list[PassageJudgment]:
+    """What a person said of drawn passages and did not take back, a passage's newest, in order."""
+    newest = [
+        [one for one in made if one.author == author][-1:]
+        for made in judgments_of(connection, plan.sample).values()
+    ]
+    stand = [
+        one
+        for of in newest
+        for one in of
+        if one.relevance is not None and not one.reason.startswith(_UNDO)
+    ]
+    return sorted(stand, key=lambda one: one.number)
+
+
 def unjudge(connection: sqlite3.Connection, number: int, author: str) -> None:
     """Take a judgment back: append what its author said before it, or a withdrawal.
 
@@ -332,4 +351,4 @@ def unjudge(connection: sqlite3.Connection, number: int, author: str) -> None:
     ]
     relevance = before[-1] if before else None
     with connection, transaction(connection):
-        put_judgment(connection, sample, *name, relevance, author, f"undo of {number}", now())
+        put_judgment(connection, sample, *name, relevance, author, f"{_UNDO} {number}", now())

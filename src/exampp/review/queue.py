@@ -18,7 +18,7 @@ The order is by the expected number of swaps, then by the expected change of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -106,23 +106,99 @@ def queue(
     by query id, passages x items, the probability that the model gave to its rating (NaN: not
     known); `seen` is what people decided so far (see `overturns`).
     """
+    chances = _Chances(min_rating, seen or {}, _covered_share(gradebook, min_rating))
+    by_query = _by_query(decided)
+    best: list[_Cells] = []
+    for cells in _moving(gradebook, min_rating, k, facets):
+        query_id = cells.query.query_id
+        of_query = (confidence or {}).get(query_id)
+        best.append(_first(cells, chances, of_query, by_query.get(query_id, set()), most))
+    return _candidates(best, most)
+
+
+def effects(
+    gradebook: Gradebook,
+    wanted: AbstractSet[CellName],
+    *,
+    min_rating: int,
+    k: int = 20,
+    facets: FacetChoice = "auto",
+) -> dict[CellName, Candidate]:
+    """What comes of some cells if they land on the other side of the threshold, decided or not.
+
+    Cells that can move no system are absent; the chance of each is 1.
+    """
+    by_query = _by_query(wanted)
+    found: dict[CellName, Candidate] = {}
+    for cells in _moving(gradebook, min_rating, k, facets, by_query):
+        query, of_query = cells.query, by_query[cells.query.query_id]
+        for place, (p, i) in enumerate(zip(cells.passages, cells.items, strict=True)):
+            name = query.query_id, query.item_ids[i], query.passage_ids[p]
+            if name in of_query:
+                found[name] = replace(_candidate(cells, place), chance=1.0)
+    return found
+
+
+def by_passage(found: Sequence[Candidate]) -> list[Candidate]:
+    """The queue with the cells of one passage together, within a band of priority.
+
+    A band goes down to half of the priority of its first cell; what is read once serves all cells
+    of it. `found` is in the order of the queue.
+    """
+    ordered: list[Candidate] = []
+    for band in _bands(found):
+        passages: dict[tuple[str, str], list[Candidate]] = {}
+        for one in band:
+            passages.setdefault((one.query_id, one.passage_id), []).append(one)
+        for cells in passages.values():
+            ordered += cells
+    return ordered
+
+
+def _bands(found: Sequence[Candidate]) -> Iterator[list[Candidate]]:
+    band: list[Candidate] = []
+    for one in found:
+        if band and not _is_near(band[0].priority, one.priority):
+            yield band
+            band = []
+        band.append(one)
+    if band:
+        yield band
+
+
+def _is_near(first: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Whether a priority is at least half of a higher one: by swaps, or where none, by gaps."""
+    at = 0 if first[0] else 1
+    return other[at] >= first[at] / 2
+
+
+def _by_query(cells: AbstractSet[CellName]) -> dict[str, set[CellName]]:
+    found: dict[str, set[CellName]] = {}
+    for cell in cells:
+        found.setdefault(cell[0], set()).add(cell)
+    return found
+
+
+def _moving(
+    gradebook: Gradebook,
+    min_rating: int,
+    k: int,
+    facets: FacetChoice,
+    only: Container[str] | None = None,
+) -> Iterator[_Cells]:
+    """The cells that can move a system, exam by exam; of some queries, or of all."""
     mode = resolve_facets(gradebook, facets)
     result = cover(gradebook, [min_rating], k=k, facets=mode)
     means = np.array([mean.mean or 0.0 for mean in result.cover[0].values.means()])
-    chances = _Chances(min_rating, seen or {}, _covered_share(gradebook, min_rating))
-    by_query: dict[str, set[CellName]] = {}
-    for cell in decided:
-        by_query.setdefault(cell[0], set()).add(cell)
-    best: list[_Cells] = []
-    for _, papers in groupby(exams(gradebook, mode, by_rank), key=lambda exam: exam.query.query_id):
+    for query_id, papers in groupby(
+        exams(gradebook, mode, by_rank), key=lambda exam: exam.query.query_id
+    ):
+        if only is not None and query_id not in only:
+            continue
         sat = [exam for exam in papers if exam.query.weights[exam.items].sum() > 0]
         for exam in sat:
-            of_query = (confidence or {}).get(exam.query.query_id)
-            settled = by_query.get(exam.query.query_id, set())
             share = 1 / (len(sat) * len(result.query_ids))
-            cells = _cells(exam, min_rating, k, means, share)
-            best.append(_first(cells, chances, of_query, settled, most))
-    return _candidates(best, most)
+            yield _cells(exam, min_rating, k, means, share)
 
 
 class _Chances(NamedTuple):

@@ -183,18 +183,30 @@ def decided(
     query_id: str | None = None,
     author: str | None = None,
     last: int | None = None,
+    after: int = 0,
 ) -> list[Decided]:
     """Decisions with what they are about: all, of a query, of an author, the last few.
 
-    Newest last.
+    Only those with numbers `after` one; newest last.
     """
     rows = connection.execute(
         f"{_DECIDED} WHERE (:query_id IS NULL OR q.query_id = :query_id) "
-        "AND (:author IS NULL OR d.author = :author) "
+        "AND (:author IS NULL OR d.author = :author) AND d.decision > :after "
         "ORDER BY d.at DESC, d.decision DESC LIMIT :last",
-        {"query_id": query_id, "author": author, "last": -1 if last is None else max(0, last)},
+        {
+            "query_id": query_id,
+            "author": author,
+            "last": -1 if last is None else max(0, last),
+            "after": after,
+        },
     )
     return list(map(_decided, rows))[::-1]
+
+
+def newest_decision(connection: sqlite3.Connection) -> int:
+    """The number of the decision that was made last; 0 where there is none."""
+    row = connection.execute("SELECT max(decision) FROM decision").fetchone()
+    return int(row[0] or 0)
 
 
 def read_decisions(connection: sqlite3.Connection) -> Iterator[Decided]:

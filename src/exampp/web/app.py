@@ -44,6 +44,7 @@ def create_app(room: LiveCollection, access: Access) -> ASGIApp:
     """The pages of a room, for whom the gate lets in."""
     app = FastAPI(title="exampp", docs_url=None, redoc_url=None, openapi_url=None)
     app.state.room = room
+    app.state.people = tuple(access.sessions.values())
     for name in PAGES:
         app.include_router(import_module(f"exampp.web.pages.{name}").router)
     app.add_api_route("/static/{name}", _static, methods=["GET", "HEAD"])

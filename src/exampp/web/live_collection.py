@@ -21,18 +21,21 @@ from exampp.errors import ExamError, InputError
 from exampp.evaluate.leaderboard import DEFAULT_MEASURES, Leaderboard, evaluate_gradebook
 from exampp.records import GraderIdentity
 from exampp.records.choosing import choose_grader, label
-from exampp.records.decisions import effective
+from exampp.records.decisions import Disputed, effective
 from exampp.records.gradebook import DecisionChoice, Gradebook, without_decisions
 from exampp.records.topics import default_min_relevant
+from exampp.review.assigning import DEFAULT_SHARE
 from exampp.web.counts import CollectionCounts
+from exampp.web.guidelines import read_guidelines
 from exampp.web.kept import Kept
 
 if TYPE_CHECKING:
     from exampp.analysis.compare import SystemComparison
     from exampp.analysis.item_list import ItemList
     from exampp.analysis.significance import Significance
+    from exampp.review.disputing import WeighedDispute
     from exampp.review.impact import Baseline
-    from exampp.review.queue import Candidate
+    from exampp.review.queue import Candidate, CellName
 
 _LOG = logging.getLogger("exampp.web")
 K = 20
@@ -48,6 +51,13 @@ CLOSING_SECONDS = 5.0
 """How long closing waits for what is being computed."""
 REMEMBERED_SECONDS = 600.0
 """How long a choice nobody looks at is kept up to date."""
+
+
+class SittingStart(NamedTuple):
+    """When a person sat down to decide: the goal in cells, and the newest decision by then."""
+
+    goal: int
+    after: int
 
 
 class NothingYet(InputError):
@@ -99,6 +109,7 @@ class Snapshot:
     made_at: float
     read_at: float = 0.0
     kept: Kept = field(default_factory=Kept, compare=False)
+    _effects: dict[CellName, Candidate | None] = field(default_factory=dict, compare=False)
 
     @cached_property
     def query_index(self) -> dict[str, int]:
@@ -194,6 +205,23 @@ class Snapshot:
             grades = self.choice.of(collection)
             return grades.queue(self.gradebook, min_rating=self.min_rating, k=K)
 
+    @cached_property
+    def candidates(self) -> Mapping[CellName, Candidate]:
+        """The queue by cell."""
+        return {one.cell: one for one in self.queue}
+
+    def disputes(self, found: Sequence[Disputed]) -> list[WeighedDispute]:
+        """Disputes, what weighs most first."""
+        from exampp.review.disputing import weighed
+        from exampp.review.queue import effects
+
+        unknown = frozenset(one.cell for one in found) - self._effects.keys()
+        if unknown:
+            made = effects(self.gradebook, unknown, min_rating=self.min_rating, k=K)
+            self._effects.update({cell: made.get(cell) for cell in unknown})
+        known = {cell: effect for cell, effect in self._effects.items() if effect is not None}
+        return weighed(found, known, self.min_rating)
+
     @property
     def is_warm(self) -> bool:
         """Whether nothing of it would have to be computed."""
@@ -209,7 +237,8 @@ class LiveCollection:
 
     `grader`, `prompt`, `kind` and `bank` choose as in `Collection.grades`, where people have not
     chosen otherwise on the page; `min_rating` is by default that of evaluation. `blind` says that
-    judging starts with the automatic grade hidden.
+    judging starts with the automatic grade hidden; `shared` is the share of cells that everybody
+    decides, and `guidelines` a Markdown file that says how.
     """
 
     def __init__(
@@ -222,9 +251,14 @@ class LiveCollection:
         bank: str | None = None,
         min_rating: int | None = None,
         blind: bool = False,
+        shared: float = DEFAULT_SHARE,
+        guidelines: str | Path | None = None,
     ) -> None:
         self.path = Path(path)
         self.blind = blind
+        self.shared = shared
+        self.guidelines = None if guidelines is None else read_guidelines(guidelines)
+        self.sittings: dict[str, SittingStart] = {}
         self._asked = {"grader": grader, "prompt": prompt, "kind": kind}
         self._bank = bank
         self._min_rating = min_rating

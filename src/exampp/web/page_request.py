@@ -103,6 +103,12 @@ class PageRequest:
         """What the navigation leads to."""
         return PLACES
 
+    @property
+    def people(self) -> tuple[str, ...]:
+        """Everybody who may come in."""
+        found: tuple[str, ...] = self.request.app.state.people
+        return found
+
     def is_at(self, path: str) -> bool:
         """Whether this page belongs to that place of the navigation."""
         here = self.request.url.path

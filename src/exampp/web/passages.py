@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from exampp.prompts.spans import best_span
 from exampp.records.dossier import PassageText
@@ -26,7 +27,8 @@ def brief(text: str, length: int = 120) -> str:
 class Shown:
     """A passage in pieces: what comes before the marked span, the span, what comes after it.
 
-    `hidden` is how many characters are left out; `why` says what the span is ("" where none is).
+    `hidden` is how many characters are left out; `why` says what the span is ("" where none is). A
+    `guess` is the sentence that only looks closest, not what the grader took.
     """
 
     title: str
@@ -35,6 +37,7 @@ class Shown:
     after: str
     hidden: int = 0
     why: str = ""
+    guess: bool = False
 
 
 def show(
@@ -43,17 +46,19 @@ def show(
     item_text: str = "",
     *,
     extracts: bool = False,
+    guesses: bool = True,
     whole: bool = False,
 ) -> Shown | None:
     """A passage with the part that matters marked; None for a passage without a text.
 
     Marked is the answer that the grader took from it or, without one, the sentence closest to the
-    item. With `extracts` the grader's reply is such an answer where nothing else is known. Long
-    passages are cut around it, unless the `whole` is asked for.
+    item, if `guesses` are wanted. With `extracts` the grader's reply is such an answer where
+    nothing else is known. Long passages are cut around it, unless the `whole` is asked for.
     """
     if passage is None:
         return None
-    (start, end), why = _span(passage, grade, item_text, extracts)
+    found = _span(passage, grade, item_text, extracts)
+    (start, end), why, guess = found if guesses or not found.guess else _NONE
     text = passage.text
     first = 0 if whole or end <= SHOWN else max(0, start - _BEFORE)
     last = len(text) if whole else first + SHOWN
@@ -64,6 +69,7 @@ def show(
         text[max(end, first) : last],
         hidden=first + max(0, len(text) - last),
         why=why,
+        guess=guess,
     )
 
 
@@ -83,9 +89,16 @@ def _ended(text: str, length: int) -> str:
     return "\N{HORIZONTAL ELLIPSIS} " + (text[-length:] if length else "")
 
 
-def _span(
-    passage: PassageText, grade: Grade | None, item_text: str, extracts: bool
-) -> tuple[tuple[int, int], str]:
+class _Span(NamedTuple):
+    at: tuple[int, int]
+    why: str
+    guess: bool
+
+
+_NONE = _Span((0, 0), "", False)
+
+
+def _span(passage: PassageText, grade: Grade | None, item_text: str, extracts: bool) -> _Span:
     text = passage.text
     detail = (grade.detail or {}) if grade else {}
     graded = f"{passage.title}\n{text}" if passage.title else text
@@ -94,12 +107,18 @@ def _span(
     if isinstance(found, list | tuple) and len(found) == 2:
         start, end = (int(offset) - shift for offset in found)
         if 0 <= start < end <= len(text):
-            return (start, end), "the extracted answer"
+            return _Span((start, end), "the extracted answer", False)
     answer = detail.get("answer") or (grade.reply if grade and extracts else None)
     head = text[:SEARCHED]
     if isinstance(answer, str) and answer.strip():
-        span = best_span(head, answer[:SHOWN])
-        if span != (0, 0):
-            return span, "closest to the extracted answer"
+        start, end = best_span(head, answer[:SHOWN])
+        if end:
+            if _bare(head[start:end]) == _bare(answer):
+                return _Span((start, end), "the extracted answer", False)
+            return _Span((start, end), "closest to the extracted answer", True)
     span = best_span(head, item_text[:SHOWN]) if item_text else (0, 0)
-    return span, "closest to the item" if span != (0, 0) else ""
+    return _NONE if span == (0, 0) else _Span(span, "closest to the item", True)
+
+
+def _bare(text: str) -> str:
+    return " ".join(text.casefold().split()).removesuffix(".")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from exampp.errors import InputError
 from exampp.installed import install_command
+from exampp.review.assigning import DEFAULT_SHARE
 from exampp.web.access import Access, is_address, is_loopback, names_of
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from exampp.web.live_collection import LiveCollection
 
 PORT = 8765
-NEEDED = ("uvicorn", "fastapi", "jinja2", "python_multipart", "vl_convert")
+NEEDED = ("uvicorn", "fastapi", "jinja2", "markdown_it", "python_multipart", "vl_convert")
 """The modules of the extra `web`."""
 HEADER_BYTES = 1 << 16
 """The longest head of a request: ids travel in addresses."""
@@ -45,14 +46,17 @@ def serve(
     kind: str | None = None,
     bank: str | None = None,
     min_rating: int | None = None,
+    shared: float = DEFAULT_SHARE,
+    guidelines: str | Path | None = None,
     announce: Callable[[str], None] = say,
 ) -> None:
     """Serve a collection to browsers until interrupted (Ctrl-C), and return then.
 
     Only this machine can reach it unless `host` says otherwise; then `assessors` must be named.
     Each gets an address of their own, with a token in it, which `announce` is told. Without names
-    the one assessor is the user. Port 0 takes a free one. Raises InputError where the extra `web`
-    is not installed, the port is taken, or an option is wrong.
+    the one assessor is the user. Port 0 takes a free one. `shared` is the share of cells that
+    everybody decides, `guidelines` a Markdown file that says how. Raises InputError where the extra
+    `web` is not installed, the port is taken, or an option is wrong.
     """
     _check_installed()
     from exampp.web.live_collection import LiveCollection
@@ -72,6 +76,8 @@ def serve(
             bank=bank,
             min_rating=min_rating,
             blind=blind,
+            shared=shared,
+            guidelines=guidelines,
         )
         try:
             served = prepare(room, listener, host, assessors or [_user()])

@@ -10,6 +10,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 from exampp.collection import Collection
+from exampp.records.decisions import Decided
 from exampp.review.judging import EVERYBODY, Judging, PersonComparison
 from exampp.web.page_request import PageRequest, Visiting
 from exampp.web.rendering import SHADES
@@ -54,17 +55,19 @@ def of_person(found: Sequence[PersonComparison], judged: Judging, person: str) -
 
 
 @dataclass(frozen=True, slots=True)
-class Live:
-    """What is shown beside the cells while somebody judges: all decisions, and the blind ones."""
+class OfSitting:
+    """What is shown at the end of a sitting: all of its decisions, and the blind ones."""
 
     all: Compared | None
     blind: Compared | None
 
 
-def live(visit: PageRequest, collection: Collection) -> Live:
-    """How far this person and the grader agree by now."""
-    judged = visit.choice.of(collection).judging(min_rating=visit.min_rating)
-    return Live(
+def of_sitting(visit: PageRequest, collection: Collection, made: Sequence[Decided]) -> OfSitting:
+    """How far what this person decided agrees with the grader."""
+    cells = frozenset((one.query_id, one.item_id, one.passage_id) for one in made)
+    grades = visit.choice.of(collection)
+    judged = grades.judging(min_rating=visit.min_rating, cells=cells)
+    return OfSitting(
         of_person(judged.with_grader, judged, visit.assessor),
         of_person(judged.blind, judged, visit.assessor),
     )

@@ -161,6 +161,8 @@ def panel(
             grade,
             asked.text,
             extracts=grader.highest <= 1,
+            # where the grader found nothing, or a person is to find it, a guess would mislead
+            guesses=not hidden and automatic != grader.lowest,
             whole=whole,
         ),
         hidden=hidden,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 from exampp.collection import Collection
+from exampp.review.disputing import WeighedDispute
 from exampp.web.cell_access import is_blind
 from exampp.web.page_request import PageRequest, Visiting
 from exampp.web.pages.cells import CellPanel, panel
@@ -22,10 +23,11 @@ SHOWN = 20
 def disputes(visit: Visiting, query: str | None = None, page: int = 1) -> HTMLResponse:
     """One page of the disputes: the passage, what each assessor said, and why."""
     with visit.open() as collection:
-        found = collection.decisions.disputes(query_id=query, **visit.choice._asdict())
+        found = visit.snapshot.disputes(
+            collection.decisions.disputes(query_id=query, **visit.choice._asdict())
+        )
         shown = sheet(found, page, SHOWN)
-        wanted = [(one.query_id, one.item_id, one.passage_id) for one in shown.entries]
-        panels = list(_panels(visit, collection, wanted))
+        panels = list(_panels(visit, collection, shown.entries))
     return visit.page(
         "disputes.html",
         panels=panels,
@@ -38,14 +40,16 @@ def disputes(visit: Visiting, query: str | None = None, page: int = 1) -> HTMLRe
 
 
 def _panels(
-    visit: PageRequest, collection: Collection, wanted: list[tuple[str, str, str]]
-) -> Iterator[CellPanel]:
-    ids = list(dict.fromkeys(query_id for query_id, _, _ in wanted))
+    visit: PageRequest, collection: Collection, wanted: Sequence[WeighedDispute]
+) -> Iterator[tuple[CellPanel, WeighedDispute, bool]]:
+    ids = list(dict.fromkeys(one.dispute.query_id for one in wanted))
     dossiers = visit.choice.of(collection).dossiers(ids)
     known = {one.query_id: one for one in dossiers}
-    for query_id, item_id, passage_id in wanted:
+    for one in wanted:
+        query_id, item_id, passage_id = one.dispute.cell
         found = known[query_id]
         items, passages = found.grades.item_ids, found.grades.passage_ids
         if item_id in items and passage_id in passages:
             cell = passages.index(passage_id), items.index(item_id)
-            yield panel(found, cell, visit.assessor)
+            mine = visit.assessor in {made.author for made in one.dispute.decisions}
+            yield panel(found, cell, visit.assessor), one, mine

@@ -2,30 +2,53 @@
 
 The page holds the addresses of the cells that come next; its script fetches them ahead, and sends
 each decision as it is made. Without the script every decision is a form that leads to the next
-cell. In blind mode nothing that a person gets before deciding says what the grader said.
+cell. In blind mode nothing that a person gets before deciding says what the grader said, and how
+far people and grader agree is told when the sitting is over, so that it sways no decision.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Form
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from exampp.collection import Collection
 from exampp.errors import InputError
-from exampp.records.decisions import Decision
 from exampp.records.dossier import Dossier
-from exampp.records.grading import Grade, GraderIdentity
+from exampp.review.disputing import WeighedDispute
+from exampp.review.queue import Candidate
 from exampp.web.cell_access import BLIND, dossier, is_blind
+from exampp.web.live_collection import NothingYet
 from exampp.web.page_request import LARGEST, PageRequest, Visiting, is_own
-from exampp.web.pages.agreement import live
+from exampp.web.pages.agreement import of_sitting
 from exampp.web.pages.cells import CellIds, CellPanel, cell_of, has_decided, panel
-from exampp.web.pages.walks import ORDERS, walk
-from exampp.web.rendering import link, shade
+from exampp.web.pages.sittings import case_address, made, sit_down, sitting
+from exampp.web.pages.walks import ORDERS, Step, assignment, walk
+from exampp.web.rendering import link
 
 router = APIRouter()
+MOST = 10_000
+"""The largest goal of a sitting."""
 _VERSION = re.compile("[0-9]{1,18}")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One cell to decide, and why it is asked about.
+
+    `shared` says that everybody decides it, blind; `candidate` is what a decision could change
+    (None: not known, or hidden), `dispute` what hangs on settling it, `mine` whether this person is
+    one of those who differ.
+    """
+
+    cell: CellPanel
+    shared: bool
+    candidate: Candidate | None
+    dispute: WeighedDispute | None
+    mine: bool
 
 
 @router.get("/judge")
@@ -38,31 +61,13 @@ def judge(
 ) -> HTMLResponse:
     """The page of a walk, with its first cell."""
     order = order if order in ORDERS else "queue"
-    blind = is_blind(visit) and order != "disputes"
     with visit.open() as collection:
-        places = walk(visit, collection, order, query, item, passage)
-        first = (
-            _case(visit, dossier(visit, collection, places[0].query_id), places[0], blind)
-            if places
-            else None
-        )
-        agreement = live(visit, collection)
-    more = {"order": order if order != "cell" else "query", "query": query}
-    if order == "item":
-        more["item"] = item
-    return visit.page(
-        "judge.html",
-        case=first,
-        walk=[_address(place, order) for place in places],
-        order=order,
-        said=ORDERS[order],
-        query=query,
-        blind=blind,
-        agreement=agreement,
-        more=link("/judge", **more),
-        again=link("/judge", order=order, query=query, item=item, passage=passage),
-        **_adjudicating(order),
-    )
+        steps = walk(visit, collection, order, query, item, passage)
+        first = None
+        if steps:
+            read = dossier(visit, collection, steps[0].place.query_id)
+            first = _case(visit, collection, read, steps[0].place, order)
+        return _page(visit, collection, first, steps, order, query, item, passage)
 
 
 @router.get("/judge/case")
@@ -75,25 +80,14 @@ def case(
     whole: bool = False,
 ) -> HTMLResponse:
     """One cell to decide, to be put on the stage."""
-    blind = is_blind(visit) and order != "disputes"
+    order = order if order in ORDERS else "queue"
+    place = CellIds(query, item, passage)
     with visit.open() as collection:
-        found = dossier(visit, collection, query)
-    shown = _case(visit, found, CellIds(query, item, passage), blind, whole=whole)
-    if not visit.wants_part:
-        return visit.page(
-            "judge.html",
-            case=shown,
-            walk=[_address(shown.place, order)],
-            order=order,
-            said=ORDERS.get(order, ""),
-            query=query,
-            blind=blind,
-            agreement=None,
-            more=link("/judge", order=order),
-            again=link("/judge", order=order),
-            **_adjudicating(order),
-        )
-    return visit.page("_case.html", case=shown, order=order, **_adjudicating(order))
+        read = dossier(visit, collection, query)
+        shown = _case(visit, collection, read, place, order, whole=whole)
+        if not visit.wants_part:
+            return _page(visit, collection, shown, [Step(place, 1)], order, query, item, passage)
+    return visit.page("_case.html", case=shown, order=order, adjudicates=order == "disputes")
 
 
 @router.post("/judge/blind")
@@ -115,18 +109,21 @@ def decide(
     versions: Annotated[str, Form()] = "",
     hidden: Annotated[str, Form()] = "",
     adjudicates: Annotated[str, Form()] = "",
+    order: Annotated[str, Form()] = "queue",
     next: Annotated[str, Form()] = "/judge",  # noqa: A002
 ) -> Response:
-    """Keep one decision; answers what it was, beside what the grader says.
+    """Keep one decision; answers how far the sitting is.
 
-    A decision is blind if the person asked for it and had never decided about the cell, so that
-    its grade was not shown.
+    A decision is blind if the grade was hidden and the person had never decided about the cell, so
+    that it was not shown.
     """
     place, texts = CellIds.unpacked(cell), _versions(versions)
     with visit.open() as collection:
+        if visit.assessor not in visit.room.sittings:
+            sit_down(visit, collection)
         grades = visit.choice.of(collection)
-        grade, earlier = grades.cell(place.item_id, texts)
-        made = grades.decide(
+        earlier = grades.cell(place.item_id, texts)[1]
+        grades.decide(
             *place,
             _rating(rating),
             author=visit.assessor,
@@ -135,53 +132,121 @@ def decide(
             adjudicates=adjudicates == "1",
             versions=texts,
         )
+        now = sitting(visit, collection, order)
     visit.room.changed()
-    if not visit.wants_part:
-        return RedirectResponse(next if is_own(next) else "/judge", 303)
-    return visit.page("_outcome.html", place=place, **_outcome(visit.choice.grader, grade, made))
-
-
-@router.get("/judge/agreement")
-def agreement_part(visit: Visiting) -> HTMLResponse:
-    """How far this person and the grader agree by now, to be put beside the cells."""
-    with visit.open() as collection:
-        return visit.page("_agreement_body.html", agreement=live(visit, collection))
+    if visit.wants_part:
+        return visit.page("_sitting.html", sitting=now)
+    if now.is_over and next.startswith("/judge"):
+        return visit.go("/judge/end")
+    return RedirectResponse(next if is_own(next) else "/judge", 303)
 
 
 @router.post("/judge/undo")
-def undo(visit: Visiting, number: Annotated[int, Form(ge=1, le=LARGEST)]) -> Response:
-    """Take a decision back."""
+def undo(
+    visit: Visiting,
+    number: Annotated[int, Form(ge=1, le=LARGEST)],
+    back: Annotated[str, Form()] = "/judge",
+    order: Annotated[str, Form()] = "queue",
+) -> Response:
+    """Take a decision back, and go back to its cell."""
     with visit.open() as collection:
         collection.decisions.undo(number, author=visit.assessor)
+        now = sitting(visit, collection, order)
     visit.room.changed()
-    return visit.page("_undone.html") if visit.wants_part else visit.go("/judge")
+    if visit.wants_part:
+        return visit.page("_sitting.html", sitting=now)
+    return RedirectResponse(back if is_own(back) else "/judge", 303)
+
+
+@router.get("/judge/end")
+def end(visit: Visiting) -> HTMLResponse:
+    """The end of a sitting: what was decided, and how far it agrees with the grader."""
+    with visit.open() as collection:
+        decided = made(visit, collection)
+        agreement = of_sitting(visit, collection, decided)
+    return visit.page("judge_end.html", decided=decided, agreement=agreement, most=MOST)
+
+
+@router.get("/judge/guidelines")
+def guidelines(visit: Visiting) -> HTMLResponse:
+    """How to decide, as the exam's owner says."""
+    if visit.room.guidelines is None:
+        raise NothingYet(
+            "nobody has written guidelines for this exam yet",
+            mend="Give a Markdown file: exampp serve COLLECTION --guidelines FILE",
+        )
+    return visit.page("guidelines.html", html=visit.room.guidelines.html)
+
+
+@router.post("/judge/sitting")
+def sit(
+    visit: Visiting,
+    goal: Annotated[int, Form(ge=1, le=MOST)],
+    back: Annotated[str, Form()] = "/judge",
+) -> RedirectResponse:
+    """Begin another sitting."""
+    with visit.open() as collection:
+        sit_down(visit, collection, goal)
+    return RedirectResponse(back if is_own(back) else "/judge", 303)
+
+
+def _page(
+    visit: PageRequest,
+    collection: Collection,
+    first: Case | None,
+    steps: list[Step],
+    order: str,
+    query: str | None,
+    item: str | None,
+    passage: str | None,
+) -> HTMLResponse:
+    more = {"order": order if order != "cell" else "query", "query": query}
+    return visit.page(
+        "judge.html",
+        case=first,
+        walk=[(case_address(one.place, order), one.left) for one in steps],
+        order=order,
+        said=ORDERS[order],
+        query=query,
+        blind=is_blind(visit),
+        sitting=sitting(visit, collection, order),
+        more=link("/judge", **more, item=item if order == "item" else None),
+        again=link("/judge", order=order, query=query, item=item, passage=passage),
+        adjudicates=order == "disputes",
+        most=MOST,
+    )
 
 
 def _case(
-    visit: PageRequest, found: Dossier, place: CellIds, blind: bool, *, whole: bool = False
-) -> CellPanel:
+    visit: PageRequest,
+    collection: Collection,
+    found: Dossier,
+    place: CellIds,
+    order: str,
+    *,
+    whole: bool = False,
+) -> Case:
+    adjudicates = order == "disputes"
+    shared = order == "queue" and assignment(visit).is_shared(place)
+    blind = not adjudicates and (shared or is_blind(visit))
     cell = cell_of(found, place.item_id, place.passage_id)
-    return panel(found, cell, visit.assessor, blind=blind, whole=whole)
+    shown = panel(found, cell, visit.assessor, blind=blind, whole=whole)
+    cell_name = place.query_id, place.item_id, place.passage_id
+    dispute = _dispute(visit, collection, place) if adjudicates else None
+    return Case(
+        shown,
+        shared,
+        # what could change tells which side of the threshold the grade is on
+        None if shown.hidden or adjudicates else visit.snapshot.candidates.get(cell_name),
+        dispute,
+        dispute is not None and visit.assessor in {one.author for one in dispute.dispute.decisions},
+    )
 
 
-def _address(place: CellIds, order: str) -> str:
-    query, item, passage = place
-    return link("/judge/case", query=query, item=item, passage=passage, order=order)
-
-
-def _adjudicating(order: str) -> dict[str, bool]:
-    return {"adjudicates": order == "disputes"}
-
-
-def _outcome(grader: GraderIdentity, grade: Grade | None, made: Decision) -> dict[str, object]:
-    """What was decided, beside what the grader said."""
-    said = grade.rating if grade else None
-    levels = [
-        None if one is None else shade(one, grader.lowest, grader.highest)
-        for one in (made.rating, said)
-    ]
-    agrees = said is not None and said == made.rating
-    return {"made": made, "grade": grade, "levels": levels, "agrees": agrees}
+def _dispute(visit: PageRequest, collection: Collection, place: CellIds) -> WeighedDispute | None:
+    found = collection.decisions.disputes(query_id=place.query_id, **visit.choice._asdict())
+    mine = [one for one in found if one.cell == tuple(place)]
+    return next(iter(visit.snapshot.disputes(mine)), None)
 
 
 def _rating(text: str) -> int | None:

@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse
 from exampp.review.queue import Candidate
 from exampp.web.cell_access import is_blind
 from exampp.web.page_request import PageRequest, Visiting
-from exampp.web.pages.walks import waiting
+from exampp.web.pages.walks import assignment, waiting
 from exampp.web.paging import sheet
 from exampp.web.passages import brief
 from exampp.web.rendering import shade
@@ -23,7 +23,7 @@ START = 600
 
 
 class Waiting(NamedTuple):
-    """A candidate with its texts."""
+    """A candidate with its texts; `hidden`: it is decided blind, so its grade is not shown."""
 
     candidate: Candidate
     place: int
@@ -31,6 +31,7 @@ class Waiting(NamedTuple):
     item: str
     start: str
     level: int | None
+    hidden: bool
 
 
 @router.get("/queue")
@@ -47,12 +48,13 @@ def queue(visit: Visiting, query: str | None = None, page: int = 1) -> HTMLRespo
         pages=shown.pages,
         query=query,
         blind=is_blind(visit),
+        share=visit.room.shared,
     )
 
 
 def _with_texts(visit: PageRequest, found: Sequence[Candidate], first: int) -> Iterator[Waiting]:
     cells = [one.cell for one in found]
-    grader = visit.choice.grader
+    grader, shares, blind = visit.choice.grader, assignment(visit), is_blind(visit)
     with visit.open() as collection:
         texts = visit.choice.of(collection).texts(cells, START)
     for place, (one, cell) in enumerate(zip(found, cells, strict=True), first + 1):
@@ -60,4 +62,5 @@ def _with_texts(visit: PageRequest, found: Sequence[Candidate], first: int) -> I
             said = texts[cell]
             level = None if one.rating is None else shade(one.rating, grader.lowest, grader.highest)
             query = said.query or one.query_id
-            yield Waiting(one, place, query, said.item, brief(said.start, 160), level)
+            hidden = blind or shares.is_shared(cell)
+            yield Waiting(one, place, query, said.item, brief(said.start, 160), level, hidden)

@@ -22,8 +22,10 @@ from exampp.records.topics import DEFAULT_MIN_RELEVANT
 from exampp.report.html import table_html
 from exampp.review.planning import SampleProgress, open_cells
 from exampp.web.cell_access import dossier
-from exampp.web.page_request import LARGEST, PageRequest, Visiting
+from exampp.web.page_request import LARGEST, PageRequest, Visiting, is_own
 from exampp.web.pages.cells import CellIds, RatingMark, cell_of, marks, versions
+from exampp.web.pages.sittings import RECENT, Recent, Sitting, recent_cells, sit_down
+from exampp.web.pages.walks import steps
 from exampp.web.passages import Shown, show
 from exampp.web.rendering import link, shade
 
@@ -38,7 +40,8 @@ _MEANINGS = ("not relevant", "related", "relevant", "perfectly relevant")
 class SampledCell:
     """What a person looks at to decide a drawn unit: nothing of what is known of it.
 
-    A passage as a whole has the item id "". `versions` are the texts that are decided about.
+    A passage as a whole has the item id "". `versions` are the texts that are decided about;
+    `least` is the lowest rating that counts as answered, or as relevant.
     """
 
     place: CellIds
@@ -49,6 +52,7 @@ class SampledCell:
     marks: tuple[RatingMark, ...]
     versions: tuple[int, int] | None
     sample: str
+    least: int
 
 
 @router.get("/sample")
@@ -86,8 +90,13 @@ def judge(visit: Visiting) -> HTMLResponse:
             first = _case(
                 collection, found.plan, dossier(visit, collection, places[0][0]), places[0]
             )
+        recent = _recent(visit, collection, found.plan) if found else None
     return visit.page(
-        "sample_judge.html", case=first, walk=[_address(one) for one in places], found=found
+        "sample_judge.html",
+        case=first,
+        walk=[(_address(one.place), one.left) for one in steps(places)],
+        found=found,
+        sitting=recent,
     )
 
 
@@ -103,7 +112,9 @@ def case(
         if visit.wants_part:
             return visit.page("_sample_case.html", case=shown)
         found = _progress(visit, collection)
-    return visit.page("sample_judge.html", case=shown, walk=[_address(place)], found=found)
+        recent = _recent(visit, collection, plan)
+    walked = [(_address(place), 1)]
+    return visit.page("sample_judge.html", case=shown, walk=walked, found=found, sitting=recent)
 
 
 @router.get("/sample/progress")
@@ -132,7 +143,7 @@ def decide(
             raise InputError("another sample was drawn meanwhile", mend="Load the page again")
         author, reason = visit.assessor, reason.strip()
         if plan.unit == "passage":
-            number = grades.judge(
+            grades.judge(
                 plan,
                 place.query_id,
                 place.passage_id,
@@ -144,7 +155,7 @@ def decide(
         else:
             if not any((one.query_id, one.unit_id) == place[:2] for one in plan.drawn):
                 raise InputError("this item is not in the sample", field="cell")
-            number = grades.decide(
+            grades.decide(
                 *place,
                 rating,
                 blind=True,
@@ -152,24 +163,32 @@ def decide(
                 versions=seen,
                 author=author,
                 reason=reason,
-            ).number
+            )
+        recent = _recent(visit, collection, plan)
     visit.room.changed()
     if not visit.wants_part:
         return RedirectResponse("/sample/judge", 303)
-    shown = {"place": place, "number": number, "rating": rating, "level": _level(plan, rating)}
-    return visit.page("_sample_outcome.html", **shown)
+    return visit.page("_recent.html", sitting=recent)
 
 
 @router.post("/sample/undo")
-def undo(visit: Visiting, number: Annotated[int, Form(ge=1, le=LARGEST)]) -> Response:
-    """Take a decision about a drawn cell back."""
+def undo(
+    visit: Visiting,
+    number: Annotated[int, Form(ge=1, le=LARGEST)],
+    back: Annotated[str, Form()] = "/sample/judge",
+) -> Response:
+    """Take a decision about a drawn cell back, and go back to it."""
     with visit.open() as collection:
-        if _plan(visit, collection).unit == "passage":
+        plan = _plan(visit, collection)
+        if plan.unit == "passage":
             visit.choice.of(collection).unjudge(number, author=visit.assessor)
         else:
             collection.decisions.undo(number, author=visit.assessor)
+        recent = _recent(visit, collection, plan)
     visit.room.changed()
-    return visit.page("_undone.html") if visit.wants_part else visit.go("/sample/judge")
+    if visit.wants_part:
+        return visit.page("_recent.html", sitting=recent)
+    return RedirectResponse(back if is_own(back) else "/sample/judge", 303)
 
 
 def _plan(visit: PageRequest, collection: Collection) -> SamplePlan:
@@ -184,6 +203,32 @@ def _progress(visit: PageRequest, collection: Collection) -> SampleProgress | No
     """How far the newest sample is decided; None where none was drawn."""
     grades = visit.choice.of(collection)
     return grades.sample(gradebook=visit.snapshot.gradebook) if grades.plans() else None
+
+
+def _recent(visit: PageRequest, collection: Collection, plan: SamplePlan) -> Sitting:
+    """What this person decided last of a sample; how far it is decided stands elsewhere."""
+    if plan.unit == "item":
+        start = visit.room.sittings.get(visit.assessor) or sit_down(visit, collection)
+        decided = [
+            one
+            for one in collection.decisions.since(start.after, author=visit.assessor)
+            if one.decision.sample == plan.sample
+        ]
+        recent = recent_cells(decided, visit.choice.grader, None, "/sample/case")
+    else:
+        texts = collection.query_texts()
+        said = visit.choice.of(collection).judged_by(plan, visit.assessor)
+        recent = [
+            Recent(
+                one.number,
+                _address(CellIds(one.query_id, "", one.passage_id)),
+                texts.get(one.query_id) or one.query_id,
+                one.relevance or 0,
+                _level(plan, one.relevance or 0),
+            )
+            for one in reversed(said[-RECENT:])
+        ]
+    return Sitting(0, 0, recent, undo="/sample/undo")
 
 
 def _walk(found: SampleProgress | None) -> Sequence[CellIds]:
@@ -224,10 +269,11 @@ def _case(
         query_text=found.query_text,
         asked=asked,
         question=question,
-        shown=show(found.texts[row], None, asked, whole=whole),
+        shown=show(found.texts[row], whole=whole),
         marks=scale,
         versions=texts,
         sample=plan.sample,
+        least=plan.min_relevant if plan.unit == "passage" else plan.min_rating,
     )
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from exampp.collection import Collection
-from exampp.records.decisions import standing
+from exampp.records.decisions import effective, standing
 from exampp.records.dossier import Dossier
-from exampp.review.queue import Candidate
+from exampp.review.assigning import Assignment
+from exampp.review.queue import Candidate, by_passage
+from exampp.store.decisions import JudgedCell
 from exampp.web.cell_access import dossier
-from exampp.web.live_collection import decided_cells
 from exampp.web.page_request import PageRequest
 from exampp.web.pages.cells import CellIds, cell_of
 from exampp.web.pages.heat import ordered
@@ -20,10 +23,17 @@ ORDERS = {
     "queue": "what a decision could change",
     "query": "one query, passage by passage",
     "item": "one item, on all passages",
-    "disputes": "what assessors differ on",
+    "disputes": "what assessors differ on, what weighs most first",
     "cell": "one cell, then its passage",
 }
 """The orders of a walk, and what people read of them."""
+
+
+class Step(NamedTuple):
+    """A cell of a walk, and how many cells of its query are left from here on, with it."""
+
+    place: CellIds
+    left: int
 
 
 def walk(
@@ -33,27 +43,66 @@ def walk(
     query_id: str | None,
     item_id: str | None,
     passage_id: str | None,
-) -> list[CellIds]:
+) -> list[Step]:
     """The next cells that this person has not decided yet, at most `LENGTH`.
 
     A cell that is asked for comes first, decided or not.
     """
+    return steps(_places(visit, collection, order, query_id, item_id, passage_id))
+
+
+def steps(places: Sequence[CellIds]) -> list[Step]:
+    """The first cells of a walk, with how many of their query are left."""
+    left = Counter(one.query_id for one in places)
+    found = []
+    for one in places[:LENGTH]:
+        found.append(Step(one, left[one.query_id]))
+        left[one.query_id] -= 1
+    return found
+
+
+def assignment(visit: PageRequest) -> Assignment:
+    """How the cells of the queue are shared out."""
+    return Assignment(visit.people, visit.room.shared)
+
+
+def _places(
+    visit: PageRequest,
+    collection: Collection,
+    order: str,
+    query_id: str | None,
+    item_id: str | None,
+    passage_id: str | None,
+) -> list[CellIds]:
     if order == "queue" or (query_id is None and order != "disputes"):
         return _by_queue(visit, collection, query_id)
     if order == "disputes":
-        return _disputed(visit, collection, query_id)
-    found = dossier(visit, collection, query_id or "")
+        found = visit.snapshot.disputes(
+            collection.decisions.disputes(query_id=query_id, **visit.choice._asdict())
+        )
+        return [CellIds(*one.dispute.cell) for one in found]
+    read = dossier(visit, collection, query_id or "")
     if order == "cell" and passage_id is not None:
-        cell = cell_of(found, item_id, passage_id)
-        first = CellIds(found.query_id, found.items[cell[1]].item_id, passage_id)
-        rest = (one for one in _open(found, visit, None, passage_id) if one != first)
-        return [first, *rest][:LENGTH]
-    return list(_open(found, visit, item_id if order == "item" else None, None))[:LENGTH]
+        cell = cell_of(read, item_id, passage_id)
+        first = CellIds(read.query_id, read.items[cell[1]].item_id, passage_id)
+        rest = (one for one in _open(read, visit, None, passage_id) if one != first)
+        return [first, *rest]
+    return list(_open(read, visit, item_id if order == "item" else None, None))
 
 
 def waiting(visit: PageRequest, collection: Collection, query_id: str | None) -> list[Candidate]:
     """The queue, of all queries or of one, without what has been decided since it was made."""
-    decided = decided_cells(collection, visit.choice)
+    return _waiting(visit, visit.choice.of(collection).judged(), query_id)
+
+
+def _waiting(
+    visit: PageRequest, judged: Sequence[JudgedCell], query_id: str | None
+) -> list[Candidate]:
+    decided = {
+        (one.query_id, one.item_id, one.passage_id)
+        for one in judged
+        if effective(one.decisions) is not None
+    }
     return [
         one
         for one in visit.snapshot.queue
@@ -62,12 +111,13 @@ def waiting(visit: PageRequest, collection: Collection, query_id: str | None) ->
 
 
 def _by_queue(visit: PageRequest, collection: Collection, query_id: str | None) -> list[CellIds]:
-    return [CellIds(*one.cell) for one in waiting(visit, collection, query_id)[:LENGTH]]
-
-
-def _disputed(visit: PageRequest, collection: Collection, query_id: str | None) -> list[CellIds]:
-    found = collection.decisions.disputes(query_id=query_id, **visit.choice._asdict())
-    return [CellIds(one.query_id, one.item_id, one.passage_id) for one in found][:LENGTH]
+    """What one owes to the share that everybody decides, then one's own cells, then others'."""
+    judged, shares = visit.choice.of(collection).judged(query_id), assignment(visit)
+    found = by_passage(_waiting(visit, judged, query_id))
+    return [
+        *(CellIds(*cell) for cell in shares.owed(judged, visit.assessor)),
+        *(CellIds(*one.cell) for one in shares.ordered(found, visit.assessor)),
+    ]
 
 
 def _open(

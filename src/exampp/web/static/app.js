@@ -19,7 +19,10 @@
 
   document.addEventListener("click", (event) => {
     const opener = event.target.closest("[data-opens]");
-    if (opener) open(opener.dataset.opens);
+    if (opener) {
+      event.preventDefault();
+      open(opener.dataset.opens);
+    }
     // a click beside a dialog falls on the dialog itself
     if (event.target.matches("dialog[open]")) event.target.close();
   });

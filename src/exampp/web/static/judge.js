@@ -6,20 +6,22 @@
   const stage = document.getElementById("stage");
   if (!stage) return;
   const said = document.getElementById("judged");
-  const agreement = document.getElementById("agreement");
-  const recent = document.getElementById("recent");
-  const position = document.getElementById("position");
+  const page = document.querySelector(".judge-page");
+  const left = document.getElementById("left");
   const AHEAD = 4;
-  const COMPARE_MILLISECONDS = 150;
+  const PROGRESS_MILLISECONDS = 150;
+  const GUESS = "exampp.guess";
   const HX = { "HX-Request": "true" };
-  const places = [...document.querySelectorAll("#walk a")].map((link) => link.getAttribute("href"));
+  const places = [...document.querySelectorAll("#walk a")].map((link) => ({
+    href: link.getAttribute("href"),
+    left: link.dataset.left,
+  }));
   const fetched = new Map();
-  const made = [];
   let at = 0;
   let sending = Promise.resolve();
   let unsent = 0;
   let acting = Promise.resolve();
-  let comparing = 0;
+  let waiting = 0;
 
   const now = () => stage.firstElementChild;
   const form = () => stage.querySelector("form");
@@ -41,18 +43,18 @@
   }
 
   function ahead() {
-    for (let n = at; n <= at + AHEAD && n < places.length; n += 1) {
-      if (fetched.has(n)) continue;
-      const coming = text(places[n]);
-      coming.catch(() => fetched.delete(n));
-      fetched.set(n, coming);
+    for (const { href } of places.slice(at, at + AHEAD + 1)) {
+      if (fetched.has(href)) continue;
+      const coming = text(href);
+      coming.catch(() => fetched.delete(href));
+      fetched.set(href, coming);
     }
   }
 
   function put(html) {
     stage.innerHTML = html;
     stage.querySelector("[data-first]")?.focus({ preventScroll: true });
-    window.scrollTo(0, 0);
+    page.scrollIntoView();
   }
 
   async function show(n, again = false) {
@@ -63,11 +65,12 @@
       return;
     }
     at = Math.max(0, n);
-    if (again) fetched.delete(at);
+    const { href, left: count } = places[at];
+    if (again) fetched.delete(href);
     ahead();
-    if (position) position.textContent = String(at + 1);
+    if (left) left.textContent = count;
     try {
-      put(await fetched.get(at));
+      put(await fetched.get(href));
     } catch (error) {
       announce(`This cell cannot be shown: ${error.message}`, true);
     }
@@ -99,33 +102,25 @@
     return answer;
   }
 
-  function take(html) {
+  // how far the sitting is, and what can be taken back, as the server says after each decision
+  function replace(html) {
     const holder = document.createElement("template");
     holder.innerHTML = html;
-    return holder.content.querySelector("[data-number]");
+    for (const fresh of [...holder.content.children]) {
+      document.getElementById(fresh.id)?.replaceWith(fresh);
+    }
+    const { over } = document.getElementById("progress").dataset;
+    if (over) sending.then(() => location.assign(over));
   }
 
-  // kappa and confusion follow a moment later, so that no decision waits for them
-  function compare() {
-    clearTimeout(comparing);
-    comparing = setTimeout(async () => {
-      try {
-        agreement.innerHTML = await text(stage.dataset.agreement);
-      } catch {
-        comparing = 0;
-      }
-    }, COMPARE_MILLISECONDS);
-  }
-
-  function remember(note, n, item) {
-    const { number } = note.dataset;
-    made.push({ number, at: n });
-    const line = document.createElement("li");
-    line.dataset.made = number;
-    line.append(...note.querySelector("[data-line]").cloneNode(true).childNodes);
-    line.querySelector("[data-item]").textContent = item;
-    recent.prepend(line);
-    while (recent.children.length > 8) recent.lastElementChild.remove();
+  // a sample's progress follows a moment later, so that no decision waits for it
+  function progress() {
+    const { progress: address } = stage.dataset;
+    if (!address) return;
+    clearTimeout(waiting);
+    waiting = setTimeout(async () => {
+      document.getElementById("progress").innerHTML = await text(address).catch(() => "");
+    }, PROGRESS_MILLISECONDS);
   }
 
   // what is typed while an answer is under way counts after it; a decision only where its cell
@@ -138,28 +133,18 @@
   async function decide(rating, article) {
     if (article !== now() || article?.dataset.state !== "open") return;
     const here = at;
-    const item = article.querySelector(".item").textContent;
     const body = new URLSearchParams(new FormData(form()));
     body.set("rating", rating);
-    const isBlind = article.dataset.hidden === "1";
     article.dataset.state = "sent";
-    const answer = send(form().getAttribute("action"), body);
-    const arrived = arrive(answer, article, here, item, isBlind);
-    await (isBlind ? arrived : show(here + 1));
+    arrive(send(form().getAttribute("action"), body), here);
+    await show(here + 1);
   }
 
-  async function arrive(answer, article, here, item, isBlind) {
+  async function arrive(answer, here) {
     try {
-      const note = take(await answer);
-      remember(note, here, item);
-      compare();
-      announce(note.dataset.said);
-      if (isBlind) {
-        article.dataset.state = "decided";
-        article.querySelector("[data-answer]").replaceChildren(note);
-        article.querySelector("[data-scale]").hidden = true;
-        article.querySelector("[data-next]")?.focus();
-      }
+      replace(await answer);
+      progress();
+      if (said.classList.contains("is-trouble")) announce("");
     } catch (error) {
       announce(`Not saved: ${error.message}`, true);
       await show(here, true);
@@ -168,18 +153,20 @@
 
   async function undo() {
     await sending;
-    const last = made.pop();
+    const last = document.querySelector("#recent [data-made]");
     if (!last) {
-      announce("There is nothing to undo on this page; see the history.");
+      announce("There is nothing to undo in this sitting; see the history.");
       return;
     }
-    const body = new URLSearchParams({ number: last.number });
+    const { made, case: href } = last.dataset;
+    const action = document.getElementById("undo").getAttribute("action");
     try {
-      await send(stage.dataset.undo, body);
-      compare();
-      recent.querySelector(`[data-made="${last.number}"]`)?.remove();
+      replace(await send(action, new URLSearchParams({ number: made })));
+      progress();
       announce("Taken back.");
-      await show(last.at, true);
+      const known = places.findIndex((one) => one.href === href);
+      if (known < 0) places.splice(at, 0, { href, left: places[at]?.left ?? "1" });
+      await show(known < 0 ? at : known, true);
     } catch (error) {
       announce(`Not taken back: ${error.message}`, true);
     }
@@ -189,10 +176,16 @@
   const back = () => show(at - 1, true);
   const reason = () => form()?.querySelector("[name=reason]")?.focus();
   const whole = () => stage.querySelector("[data-whole]")?.click();
+  const press = (selector) => () => document.querySelector(selector)?.click();
+
+  function guess(isToggled) {
+    const isOff = (localStorage.getItem(GUESS) === "off") !== isToggled;
+    localStorage.setItem(GUESS, isOff ? "off" : "on");
+    stage.classList.toggle("no-guess", isOff);
+  }
 
   function confirm(seen) {
-    const { automatic, state } = seen?.dataset ?? {};
-    if (state === "decided") return next();
+    const { automatic } = seen?.dataset ?? {};
     if (automatic) return decide(automatic, seen);
     return announce("There is no grade to confirm here: choose a rating, or skip with s.");
   }
@@ -208,22 +201,22 @@
   const atOnce = {
     r: reason,
     w: whole,
-    b: () => document.getElementById("blind")?.click(),
+    h: () => guess(true),
+    b: press("#blind"),
+    i: press("[data-opens=guidelines]"),
   };
 
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (document.querySelector("dialog[open]") || localStorage.getItem("exampp.keys") === "off") return;
-    if (event.target.matches("input[type=text], textarea, select")) {
-      if (event.key === "Escape" || event.key === "Enter") {
+    if (event.target.matches("input, textarea, select")) {
+      if (event.target.name === "reason" && (event.key === "Escape" || event.key === "Enter")) {
         event.preventDefault();
         event.target.blur();
       }
       return;
     }
-    if (event.key === "Enter" && event.target.matches("a, summary, button")) {
-      if (!event.target.matches("[data-next]")) return;
-    }
+    if (event.key === "Enter" && event.target.matches("a, summary, button")) return;
     const rate = stage.querySelector(`button[data-key="${CSS.escape(event.key)}"]`);
     const act = rate ? (seen) => decide(rate.value, seen) : keys[event.key];
     if (!(act || atOnce[event.key]) || event.repeat) return;
@@ -238,22 +231,23 @@
     if (name === "rating") inTurn((seen) => decide(value, seen));
   });
   stage.addEventListener("click", async (event) => {
-    if (event.target.closest("[data-next]")) {
-      event.preventDefault();
-      inTurn(next);
-    }
     const link = event.target.closest("[data-whole]");
     if (link) {
       event.preventDefault();
       put(await text(link.getAttribute("href")));
     }
   });
-  document.getElementById("undo")?.addEventListener("click", () => inTurn(undo));
+  document.addEventListener("submit", (event) => {
+    if (event.target.id !== "undo") return;
+    event.preventDefault();
+    inTurn(undo);
+  });
   window.addEventListener("beforeunload", (event) => {
     if (unsent) event.preventDefault();
   });
 
-  fetched.set(0, Promise.resolve(stage.innerHTML));
+  guess(false);
+  fetched.set(places[0]?.href, Promise.resolve(stage.innerHTML));
   ahead();
   stage.querySelector("[data-first]")?.focus({ preventScroll: true });
 })();
