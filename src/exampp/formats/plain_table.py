@@ -25,6 +25,8 @@ from exampp.records import BankEntry
 
 REMARK = "# exampp "
 """A row whose first cell starts so is about the table, and no item."""
+_LONGEST_HEADER = 10_000
+"""Characters; a longer line is a line of something else, and slow to look at."""
 _TEXTS = ({"question"}, {"nugget"}, {"text", "kind"})
 """Any of these sets of columns says what the items are."""
 
@@ -35,6 +37,8 @@ def is_table_header(line: str) -> bool:
 
 
 def _separator(line: str) -> str | None:
+    if len(line) > _LONGEST_HEADER:
+        return None
     for separator in "\t,;":
         meanings = {MEANINGS.get(plain(cell)) for cell in line.split(separator)}
         if "query_id" in meanings and any(texts <= meanings for texts in _TEXTS):

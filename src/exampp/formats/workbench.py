@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,6 +36,7 @@ from exampp.formats.workbench_json import (
     SheetJson,
     WorkbenchLine,
 )
+from exampp.formats.workbench_plain import PlainLine, PlainPassage, PlainReader
 from exampp.records import (
     Judgment,
     PassageGrades,
@@ -85,22 +87,22 @@ def read(
     (through `on_error`) with line and field for anything else that is malformed, and for a query or
     a passage that occurs twice.
     """
-    decoder = msgspec.json.Decoder(WorkbenchLine)
     seen: dict[str, int] = {}
     keys = tuple((part, Keys(path, known)) for part, known in _PARTS)
+    plain = PlainReader()
     for number, line in read_lines(path):
+        bad: list[InputError] = []
         try:
             line = valid_json(line, path, number)
-            typed = decode_json(line, decoder, path, number)
+            whole = _WholeLine(line, path, number)
+            typed = plain.decode(line) or whole.typed
             query_id = str(typed.query_id)
             check_new_query(query_id, number, seen)
-            bad: list[InputError] = []
-            reading = _Reading(scale, bad.append)
-            plain = decode_part(line, "[1]")[1]
-            pool = _pool(query_id, typed.passages, plain, reading)
-            for part, of_part in keys:
-                for found in part(plain):
-                    of_part.see(found, number)
+            pool = _pool(query_id, typed, whole, plain, _Reading(scale, bad.append))
+            if isinstance(typed, WorkbenchLine):
+                for part, of_part in keys:
+                    for found in part(whole.original):
+                        of_part.see(found, number)
         except InputError as error:
             on_error(error.at(path, number))
             continue
@@ -120,16 +122,45 @@ def check_new_query(query_id: str, number: int, seen: dict[str, int]) -> None:
         )
 
 
+class _WholeLine:
+    """A line as it is typed, and as it stands; decoded where somebody asks."""
+
+    def __init__(self, line: bytes, path: str | Path, number: int) -> None:
+        self._line, self._path, self._number = line, path, number
+
+    @cached_property
+    def typed(self) -> WorkbenchLine:
+        return decode_json(self._line, _DECODER, self._path, self._number)
+
+    @cached_property
+    def original(self) -> list[Any]:
+        passages: list[Any] = decode_part(self._line, "[1]")[1]
+        return passages
+
+
+_DECODER = msgspec.json.Decoder(WorkbenchLine)
+
+
 def _pool(
-    query_id: str, typed: Sequence[PassageJson], plain: Sequence[Any], reading: _Reading
+    query_id: str,
+    typed: PlainLine | WorkbenchLine,
+    whole: _WholeLine,
+    plain: PlainReader,
+    reading: _Reading,
 ) -> QueryPool:
     passages: list[PooledPassage] = []
     seen: dict[str, int] = {}
-    for index, (passage, original) in enumerate(zip(typed, plain, strict=True)):
+    each: Sequence[PlainPassage | PassageJson] = typed.passages
+    for index, passage in enumerate(each):
         check_new_passage(passage.paragraph_id, index, seen)
+        found = plain.passage(query_id, passage) if isinstance(passage, PlainPassage) else None
+        if found is not None:
+            passages.append(found)
+            continue
         told = reading._replace(on_cell=within(f"[1][{index}]", reading.on_cell))
         try:
-            passages.append(_passage(query_id, passage, original, told))
+            given = whole.typed.passages[index], whole.original[index]
+            passages.append(_passage(query_id, *given, told))
         except InputError as error:
             error.field = f"[1][{index}].{error.field}"
             raise

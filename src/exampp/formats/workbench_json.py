@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
-_Rank = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
-_Label = Annotated[int, msgspec.Meta(ge=-(2**15) + 1, le=2**15 - 1)]
+Rank = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Label = Annotated[int, msgspec.Meta(ge=-(2**15) + 1, le=2**15 - 1)]
 """Judgments are held in 16 bits, ranks in 32."""
 
 
@@ -65,7 +65,7 @@ class CellJson(msgspec.Struct):
 class JudgmentJson(msgspec.Struct, gc=False):
     """A human judgment."""
 
-    relevance: _Label
+    relevance: Label
     query: str | None = None
 
 
@@ -73,7 +73,7 @@ class RankingJson(msgspec.Struct, gc=False):
     """A system returned the passage."""
 
     method: str
-    rank: _Rank
+    rank: Rank
     score: float
     queryId: str | None = None  # noqa: N815
 

@@ -369,13 +369,12 @@ def asked_otherwise(
     return AskedOtherwise(passages, tuple((tuple(from_json(names)), n) for names, n in rows))
 
 
-def put_sheets(
-    connection: sqlite3.Connection, rows: Iterable[tuple[int, int, int, Sequence[int], Any]]
-) -> None:
-    """Keep what a workbench file said of a passage's grades.
+SheetRow = tuple[int, int, int, Sequence[int], Any]
+"""query, passage, grader, item versions in the order of the file, residue."""
 
-    A row is (query, passage, grader, item versions in the order of the file, residue).
-    """
+
+def put_sheets(connection: sqlite3.Connection, rows: Iterable[SheetRow]) -> None:
+    """Keep what a workbench file said of a passage's grades."""
     connection.executemany(
         "INSERT INTO sheet (query, passage, grader, items, extra) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT DO UPDATE SET items = excluded.items, extra = excluded.extra "

@@ -26,6 +26,8 @@ from exampp.store.bank import Edit, graded_versions
 from exampp.store.grades import (
     IN_FORCE,
     NO_KEY,
+    GradeRow,
+    SheetRow,
     answer_keys,
     grade_row,
     graders,
@@ -124,37 +126,44 @@ def _put_sheets(
         key = sheet.grader.key
         identities[key] = identities.get(key, sheet.grader).widened(sheet.grader)
     keys = {key: put_grader(connection, identity) for key, identity in identities.items()}
-    named = dict.fromkeys((s.grader.kind, grade.item_id) for _, s in sheets for grade in s.grades)
+    # readers may give the same grade for many passages: whatever is made of it, is made once
+    cells = {(s.grader.kind, id(grade)): grade for _, s in sheets for grade in s.grades}
+    named = dict.fromkeys((kind, grade.item_id) for (kind, _), grade in cells.items())
     items = graded_versions(connection, query, pool.query_id, named, edit)
     # what a file says of a grader that verifies here counts as made from today's answer keys
     today = answer_keys(connection, items.values())
-    made_from = {
-        grader: {} if reading_rules(connection, grader) is None else today
-        for grader in keys.values()
-    }
-    put_grades(
-        connection,
-        (
-            grade_row(grader, item, version, grade, made_from[grader].get(item, NO_KEY))
-            for (_, version), sheet in sheets
-            for grader in (keys[sheet.grader.key],)
-            for grade in sheet.grades
-            for item in (items[sheet.grader.kind, grade.item_id],)
-        ),
-    )
-    put_sheets(
-        connection,
-        (
-            (
-                query,
-                passage,
-                keys[s.grader.key],
-                [items[s.grader.kind, g.item_id] for g in s.grades],
-                s.residue,
-            )
-            for (passage, _), s in sheets
-        ),
-    )
+    made: dict[int, _Rows] = {}
+    for grader in keys.values():
+        unruled = reading_rules(connection, grader) is None
+        made[grader] = _Rows(grader, items, {} if unruled else today)
+    rows: list[GradeRow] = []
+    filed: list[SheetRow] = []
+    for (passage, version), sheet in sheets:
+        grader = keys[sheet.grader.key]
+        of_passage = [made[grader].of(sheet.grader.kind, grade, version) for grade in sheet.grades]
+        rows += of_passage
+        filed.append((query, passage, grader, [row[1] for row in of_passage], sheet.residue))
+    put_grades(connection, rows)
+    put_sheets(connection, filed)
+
+
+class _Rows:
+    """Makes the rows of a grader's grades of one pool; nothing is worked out twice of a grade."""
+
+    def __init__(
+        self, grader: int, items: Mapping[tuple[str, str], int], answer_keys: Mapping[int, int]
+    ) -> None:
+        self._grader, self._items, self._answer_keys = grader, items, answer_keys
+        # by identity: the pool holds all of them meanwhile
+        self._made: dict[int, GradeRow] = {}
+
+    def of(self, kind: str, grade: Grade, version: int) -> GradeRow:
+        row = self._made.get(id(grade))
+        if row is None:
+            item = self._items[kind, grade.item_id]
+            key = self._answer_keys.get(item, NO_KEY)
+            row = self._made[id(grade)] = grade_row(self._grader, item, version, grade, key)
+        return (row[0], row[1], version, *row[3:])
 
 
 # ---- and out again -------------------------------------------------------------------------------

@@ -1,0 +1,172 @@
+"""Plain passages are read as the longer way reads them, and everything else is left to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from exampp.errors import InputError
+from exampp.formats import workbench
+from exampp.formats.remarks import hearing
+from exampp.formats.workbench_plain import PlainReader
+from exampp.records import QueryPool
+
+RATED = {
+    "correctAnswered": ["q/b"],
+    "wrongAnswered": ["q/a"],
+    "answers": [["q/a", "0"], ["q/b", "4 of 5"]],
+    "llm": "google/flan-t5-large",
+    "llm_options": {"prompt_template": "x"},
+    "exam_ratio": 0.5,
+    "prompt_info": {"prompt_class": "QuestionSelfRatedUnanswerablePromptWithChoices"},
+    "self_ratings": [
+        {"question_id": "q/a", "self_rating": 0},
+        {"question_id": "q/b", "self_rating": 4},
+    ],
+    "prompt_type": "question",
+}
+NUGGETS = RATED | {
+    "prompt_info": {"prompt_class": "NuggetSelfRatedPrompt", "prompt_style": "?"},
+    "prompt_type": "nugget",
+    "self_ratings": [
+        {"nugget_id": "q/a", "self_rating": 0},
+        {"nugget_id": "q/b", "self_rating": 4},
+    ],
+}
+VERDICTS = {key: value for key, value in RATED.items() if key != "self_ratings"} | {
+    "prompt_info": {"prompt_class": "QuestionPromptWithChoices"},
+}
+FOREIGN = RATED | {"prompt_info": {"prompt_class": "AnybodysPrompt"}}
+OURS = RATED | {
+    "llm_options": {
+        "exampp": {
+            "model": "mine",
+            "prompt": "mine",
+            "kind": "question",
+            "lowest": 0,
+            "highest": 5,
+            "settings": {},
+        }
+    },
+}
+PASSAGE = {
+    "paragraph_id": "p",
+    "text": "Some text.",
+    "paragraph": {},
+    "paragraph_data": {
+        "judgments": [{"paragraphId": "p", "query": "q", "relevance": 2, "titleQuery": "q"}],
+        "rankings": [
+            {"method": "bm25", "paragraphId": "p", "queryId": "q", "rank": 1, "score": 3.5},
+            {"method": "bm25", "paragraphId": "p", "queryId": "q/s", "rank": 1, "score": 2},
+        ],
+    },
+    "exam_grades": [RATED, NUGGETS],
+}
+OTHER = PASSAGE | {"paragraph_id": "r", "exam_grades": [VERDICTS], "title": "A title"}
+OTHER["paragraph_data"] = {"judgments": [], "rankings": []}
+LINE = ["q", [PASSAGE, OTHER]]
+SCALARS = (None, True, False, 0, 1, 1.0, -1, 6, 10**400, 2**53 + 1, "", "q/a", "q/s", "r", "ü")
+PARTS: tuple[Any, ...] = (
+    "\ud800",
+    [],
+    {},
+    {"x": 1},
+    ["q/a"],
+    [["q/a", "1"]],
+    [OURS],
+    [FOREIGN, FOREIGN],
+)
+ODD = st.sampled_from([*SCALARS, *PARTS])
+
+
+def fresh(value: Any) -> Any:
+    """A copy of JSON no part of which is a part of another."""
+    return json.loads(json.dumps(value))
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """(container, key) of every part of a JSON value."""
+    keys = list(value) if isinstance(value, dict) else range(len(value))
+    for key in keys:
+        yield value, key
+        if isinstance(value[key], dict | list):
+            yield from places(value[key])
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> Any:
+    """A plain line, up to three parts of which were changed, left out, put twice or added to."""
+    line = fresh(LINE)
+    for _ in range(draw(st.integers(0, 3))):
+        if not (found := list(places(line))):
+            break
+        holder, key = draw(st.sampled_from(found))
+        match draw(st.sampled_from(["change", "drop", "twice", "add"])):
+            case "drop":
+                del holder[key]
+            case "twice" if isinstance(holder, list):
+                holder.append(fresh(holder[key]))
+            case "add" if isinstance(holder, dict):
+                names = ["nugget_id", "question_id", "grades", "titel", "exam_ratio"]
+                holder[draw(st.sampled_from(names))] = fresh(draw(ODD))
+            case _:
+                holder[key] = fresh(draw(ODD))
+    return line
+
+
+def read(path: Path) -> tuple[Any, ...]:
+    """The pools of a file, or the sentence that it gets, with all that is heard on the way."""
+    cells: list[str] = []
+    with hearing() as remarks:
+        try:
+            found: list[QueryPool] | str = list(
+                workbench.read(path, on_cell=lambda error: cells.append(str(error)))
+            )
+        except InputError as error:
+            found = str(error)
+    return found, cells, list(remarks)
+
+
+def by_the_longer_way(path: Path) -> tuple[Any, ...]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PlainReader, "decode", lambda _self, _line: None)
+        return read(path)
+
+
+@given(lines())
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_both_ways_read_the_same(tmp_path: Path, line: Any) -> None:
+    path = tmp_path / "graded.jsonl"
+    path.write_text(json.dumps(line) + "\n", encoding="utf-8")
+    found = read(path)
+    assert repr(found) == repr(by_the_longer_way(path))
+    if isinstance(found[0], list):
+        workbench.write(tmp_path / "again.jsonl", found[0])
+        assert read(tmp_path / "again.jsonl")[0] == found[0]
+
+
+@pytest.mark.parametrize("entry", [RATED, NUGGETS, VERDICTS, OURS])
+def test_what_exampp_and_the_reference_write_is_plain(entry: dict[str, Any]) -> None:
+    reader = PlainReader()
+    line = reader.decode(json.dumps(["q", [PASSAGE | {"exam_grades": [entry]}]]).encode())
+    assert line is not None
+    assert all(reader.passage("q", passage) for passage in line.passages)
+
+
+def test_a_cell_is_one_grade_in_all_passages_of_a_query() -> None:
+    reader = PlainReader()
+    twins = [PASSAGE, PASSAGE | {"paragraph_id": "r", "paragraph_data": OTHER["paragraph_data"]}]
+    line = reader.decode(json.dumps(["q", twins]).encode())
+    assert line is not None
+    first, second = (reader.passage("q", passage) for passage in line.passages)
+    assert first is not None
+    assert second is not None
+    assert first.sheets[0].grades[0] is second.sheets[0].grades[0]
