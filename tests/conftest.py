@@ -85,6 +85,16 @@ def _encoded_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _exact_on_any_cpu() -> Iterator[None]:
+    """Without a dtype, models compute in float32 on CPUs with units for bfloat16, too."""
+    from exampp.llm.hf import fetching
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fetching, "BFLOAT16_UNITS", ())
+        yield
+
+
 @pytest.fixture
 def waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Collections are written as they are for people."""

@@ -19,6 +19,8 @@ OF_ITEMS = {
     "answer-verification": "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2",
     "nugget-self-rating": "NuggetSelfRatedPrompt",
     "nugget-extraction": "NuggetExtractionPrompt",
+    # the Workbench asks of no passage before the item
+    **{name: name for name in names() if name.endswith("-passage-first")},
 }
 OF_PASSAGES = {
     "faggioli-b": "FagB",

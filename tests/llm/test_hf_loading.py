@@ -15,7 +15,7 @@ from tiny_models import LABELS, build_llama, torch, transformers
 from exampp.errors import InputError
 from exampp.installed import install_command
 from exampp.llm.base import Ask
-from exampp.llm.hf import load
+from exampp.llm.hf import fetching, load
 from exampp.llm.hf.fetching import default_dtype, find_device
 
 pytest_plugins = ("tiny_models",)
@@ -253,6 +253,7 @@ class FakeTorch:
         self.backends = self
         self.mps = FakeTorch.Mps(mps)
         self._cuda, self._bf16 = cuda, bf16
+        self.cpu = object()
 
     class Mps:
         def __init__(self, there: bool) -> None:
@@ -279,3 +280,32 @@ def test_default_device_and_dtype() -> None:
     assert default_dtype(both, "cuda:1") == "bfloat16"
     assert default_dtype(FakeTorch(cuda=True, mps=False, bf16=False), "cuda") == "float32"
     assert default_dtype(both, "cpu") == "float32"
+
+
+AS_SHIPPED = fetching.BFLOAT16_UNITS
+
+
+@pytest.mark.parametrize(
+    ("units", "dtype"),
+    [
+        ({"amx_bf16": True, "avx512_bf16": False}, "bfloat16"),
+        ({"amx_bf16": False, "avx512_bf16": True}, "bfloat16"),
+        ({"amx_int8": True, "avx512_vnni": True, "avx512_bf16": False}, "float32"),
+        (None, "float32"),
+    ],
+)
+def test_a_cpu_with_units_for_bfloat16_uses_them_and_says_so(
+    units: dict[str, bool] | None, dtype: str, t5: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "BFLOAT16_UNITS", AS_SHIPPED)
+    if units is None:  # as in versions of torch that do not tell
+        monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
+    else:
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: units, raising=False)
+    assert default_dtype(torch, "mps") == "float32"
+    grader = load(str(t5), labels=LABELS, device="cpu")
+    assert grader.settings["dtype"] == dtype
+    assert ("--dtype float32 goes on with" in grader.note) == (dtype == "bfloat16")
+    named = load(str(t5), labels=LABELS, device="cpu", dtype=dtype)
+    assert named.note == ""
+    assert named.settings == grader.settings

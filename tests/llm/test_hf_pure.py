@@ -35,6 +35,13 @@ class Echo:
     def size(self, row: str) -> int:
         return len(row)
 
+    def families(self, rows: Sequence[str]) -> list[list[str]]:
+        """Rows that start with the same capital letter, and each other row alone."""
+        found: dict[str, list[str]] = {}
+        for row in rows:
+            found.setdefault(row[0] if row[0].isupper() else row, []).append(row)
+        return list(found.values())
+
     def run(self, rows: Sequence[str]) -> list[str]:
         self.batches.append(list(rows))
         if len(rows) * max(map(len, rows)) > self.memory:
@@ -69,6 +76,21 @@ def test_batches_are_sorted_and_within_the_budget() -> None:
         [33, 9, 8],
         [7, 3],
     ]
+
+
+def test_families_stay_together_as_far_as_they_fit() -> None:
+    model = Echo()
+    texts = ["A" * 20, "b" * 30, "A" * 25, "C" * 10, "A" * 24, "C" * 9, "d" * 8]
+    assert run(model, texts) == texts
+    assert [[f"{row[0]}{len(row)}" for row in batch] for batch in model.batches] == [
+        ["b30"],
+        ["A25", "A24", "A20"],
+        ["C10", "C9", "d8"],
+    ]
+    large = [f"A{n}" for n in range(9)]
+    model = Echo()
+    assert run(model, large, budget=8) == large
+    assert [len(batch) for batch in model.batches] == [4, 4, 1]
 
 
 def test_equal_rows_are_computed_once_and_rows_of_an_ask_are_kept_in_order() -> None:

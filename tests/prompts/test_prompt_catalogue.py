@@ -52,8 +52,10 @@ def test_the_catalogue_is_complete() -> None:
         "helm-workbench",
         "nugget-extraction",
         "nugget-self-rating",
+        "nugget-self-rating-passage-first",
         "question-answering",
         "question-self-rating",
+        "question-self-rating-passage-first",
         "sun",
         "sun-few",
         "sun-few-workbench",
@@ -106,7 +108,8 @@ def test_prompt_classes_of_the_workbench(prompt_class: str, name: str | None) ->
     assert by_workbench_class(prompt_class) == name
 
 
-NO_CLASS = {"draft", "faggioli-b-few", "helm", "sun", "sun-few", "thomas"}
+PASSAGE_FIRST = {"nugget-self-rating-passage-first", "question-self-rating-passage-first"}
+NO_CLASS = {"draft", "faggioli-b-few", "helm", "sun", "sun-few", "thomas", *PASSAGE_FIRST}
 """Prompts whose wording is none of the Workbench's: the papers' of the same name differ from it."""
 
 
@@ -137,7 +140,7 @@ def test_answers_that_were_compared_with_known_ones_are_of_a_class_of_their_own(
     assert nuggets["check_answer_key"] is True
 
 
-@pytest.mark.parametrize("name", sorted(NO_CLASS - {"draft"}))
+@pytest.mark.parametrize("name", sorted(NO_CLASS - {"draft", *PASSAGE_FIRST}))
 def test_wordings_of_paper_and_workbench_are_two_graders(name: str) -> None:
     paper, program = load(name), load(f"{name}-workbench")
     assert paper.user.split() != program.user.split()
@@ -147,9 +150,20 @@ def test_wordings_of_paper_and_workbench_are_two_graders(name: str) -> None:
     assert program.user.endswith("Answer:\n")
 
 
+@pytest.mark.parametrize("name", sorted(PASSAGE_FIRST))
+def test_passage_first_is_the_same_words_in_another_order(name: str) -> None:
+    usual, turned = load(name.removesuffix("-passage-first")), load(name)
+    assert sorted(usual.user.splitlines()) == sorted(turned.user.splitlines())
+    assert turned.user.index("{context}") < turned.user.index(f"{{{turned.slots[0]}}}")
+    assert turned.user.endswith(f"{{{turned.slots[0]}}}")
+    assert content_hash(usual) != content_hash(turned)
+    same = ("grades", "reading", "lowest", "highest", "labels", "field", "cut", "slots")
+    assert all(getattr(usual, key) == getattr(turned, key) for key in same)
+
+
 def test_verdicts_are_the_prompts_with_only_two_grades() -> None:
     rated = {"draft", "nugget-self-rating", "question-self-rating", "thomas", "thomas-workbench"}
-    assert {name for name in names() if not load(name).is_verdict} == rated
+    assert {name for name in names() if not load(name).is_verdict} == rated | PASSAGE_FIRST
 
 
 def test_a_prompt_is_a_value() -> None:

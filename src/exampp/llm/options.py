@@ -64,8 +64,8 @@ class ModelOptions(TypedDict, total=False):
     dtype: Annotated[
         str | None,
         _said(
-            "hf: float32, bfloat16, float16 or auto. [default: auto, bfloat16 on cards that "
-            "have it, else float32]",
+            "hf: float32, bfloat16, float16 or auto. [default: auto, bfloat16 where the card or "
+            "the CPU has units for it, else float32]",
             HF,
         ),
     ]

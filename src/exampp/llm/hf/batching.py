@@ -1,10 +1,11 @@
 """From asks to batches and back, without knowing any model.
 
-Asks are pulled in windows. Within a window, equal rows are computed once, and rows are sorted by
-their length, so that a batch of `budget` tokens holds next to no padding (on TREC DL passages,
-batches in the order of the file are one fifth padding). A batch that does not fit into memory is
-tried again in halves. None of this changes a reply: a model names the results that rounding could
-have tipped (`doubtful`), and those are computed again, alone and without padding.
+Asks are pulled in windows. Within a window, equal rows are computed once, rows that a model
+computes quicker together stay together, and these families are sorted by their length, so that a
+batch of `budget` tokens holds next to no padding (on TREC DL passages, batches in the order of the
+file are one fifth padding). A batch that does not fit into memory is tried again in halves. None of
+this changes a reply: a model names the results that rounding could have tipped (`doubtful`), and
+those are computed again, alone and without padding.
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ class Model(Protocol[Row, Result]):
 
     def size(self, row: Row) -> int:
         """Tokens of a row."""
+        ...
+
+    def families(self, rows: Sequence[Row]) -> Sequence[Sequence[Row]]:
+        """The rows of a window in families that are computed quicker in one batch."""
         ...
 
     def run(self, rows: Sequence[Row]) -> Sequence[Result]:
@@ -101,7 +106,7 @@ class Batcher(Generic[Row, Result]):
             for row in set(encoded):
                 waiting.setdefault(row, []).append(job)
         results: dict[Row, Result | Failed] = {}
-        for row, result in self._results(sorted(waiting, key=self.model.size, reverse=True)):
+        for row, result in self._results(list(waiting)):
             results[row] = result
             for job in waiting[row]:
                 job.missing -= 1
@@ -117,22 +122,36 @@ class Batcher(Generic[Row, Result]):
         return self.model.reply(job.ask, job.rows, good)
 
     def _results(self, rows: Sequence[Row]) -> Iterator[tuple[Row, Result | Failed]]:
-        """Compute rows that are sorted from long to short."""
-        start = 0
-        while start < len(rows):
-            size = self.model.size(rows[start])
-            batch = rows[start : start + max(1, self.budget // max(1, size))]
+        """Compute rows, those of the longest families first."""
+        size = self.model.size
+        families = [sorted(one, key=size, reverse=True) for one in self.model.families(rows)]
+        families.sort(key=lambda family: size(family[0]), reverse=True)
+        while families:
+            batch, rest = self._batch(families)
             results = self._attempt(batch)
+            longest = max(map(size, batch))
             if results is None and len(batch) > 1:
-                self.budget = len(batch) * size // 2
+                self.budget = len(batch) * longest // 2
                 continue
-            start += len(batch)
+            families = rest
             if results is None:
-                yield batch[0], Failed(f"out of memory: {size} tokens do not fit, even alone")
+                yield batch[0], Failed(f"out of memory: {longest} tokens do not fit, even alone")
                 continue
             padded = len(batch) > 1
             for row, result in zip(batch, results, strict=True):
                 yield row, self._sure(row, result) if padded else result
+
+    def _batch(self, families: list[list[Row]]) -> tuple[list[Row], list[list[Row]]]:
+        """As many whole families as fit into a batch, else a part of the first; and the rest."""
+        most = max(1, self.budget // max(1, self.model.size(families[0][0])))
+        batch: list[Row] = []
+        for place, family in enumerate(families):
+            if len(batch) + len(family) > most:
+                if batch:
+                    return batch, families[place:]
+                return family[:most], [family[most:], *families[1:]]
+            batch += family
+        return batch, []
 
     def _attempt(self, batch: Sequence[Row]) -> Sequence[Result] | None:
         """The results of a batch; None if memory ran out."""

@@ -82,6 +82,10 @@ class Extractive:
         """Tokens of a window."""
         return len(row.ids)
 
+    def families(self, rows: Sequence[Window]) -> Sequence[Sequence[Window]]:
+        """Every window alone: the question is read before the passage."""
+        return [[row] for row in rows]
+
     def run(self, rows: Sequence[Window]) -> Sequence[BestSpan]:
         """Find the best answer in each window."""
         ids, mask = tensors.pad([row.ids for row in rows], self._pad, self.model.device)

@@ -69,8 +69,8 @@ class Generator:
             forced_bos_token_id=own.forced_bos_token_id,
         )
 
-    def __call__(self, ids: torch.Tensor, mask: torch.Tensor) -> list[Generated]:
-        """Write the reply to each row of `ids` [rows, tokens]."""
+    def __call__(self, ids: torch.Tensor, mask: torch.Tensor, **read: Any) -> list[Generated]:
+        """Write the reply to each row of `ids` [rows, tokens]; `read` is what was read of them."""
         start = 1 if self._model.config.is_encoder_decoder else ids.shape[1]
         ends = torch.tensor(sorted(self._ends), device=ids.device)
         margins = _Margins(len(ids), ends, start) if self.beams == 1 else None
@@ -78,6 +78,7 @@ class Generator:
             input_ids=ids,
             attention_mask=mask,
             logits_processor=LogitsProcessorList([margins] if margins else []),
+            **read,
         )
         smallest = margins.smallest.tolist() if margins else [torch.inf] * len(ids)
         return [

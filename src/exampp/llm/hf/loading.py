@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.llm.hf.fetching import TASKS, Fetched, fetch, guarded
+from exampp.llm.hf.fetching import AUTO, TASKS, Fetched, fetch, guarded
 from exampp.llm.hf.grader import LocalGrader, LocalModel
 from exampp.llm.hf.identity import model_identity, model_name
 from exampp.llm.hf.labels import LabelTokens, label_tokens
@@ -17,6 +17,11 @@ BATCH_TOKENS = {"cpu": 4096, "mps": 8192, "cuda": 32768}
 """Padded tokens in a batch; on a CPU larger batches are slower."""
 LOOK_AHEAD = {"cpu": 128, "mps": 512, "cuda": 1024}
 """Asks pulled ahead: enough to sort by length, few enough that a stop does not take minutes."""
+
+BEGUN_IN_FLOAT32 = (
+    "This CPU computes bfloat16 in hardware, so that is what it is graded in: another grader than "
+    "in float32. --dtype float32 goes on with grades that were begun so"
+)
 
 _UNNUMBERED = {
     ("causal", "generate"): "unparsed",
@@ -86,6 +91,8 @@ def load(
         **own,
     }
     kind = fetched.device.partition(":")[0]
+    if dtype in (None, AUTO) and (kind, fetched.dtype) == ("cpu", "bfloat16"):
+        note = f"{note}. {BEGUN_IN_FLOAT32}" if note else BEGUN_IN_FLOAT32
     budget, ahead = batch_tokens or BATCH_TOKENS[kind], look_ahead or LOOK_AHEAD[kind]
     provenance = {
         "device": fetched.device,

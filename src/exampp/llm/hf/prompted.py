@@ -13,10 +13,9 @@ from exampp.llm.base import Ask, Reply, Usage
 from exampp.llm.hf import tensors
 from exampp.llm.hf.generation import Generated, Generator
 from exampp.llm.hf.labels import LabelScores, LabelTokens
+from exampp.llm.hf.prefixes import Row
 from exampp.llm.hf.tensors import NOT_A_NUMBER
 from exampp.llm.hf.texts import PlainTexts
-
-Row = tuple[int, ...]
 
 
 class Prompted(ABC):
@@ -77,6 +76,10 @@ class Prompted(ABC):
         if self.labels:
             return len(row)
         return (len(row) + self.generator.max_new_tokens) * self.generator.beams
+
+    def families(self, rows: Sequence[Row]) -> Sequence[Sequence[Row]]:
+        """Every row alone, if not told otherwise."""
+        return [[row] for row in rows]
 
     def run(self, rows: Sequence[Row]) -> Sequence[LabelScores | Generated]:
         """Score or write, in one batch."""

@@ -11,7 +11,8 @@ from transformers.modeling_outputs import BaseModelOutput
 from exampp.llm.hf.folded import first_logits
 from exampp.llm.hf.generation import Generated
 from exampp.llm.hf.labels import LabelScores, LabelTokens
-from exampp.llm.hf.prompted import Prompted, Row
+from exampp.llm.hf.prefixes import Row
+from exampp.llm.hf.prompted import Prompted
 from exampp.llm.hf.tensors import pad, score
 
 
