@@ -237,10 +237,11 @@ class Collection(GradeSource[CollectionGrades]):
     def merge(self, *others: str | Path, dry_run: bool = False) -> Merged:
         """Take what other collections hold: copies of this one, or shards of one exam.
 
-        All of it or, after an error, nothing; the others are only read. Merging again changes
-        nothing. What two collections differ in is in the result, with what is kept; `dry_run` says
-        all this and changes nothing. Raises InputError for what is no collection or is this one,
-        for a newer exampp's or a damaged one, and where a run is grading in one of them.
+        All of it or, after an error, nothing; of more than ten, ten at a time. The others are only
+        read; merging again changes nothing. What two collections differ in is in the result, with
+        what is kept; `dry_run` says all this and changes nothing. Raises InputError for what is no
+        collection or is this one, for a newer exampp's or a damaged one, and where a run is grading
+        in one of them.
         """
         return merge(self._connection, self.path, others, dry_run=dry_run)
 

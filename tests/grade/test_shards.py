@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
+from collections.abc import Sequence
 from itertools import permutations
 from pathlib import Path
+from sqlite3 import Connection
+from typing import Any
 
 import exams
 import pytest
 
 import exampp
+from exampp.grade import merging
 from exampp.llm.base import Ask
 from exampp.llm.scripted import ScriptedGrader
+from exampp.records.gradebook import MISSING
+from exampp.store.merge import OtherCollection
+from exampp.store.merging import MOST_OTHERS
 
 
 def rate(ask: Ask) -> str:
@@ -57,6 +64,39 @@ def test_merged_shards_are_one_run_in_every_order(path: Path, tmp_path: Path) ->
             exam.merge(*order[:2])
             exam.merge(*order[1:])
         assert cells(merged) == cells(whole)
+
+
+def test_sixteen_shards_some_twice_and_cut_off_in_between_are_one_run(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shards = [Path(shutil.copy(path, tmp_path / f"shard-{n}.exam")) for n in range(1, 17)]
+    for number, shard in enumerate(shards, 1):
+        graded(shard, f"{number}/16")
+    whole = Path(shutil.copy(path, tmp_path / "whole.exam"))
+    graded(whole)
+    merge_together = merging._merge_together
+
+    def cut_off(connection: Connection, copies: Sequence[OtherCollection], at: str) -> Any:
+        if len(copies) < MOST_OTHERS:
+            raise KeyboardInterrupt
+        return merge_together(connection, copies, at)
+
+    with exampp.Collection(path) as exam:
+        expected = exam.merge(*shards, *shards[:5], dry_run=True)
+        with monkeypatch.context() as patch:
+            patch.setattr(merging, "_merge_together", cut_off)
+            with pytest.raises(KeyboardInterrupt):
+                exam.merge(*shards)
+        # the first ten are here; the others come when all are merged again, in whatever order
+        assert graded_cells(path) < graded_cells(whole)
+        exam.merge(*reversed(shards), shards[3])
+        assert exam.merge(*shards).changes == 0
+    assert cells(path) == cells(whole)
+    assert {one.things: one.added for one in expected.counts}["grades"] == len(graded_cells(whole))
+
+
+def graded_cells(path: Path) -> set[tuple[object, ...]]:
+    return {cell for cell in cells(path) if cell[3] != MISSING}
 
 
 def test_a_passage_is_in_one_shard_with_all_its_items(path: Path, tmp_path: Path) -> None:

@@ -26,8 +26,9 @@ def merge(
     """Bring what other collections hold into one: copies of it, or shards of one exam.
 
     Grades, decisions, banks with their history, texts, rankings, judgments, runs. All of it or,
-    after an error, nothing; merging again changes nothing. What two collections differ in is
-    listed with what is kept: a grade before none, of an item's edits the newest, else INTO's.
+    after an error, nothing, ten at a time; merging again changes nothing. What two collections
+    differ in is listed with what is kept: a grade before none, of an item's edits the newest, else
+    INTO's.
 
     Example: exampp merge my.exam copy.exam
     """

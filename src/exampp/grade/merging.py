@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -20,8 +20,9 @@ from exampp.report.result import Result
 from exampp.report.table import Table
 from exampp.store.bank import now
 from exampp.store.battery import about_battery
-from exampp.store.connection import connect, transaction
+from exampp.store.connection import connect, snapshot, transaction
 from exampp.store.grades import graders
+from exampp.store.interning import batches
 from exampp.store.merge import OtherCollection, attached, copy_collection, merge_attached
 from exampp.store.merging import MOST_OTHERS
 
@@ -83,10 +84,6 @@ def _short(text: str) -> str:
     return flat if len(flat) <= _WIDTH else f"{flat[: _WIDTH - 3]}..."
 
 
-class _Undone(Exception):
-    """Ends a transaction that was only to be looked at."""
-
-
 def merge(
     connection: sqlite3.Connection,
     into: Path,
@@ -94,40 +91,48 @@ def merge(
     *,
     dry_run: bool = False,
 ) -> Merged:
-    """Take what other collections hold, all of it or, after an error, nothing.
+    """Take what other collections hold, `MOST_OTHERS` of them at a time.
 
-    Raises InputError for a file that is no collection, that is `into` itself, from a newer exampp
-    or damaged, and where a run is grading in one of them; CollectionBusy where another process
-    keeps `into` locked.
+    Of these it is all or, after an error, nothing; merging again takes what is missing then. A
+    `dry_run` merges into a copy. Raises InputError, and has merged nothing, for a file that is no
+    collection, that is `into` itself, from a newer exampp or damaged, and where a run is grading in
+    one of them; CollectionBusy where another process keeps `into` locked.
     """
     files = _distinct(into, others)
     _refuse_graded_now(connection, into)
     counts: dict[str, list[int]] = {}
     conflicts: list[MergeConflict] = []
-    with TemporaryDirectory(prefix="exampp-") as folder:
+    with TemporaryDirectory(prefix="exampp-") as folder, ExitStack() as opened:
         battery = about_battery(connection)
         copies = [
             _copied(file, Path(folder) / f"{number}.exam", battery)
             for number, file in enumerate(files)
         ]
-        with attached(connection, copies):
-            try:
-                with connection, transaction(connection):
-                    at = now()
-                    for number, other in enumerate(copies):
-                        came, differing = merge_attached(connection, number, other, at)
-                        conflicts += differing
-                        for one in came:
-                            known = counts.setdefault(one.things, [0, 0])
-                            known[0] += one.added
-                            known[1] += one.changed
-                    verify_again(connection)
-                    if dry_run:
-                        raise _Undone
-            except _Undone:
-                pass
+        if dry_run:
+            snapshot(into, Path(folder) / "into.exam")
+            connection = opened.enter_context(closing(connect(Path(folder) / "into.exam")))
+        at = now()
+        for some in batches(copies, MOST_OTHERS):
+            for came, differing in _merge_together(connection, some, at):
+                conflicts += differing
+                for one in came:
+                    known = counts.setdefault(one.things, [0, 0])
+                    known[0] += one.added
+                    known[1] += one.changed
     told = (MergeCount(things, *both) for things, both in counts.items())
     return Merged(tuple(told), tuple(conflicts), dry_run)
+
+
+def _merge_together(
+    connection: sqlite3.Connection, copies: Sequence[OtherCollection], at: str
+) -> list[tuple[list[MergeCount], list[MergeConflict]]]:
+    """Take what these copies hold in one transaction; what each brought and differs in."""
+    with attached(connection, copies), connection, transaction(connection):
+        found = [
+            merge_attached(connection, number, other, at) for number, other in enumerate(copies)
+        ]
+        verify_again(connection)
+    return found
 
 
 def _distinct(into: Path, others: Sequence[str | Path]) -> list[Path]:
@@ -140,11 +145,6 @@ def _distinct(into: Path, others: Sequence[str | Path]) -> list[Path]:
         found.setdefault(file.resolve(), file)
     if not found:
         raise InputError("no collection to merge", mend="Name one or several")
-    if len(found) > MOST_OTHERS:
-        raise InputError(
-            f"{len(found)} collections are too many to be merged at a time",
-            mend=f"Merge {MOST_OTHERS}, then the others",
-        )
     return list(found.values())
 
 
