@@ -93,6 +93,25 @@ def test_over_queries_is_the_spread_of_their_parts() -> None:
     assert found.corrected["pool"].errors.tolist() == [0, 0]
 
 
+def test_over_few_queries_no_pair_is_told_apart() -> None:
+    """All judged, one of 5 queries tells them apart: drawn anew, many samples would not have it."""
+    y = np.ones(100)
+    for apart, verdict in ((9, "unresolved"), (10, "better")):
+        rows = np.full((2, 100), 0.01)
+        rows[1, : 5 * apart] = 0
+        judged = JudgedSample(Sample(np.arange(100), np.ones(100)), y, 0, "all", "all judged")
+        found = correct(
+            units(rows.tolist(), queries=20),
+            judged,
+            CorrectionSettings(over="queries"),
+            min_rating=4,
+        )
+        pairs = found.records()["pairs"]
+        by_scope = {row[2]: row[pairs.headings().index("verdict")] for row in pairs.rows}
+        assert by_scope == {"pool": "better", "queries": verdict}
+        assert ("or 10 queries tell" in " ".join(found.tables()["scores"].notes)) == (apart == 9)
+
+
 def test_one_query_says_nothing_of_queries_like_it() -> None:
     one = units([[0.01] * 100] * 2, queries=1)
     with pytest.raises(InputError, match="there is one query"):

@@ -130,6 +130,16 @@ def test_judgments_speak_of_items() -> None:
     assert "Chance floor" in str(found)
 
 
+def test_a_few_passages_are_no_reason_to_look_at_an_item() -> None:
+    """4 of 20 not relevant passages cover the one, 5 the other; no relevant passage does."""
+    ratings = [[0, 0]] * 5 + [[5, 5]] * 4 + [[0, 5]] + [[0, 0]] * 15
+    rankings = [make_ranking(name, [at]) for at, name in enumerate("abcdefghijkl")]
+    book = judged(make_book(make_query(ratings, *rankings)), [3] * 5 + [0] * 20)
+    few, more = looked_at(book).items
+    assert "covers what is not relevant" not in few.why
+    assert "covers what is not relevant" in more.why
+
+
 def test_texts_lint_and_seals_stand_beside_items() -> None:
     book = exam_of("10", "01", "00", "11", "10")
     book = replace(book, queries=tuple(replace(q, item_ids=("q0/x", "q0/y")) for q in book.queries))

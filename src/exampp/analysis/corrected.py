@@ -19,7 +19,14 @@ from exampp.evaluate.population import Population
 from exampp.report.result import Result
 from exampp.report.table import Table
 from exampp.stats.difference import Sample, Totals, calibrated, totals, tuned
-from exampp.stats.rank_sets import DECIMALS, DRAWS, PairTests, pair_tests, student_reach
+from exampp.stats.rank_sets import (
+    DECIMALS,
+    DRAWS,
+    PairTests,
+    Resampling,
+    pair_tests,
+    student_reach,
+)
 from exampp.stats.sampling import folds
 
 Floats = NDArray[np.float64]
@@ -29,6 +36,8 @@ Scope = Literal["pool", "queries"]
 
 FEWEST_UNITS = 20
 """Of units drawn by chance on which two systems differ: a small variance of fewer says nothing."""
+FEWEST_QUERIES = 10
+"""On which two systems differ: of fewer, queries drawn anew may hold none."""
 FEWEST_OF_SYSTEM = 10
 """Of sampled units that count for a system: with fewer its score has no interval."""
 
@@ -200,12 +209,10 @@ def correct(
     queries = len(population.query_ids)
 
     def estimated(one: Totals) -> dict[Scope, Estimator]:
-        pool = _estimator(one, one.covariance, evidence, None, settings)
-        if queries < 2:
-            return {"pool": pool}
-        # theta is the sum over queries, of which each has a value of n_q times its part
-        spread = np.atleast_2d(np.cov(one.parts)) * queries
-        return {"pool": pool, "queries": _estimator(one, spread, evidence, queries - 1, settings)}
+        found: dict[Scope, Estimator] = {"pool": _of_pool(one, sample.pi, evidence, settings)}
+        if queries > 1:
+            found["queries"] = _of_queries(one, evidence, settings)
+        return found
 
     corrected, people = estimated(found), estimated(alone)
     return Corrected(
@@ -304,39 +311,65 @@ def _evidence(
     return _Evidence(own.astype(np.int64), sure, shared, exact, identical)
 
 
-def _estimator(
-    one: Totals,
-    covariance: Floats,
-    evidence: _Evidence,
-    freedom: int | None,
-    settings: CorrectionSettings,
+def _of_pool(
+    one: Totals, pi: Floats, evidence: _Evidence, settings: CorrectionSettings
 ) -> Estimator:
-    """Scores and tests by a covariance; `freedom` None: by how many units there are.
+    """Scores and tests over these queries and this pool: what varies is who is in the sample.
 
     Where labels show no spread at all, that is no evidence of certainty either: there is no
     interval unless every unit that counts was drawn with certainty.
     """
     spread = np.diag(one.covariance)
-    pairs = spread[:, None] + spread[None, :] - 2 * one.covariance
-    spreads = pairs > 1e-14 * (spread[:, None] + spread[None, :])
-    known = evidence.identical | evidence.exact
+    errors = np.sqrt(np.maximum(spread, 0.0))
+    half = student_reach(settings.level, np.maximum(evidence.own - 1.0, 1.0)) * errors
+    half[_unsure(one, evidence)] = np.nan
+    tests = pair_tests(
+        one.scores,
+        one.covariance,
+        evidence.identical | evidence.exact | _telling(one, evidence),
+        evidence.shared.astype(np.float64) - 1,
+        Resampling(one.residuals * pi, pi, settings.draws, settings.seed),
+        level=settings.level,
+    )
+    return Estimator(one.scores, errors, half, tests)
+
+
+def _of_queries(one: Totals, evidence: _Evidence, settings: CorrectionSettings) -> Estimator:
+    """Scores and tests over queries like these: the draw of the sample and of the queries.
+
+    A score is the mean over queries, of which each has a value of their number times its part.
+    """
+    queries = one.parts.shape[1]
+    values = one.parts * queries
+    covariance = np.atleast_2d(np.cov(values)) / queries
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    of_system = (evidence.own if freedom is None else np.full(len(errors), freedom + 1)) - 1.0
-    of_pair = evidence.shared.astype(np.float64) - 1
-    if freedom is not None:
-        of_pair[:] = freedom
-    half = student_reach(settings.level, np.maximum(of_system, 1.0)) * errors
-    half[~evidence.sure & ((evidence.own < FEWEST_OF_SYSTEM) | (spread <= 1e-18))] = np.nan
+    freedom = np.full(errors.shape, queries - 1.0)
+    half = student_reach(settings.level, freedom) * errors
+    half[_unsure(one, evidence)] = np.nan
+    apart = np.array([(np.abs(values - row) > 1e-12).sum(axis=1) for row in values])
+    seen = (evidence.exact | _telling(one, evidence)) & (apart >= FEWEST_QUERIES)
     tests = pair_tests(
         one.scores,
         covariance,
-        known | (spreads & (evidence.shared >= FEWEST_UNITS)),
-        of_pair,
+        evidence.identical | seen,
+        np.broadcast_to(freedom, covariance.shape),
+        Resampling(values, None, settings.draws, settings.seed),
         level=settings.level,
-        draws=settings.draws,
-        seed=settings.seed,
     )
     return Estimator(one.scores, errors, half, tests)
+
+
+def _unsure(one: Totals, evidence: _Evidence) -> Bools:
+    """Whose score has no interval: too few drawn units count for it, or they show no spread."""
+    few = (evidence.own < FEWEST_OF_SYSTEM) | (np.diag(one.covariance) <= 1e-18)
+    return few & ~evidence.sure
+
+
+def _telling(one: Totals, evidence: _Evidence) -> Bools:
+    """Which pairs enough drawn units tell apart, with some spread."""
+    spread = np.diag(one.covariance)
+    both = spread[:, None] + spread[None, :]
+    return (both - 2 * one.covariance > 1e-14 * both) & (evidence.shared >= FEWEST_UNITS)
 
 
 def _without_grades(one: Estimator, alone: Estimator, labels: int, units: int) -> float | None:

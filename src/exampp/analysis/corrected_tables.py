@@ -7,7 +7,14 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from exampp.analysis.corrected import FEWEST_OF_SYSTEM, FEWEST_UNITS, Corrected, Estimator, Scope
+from exampp.analysis.corrected import (
+    FEWEST_OF_SYSTEM,
+    FEWEST_QUERIES,
+    FEWEST_UNITS,
+    Corrected,
+    Estimator,
+    Scope,
+)
 from exampp.analysis.phrases import counted, percent
 from exampp.evaluate.tables import heading
 from exampp.report.page import Block, Notices, Section, Text
@@ -229,10 +236,12 @@ def _pairs(found: Corrected) -> Iterator[str]:
     unresolved, identical = said.count("unresolved"), said.count("identical")
     if unresolved:
         verb = "is" if unresolved == 1 else "are"
+        of_queries = found.settings.over == "queries"
+        queries = f" or {FEWEST_QUERIES} queries" if of_queries else ""
         yield (
             f"{counted(unresolved, 'pair')} {verb} unresolved: fewer than {FEWEST_UNITS} drawn "
-            f"{found.unit}s tell the two apart, or these show no spread. That a sample shows no "
-            "difference is no evidence that there is none."
+            f"{found.unit}s{queries} tell the two apart, or these show no spread. That a sample "
+            "shows no difference is no evidence that there is none."
         )
     if identical:
         yield f"{counted(identical, 'pair')} of the same lists: the difference is 0 exactly."

@@ -151,8 +151,8 @@ def look_notes(found: ItemAnalysis, limit: int) -> list[str]:
     meaning = {
         AGAINST: "have a negative correlation with the rest of the exam (rest)",
         AGAINST_WITHOUT: f"have one as soon as {outlier} is left out (without)",
-        NOT_RELEVANT: "are covered by passages that people judged not relevant (not) at least as "
-        "often as by relevant ones",
+        NOT_RELEVANT: f"are covered by {FEWEST_JUDGED} passages or more that people judged not "
+        "relevant (not), at least as often as by relevant ones",
     }
     notes = [f"{counts[why]} {said}." for why, said in meaning.items() if counts[why]]
     if limit and len(look) > limit:

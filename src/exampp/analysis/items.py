@@ -339,7 +339,7 @@ def _items(
     parameters = abilities.of_items() if abilities else {}
     for at, item_id in enumerate(scores.item_ids):
         key = (scores.queries[scores.query[at]], item_id)
-        relevant, not_relevant = covered.get(key, (None, None))
+        relevant, not_relevant, wrongly = covered.get(key, (None, None, 0))
         row = ItemStatistics(
             *key,
             text=words.get(key, ""),
@@ -358,7 +358,7 @@ def _items(
             discrimination=parameters.get(at, _NO_MODEL)[0],
             location=parameters.get(at, _NO_MODEL)[1],
         )
-        yield replace(row, why=tuple(_why(row)))
+        yield replace(row, why=tuple(_why(row, wrongly)))
 
 
 _NO_MODEL = (None, None)
@@ -379,29 +379,35 @@ AGAINST_WITHOUT = "against the rest without the outlier"
 NOT_RELEVANT = "covers what is not relevant"
 
 
-def _why(row: ItemStatistics) -> Iterator[str]:
-    """What speaks for looking at an item, the gravest first."""
+def _why(row: ItemStatistics, wrongly: int) -> Iterator[str]:
+    """What speaks for looking at an item, the gravest first.
+
+    `wrongly` counts the passages that cover it and that people judged not relevant: one or two are
+    found for nearly every item that few passages answer.
+    """
     if row.item_rest is not None and row.item_rest < 0:
         yield AGAINST
     elif row.item_rest_without is not None and row.item_rest_without < 0:
         yield AGAINST_WITHOUT
-    if row.lift is not None and row.lift <= 0 and row.not_relevant:
+    if row.lift is not None and row.lift <= 0 and wrongly >= FEWEST_JUDGED:
         yield NOT_RELEVANT
 
 
 def _covered(
     book: Gradebook, scores: ItemScores, min_relevant: int
-) -> dict[tuple[str, str], tuple[float | None, float | None]]:
-    """(query, item) -> the share of relevant, and of not relevant passages that cover it."""
+) -> dict[tuple[str, str], tuple[float | None, float | None, int]]:
+    """(query, item) -> the share of relevant, of not relevant passages that cover it; how many."""
     found = {}
     for exam in cover_exams(book, scores.facets, scores.k):
         sides = [
             judged_ratings(exam, lowest=min_relevant, below=None),
             judged_ratings(exam, lowest=None, below=min_relevant),
         ]
-        shares = [_shares(side, scores.min_rating) for side in sides]
-        for item, *values in zip(exam.items.tolist(), *shares, strict=True):
-            found[exam.query.query_id, exam.query.item_ids[item]] = (values[0], values[1])
+        relevant, not_relevant = (_shares(side, scores.min_rating) for side in sides)
+        wrongly = (sides[1] >= scores.min_rating).sum(axis=0).tolist()
+        for at, item in enumerate(exam.items.tolist()):
+            key = (exam.query.query_id, exam.query.item_ids[item])
+            found[key] = (relevant[at], not_relevant[at], wrongly[at])
     return found
 
 

@@ -168,7 +168,7 @@ def _sizes(found: Reliability) -> Table:
 
 
 def _items(items: float | None) -> str:
-    return "no limit" if items is None else f"{items:.3g}"
+    return plots.NO_LIMIT if items is None else f"{items:.3g}"
 
 
 def _designs(found: Reliability) -> Table:

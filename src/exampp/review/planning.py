@@ -79,7 +79,7 @@ def draw(
     Raises:
         InputError: Units are to be drawn by uncertainty, and no judgment tells it.
     """
-    pi = inclusion(_weights(units, asked.design), len(units.names), asked.labels)
+    pi = chances(units, asked)
     drawn = np.flatnonzero(random_numbers(asked.seed, units.names) < pi)
     if not len(drawn):
         raise InputError(
@@ -106,6 +106,15 @@ def draw(
         author=author,
         at=at,
     )
+
+
+def chances(units: Population, asked: SampleDesign) -> Floats:
+    """With which probability each unit is drawn.
+
+    Raises:
+        InputError: Units are to be drawn by uncertainty, and no judgment tells it.
+    """
+    return inclusion(_weights(units, asked.design), len(units.names), asked.labels)
 
 
 def _weights(units: Population, design: Design) -> Floats | None:

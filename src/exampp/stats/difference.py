@@ -73,10 +73,15 @@ def totals(
     errors = coefficients[:, at] * (labels - predicted[..., at])
     residuals = errors / sample.pi
     spread = residuals * np.sqrt(1 - sample.pi)
-    parts = np.zeros((len(coefficients), group_count))
-    np.add.at(parts.T, groups, weighed.T)
-    np.add.at(parts.T, groups[at], residuals.T)
+    parts = _by_group(weighed, groups, group_count) + _by_group(residuals, groups[at], group_count)
     return Totals(weighed.sum(axis=1) + residuals.sum(axis=1), spread @ spread.T, residuals, parts)
+
+
+def _by_group(values: Floats, groups: NDArray[np.intp], count: int) -> Floats:
+    """Sums over the units of each group, [systems, groups]."""
+    at = np.arange(len(values))[:, None] * count + groups
+    sums = np.bincount(at.ravel(), values.ravel(), len(values) * count)
+    return np.asarray(sums, np.float64).reshape(-1, count)
 
 
 def calibrated(bins: Ints, fold: Ints, sample: Sample, labels: Floats) -> Floats:

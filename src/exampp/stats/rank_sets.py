@@ -1,14 +1,22 @@
 """Which of many estimates differ, all pairs at once, and between which ranks each one lies.
 
+How large the largest |difference - truth| / standard error gets by chance is found by drawing the
+sample anew many times from a population made of the sample itself, with a standard error of its
+own each time: normal vectors in its place hold too seldom where few units tell two apart, or where
+nearly all units are drawn.
+
 Sources: Mogstad, Romano, Shaikh & Wilhelm (2024), Inference for ranks with applications to
 mobility across neighbourhoods and academic achievement across countries (rank sets from
-simultaneous intervals of all differences); Hothorn, Bretz & Westfall (2008), Simultaneous
-inference in general parametric models (the maximum of correlated statistics).
+simultaneous intervals of all differences); Romano & Wolf (2005), Exact and approximate stepdown
+methods for multiple hypothesis testing (the studentised maximum); Booth, Butler & Hall (1994),
+Bootstrap methods for finite populations; Mashreghi, Haziza & Léger (2016), A survey of bootstrap
+methods in finite population sampling (a population made of 1 / pi copies, for Poisson sampling).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import NormalDist
 
 import numpy as np
@@ -19,29 +27,97 @@ from exampp.stats.means import student_quantile
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-DRAWS = 4000
+DRAWS = 2000
 DECIMALS = 9
 """Scores that are equal in so many decimals are equal: the rest is rounding."""
 _FEW = 15.0
+_LEAST_ERROR = 1e-3
+"""Of the standard error of a pair: a sample drawn anew has at least this share of it."""
 
 
 @dataclass(frozen=True, slots=True)
+class Resampling:
+    """What estimates are sums of, and how that is drawn anew.
+
+    `values` is [n, parts]. With `pi`, [parts], these are units that were drawn with such chances,
+    and an estimate is the sum of values / pi. Without, parts are queries, drawn with replacement,
+    and an estimate is the mean of values.
+    """
+
+    values: Floats
+    pi: Floats | None
+    draws: int = DRAWS
+    seed: int = 0
+
+    def largest(self, counted: Bools, errors: Floats, level: float) -> float:
+        """The quantile of the largest |difference| / standard error of the counted pairs, [n, n].
+
+        0 where no pair is counted. `errors` are the standard errors of the sample at hand.
+        """
+        counted = np.triu(counted & (errors > 0), 1)
+        if not counted.any():
+            return 0.0
+        values, moves, squares, off = self._drawn()
+        moved = moves @ values.T
+        largest = np.zeros(self.draws)
+        for row in np.flatnonzero(counted.any(axis=1)).tolist():
+            others = np.flatnonzero(counted[row])
+            apart = np.abs(moved[:, [row]] - moved[:, others])
+            variance = squares @ np.square(values[row] - values[others]).T - off * apart**2
+            least = (_LEAST_ERROR * errors[row, others]) ** 2
+            apart /= np.sqrt(np.maximum(variance, least))
+            np.maximum(largest, apart.max(axis=1), out=largest)
+        # of so many draws and the sample itself, which is one more
+        return float(np.quantile(largest, level, method="weibull"))
+
+    def _drawn(self) -> tuple[Floats, Floats, Floats, float]:
+        """(values, moves, squares, off): of a draw the error of an estimate is moves @ values.
+
+        The square of its standard error is squares @ values^2 - off * error^2.
+        """
+        random = np.random.default_rng(self.seed)
+        if self.pi is None:
+            count = self.values.shape[1]
+            times = random.multinomial(count, np.full(count, 1 / count), self.draws) / count
+            centred = self.values - self.values.mean(axis=1, keepdims=True)
+            return centred, times, times / (count - 1), 1 / (count - 1)
+        chance = self.pi < 1
+        pi = self.pi[chance]
+        copies = np.floor(1 / pi + random.random((self.draws, len(pi)))).astype(np.int64)
+        drawn = random.binomial(copies, pi)
+        return self.values[:, chance], drawn / pi - copies, drawn * (1 - pi) / pi**2, 0.0
+
+
+@dataclass(frozen=True)
 class PairTests:
     """All pairs of estimates, [n, n] each: row minus column.
 
-    `errors` are standard errors, `half` and `joint` half the widths of the interval of one pair and
-    of those of all pairs at once (NaN where a pair is not `resolved`). `quantile` is how many
-    standard errors `joint` is in large samples. `better` tells which row is better than which
-    column, all at once.
+    `errors` are standard errors, `half` half the width of the interval of one pair (NaN where a
+    pair is not `resolved`). What all pairs show at once is found when it is asked for.
     """
 
     differences: Floats
     errors: Floats
     half: Floats
-    joint: Floats
     resolved: Bools
-    quantile: float
-    better: Bools
+    level: float
+    resampling: Resampling
+
+    @cached_property
+    def quantile(self) -> float:
+        """How many standard errors `joint` is."""
+        return self.resampling.largest(self.resolved, self.errors, self.level)
+
+    @cached_property
+    def joint(self) -> Floats:
+        """Half the width of the interval of all pairs at once; NaN where a pair is not resolved."""
+        return np.where(self.resolved, self.quantile * self.errors, np.nan)
+
+    @cached_property
+    def better(self) -> Bools:
+        """Which row is better than which column, all at once."""
+        found: Bools = self.differences > np.where(self.resolved, self.joint, np.inf)
+        return found & (self.differences > 0)
 
     def rank_sets(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The best and the worst rank that each may have: 1 + those better, n - those worse."""
@@ -54,37 +130,30 @@ def pair_tests(
     covariance: Floats,
     resolved: Bools,
     freedom: Floats,
+    resampling: Resampling,
     *,
     level: float = 0.95,
-    draws: int = DRAWS,
-    seed: int = 0,
 ) -> PairTests:
     """Intervals of all differences, one by one and all at once.
 
     `covariance` is that of the scores, `freedom` [n, n] the degrees of freedom of the standard
     error of each difference, `resolved` [n, n] which pairs there is evidence about. Student's t
-    for a pair; for all, the quantile of the largest of all |z| of normal vectors, and the same
-    probability under each pair's t.
+    for a pair; for all, the quantile of the largest of all |t| of samples drawn anew.
     """
     variance = np.diag(covariance)
     squared = variance[:, None] + variance[None, :] - 2 * covariance
     # what is left of equal numbers is rounding
     squared[squared < 1e-14 * (variance[:, None] + variance[None, :])] = 0.0
     errors = np.sqrt(np.maximum(squared, 0.0))
-    freedom = np.maximum(freedom, 1.0)
-    quantile = _largest_quantile(covariance, errors, resolved, level, draws, seed)
-    one = student_reach(level, freedom) * errors
-    every = _as_student(quantile, freedom) * errors
     rounded = np.round(scores, DECIMALS)
-    differences = rounded[:, None] - rounded[None, :]
+    one = student_reach(level, np.maximum(freedom, 1.0)) * errors
     return PairTests(
-        differences=differences,
+        differences=rounded[:, None] - rounded[None, :],
         errors=errors,
         half=np.where(resolved, one, np.nan),
-        joint=np.where(resolved, every, np.nan),
         resolved=resolved,
-        quantile=quantile,
-        better=resolved & (differences > np.where(resolved, every, np.inf)) & (differences > 0),
+        level=level,
+        resampling=resampling,
     )
 
 
@@ -112,21 +181,3 @@ def _as_student(z: float, freedom: Floats) -> Floats:
         for few in np.unique(freedom[freedom < _FEW]).tolist():
             found = np.where(freedom == few, student_quantile(level, int(few)), found)
     return found
-
-
-def _largest_quantile(
-    covariance: Floats, errors: Floats, resolved: Bools, level: float, draws: int, seed: int
-) -> float:
-    """The quantile of the largest |difference| / standard error over the resolved pairs."""
-    counted = np.triu(resolved & (errors > 0), 1)
-    if not counted.any():
-        return 0.0
-    values, vectors = np.linalg.eigh(covariance)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    drawn = np.random.default_rng(seed).standard_normal((draws, len(errors))) @ root.T
-    largest = np.zeros(draws)
-    for row in np.flatnonzero(counted.any(axis=1)).tolist():
-        others = np.flatnonzero(counted[row])
-        apart = np.abs(drawn[:, [row]] - drawn[:, others]) / errors[row, others]
-        np.maximum(largest, apart.max(axis=1), out=largest)
-    return float(np.quantile(largest, level))

@@ -10,6 +10,8 @@ from exampp.report.table import Table
 
 _WIDTH, _HEIGHT = 205, 250
 _PER_ROW = 3
+NO_LIMIT = "no limit"
+"""The line of exams with items without end: what no number of them passes."""
 
 
 class Foreseen(NamedTuple):
@@ -67,6 +69,12 @@ def reliability(
     )
 
 
+_DASHES = {
+    "condition": {"test": f"datum.line == '{NO_LIMIT}'", "value": [2, 3]},
+    "value": [1, 0],
+}
+
+
 def _curves(found: Sequence[Foreseen], lines: Sequence[str], deepest: int) -> list[dict[str, Any]]:
     across = {
         "field": "queries",
@@ -82,12 +90,14 @@ def _curves(found: Sequence[Foreseen], lines: Sequence[str], deepest: int) -> li
         "title": "E\u03c1\u00b2",
         "axis": {"grid": True, "tickCount": 6, "domain": False, "ticks": False},
     }
-    inks = [*SERIES, GREY]
+    inks = dict(zip(lines, [*SERIES, GREY], strict=False)) | {NO_LIMIT: GREY}
+    # as the lines lie: most items on top
+    order = lines[::-1]
     colour = {
         "field": "line",
         "type": "nominal",
         "sort": None,
-        "scale": {"domain": list(lines), "range": inks[: len(lines)]},
+        "scale": {"domain": list(order), "range": [inks.get(line, GREY) for line in order]},
         "legend": {"title": "items"} if len(lines) > 1 else None,
     }
     bounded = [one for one in found if one.low is not None and one.high is not None]
@@ -99,13 +109,13 @@ def _curves(found: Sequence[Foreseen], lines: Sequence[str], deepest: int) -> li
                 "x": across,
                 "y": {**up, "field": "low"},
                 "y2": {"field": "high"},
-                "color": {"value": inks[lines.index(bounded[0].line)] if bounded else GREY},
+                "color": {"value": inks.get(bounded[0].line, GREY) if bounded else GREY},
             },
         },
         {
             "data": rows(Foreseen._fields, found),
             "mark": {"type": "line", "strokeWidth": 1.8},
-            "encoding": {"x": across, "y": up, "color": colour},
+            "encoding": {"x": across, "y": up, "color": colour, "strokeDash": _DASHES},
         },
     ]
 
