@@ -98,7 +98,7 @@ class GradedFile(GradeSource[Grades]):
             place = f"{self._unfit.file}:{self._unfit.line}"
             notes.append(f"Characters that are no text are read as U+FFFD, the first in {place}.")
         notes += scale_note(grader, "found" if self._scale is None else "given")
-        return replace(book, readings=self._readings(grader), notes=tuple(notes))
+        return replace(book, count_readings=lambda: self._readings(grader), notes=tuple(notes))
 
     def read_bank_texts(self, grader: GraderIdentity, bank: str | None) -> BankTexts:  # noqa: ARG002
         """The texts of the bank file, where one is named; the file itself has ids alone."""

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exampp.errors import InputError
-from exampp.evaluate.cover import CoverResult, Missing, cover
+from exampp.evaluate.cover import CoverResult, Missing, cover, longest_sitting
 from exampp.evaluate.exams import FacetChoice, interleave
 from exampp.evaluate.policy import EXAM, POLICIES, RUBRIC
 from exampp.evaluate.values import Mean
@@ -319,6 +319,15 @@ def test_cover_grows_with_the_depth(book: Gradebook, facets: FacetChoice) -> Non
         for kind in ("cover", "n_cover"):
             for less, more in zip(getattr(shallow, kind), getattr(deep, kind), strict=True):
                 assert (less.values.values <= more.values.values + CLOSE).all()
+
+
+@settings(deadline=None)
+@given(books(), st.sampled_from(MODES))
+def test_cover_is_the_same_past_the_longest_ranking(book: Gradebook, facets: FacetChoice) -> None:
+    longest = longest_sitting(book, facets)
+    last, deeper = (cover(book, (1, 3), k=longest + more, facets=facets) for more in (0, 2))
+    for one, other in zip(last.cover, deeper.cover, strict=True):
+        assert (one.values.values == other.values.values).all()
 
 
 @settings(deadline=None)

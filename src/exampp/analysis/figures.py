@@ -10,7 +10,7 @@ import numpy as np
 
 from exampp.analysis.phrases import percent
 from exampp.analysis.significance import Significance
-from exampp.evaluate.cover import cover
+from exampp.evaluate.cover import cover, longest_sitting
 from exampp.evaluate.exams import FacetChoice
 from exampp.evaluate.leaderboard import Leaderboard, MeasureColumn
 from exampp.evaluate.qrels import Labelling, graded_passages, label_passages
@@ -166,14 +166,17 @@ def curves_figure(
     """Cover@k of every system for k from 1 to `depth`, and that of all graded passages."""
     found: dict[str, list[float]] = {system: [] for system in book.systems}
     ceiling = None
-    for k in range(1, depth + 1):
+    # past the end of the longest ranking a curve stays where it is
+    deepest = min(depth, longest_sitting(book, facets))
+    for k in range(1, deepest + 1):
         result = cover(book, [min_rating], k=k, facets=facets)
         for system, mean in zip(result.systems, result.cover[0].values.means(), strict=True):
             if mean.mean is not None:
                 found[system].append(mean.mean)
         ceiling = result.cover[0].overall.means()[0].mean
     name = heading("Cover@k", min_rating)
-    found = {system: curve for system, curve in found.items() if curve}
+    flat = depth - deepest
+    found = {system: curve + curve[-1:] * flat for system, curve in found.items() if curve}
     drawn = curves.curves(found, name, ceiling=ceiling, subtitle="Mean over all queries")
     return _of(book, drawn)
 

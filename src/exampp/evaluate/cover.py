@@ -223,6 +223,16 @@ def cover_exams(
             yield QueryExam(exam.query, exam.exam_id, items, exam.passages)
 
 
+def longest_sitting(gradebook: Gradebook, facets: FacetChoice = "auto") -> int:
+    """How many passages the longest ranking of any exam has; Cover is the same at deeper cutoffs.
+
+    It is 1 where nothing is ranked.
+    """
+    found = exams(gradebook, resolve_facets(gradebook, facets))
+    ranked = (passages for exam in found for passages in exam.passages if passages is not None)
+    return max(map(len, ranked), default=1)
+
+
 def _up_to_rank(k: int) -> Order:
     def order(query: QueryGrades, ranking: Ranking) -> Indices:  # noqa: ARG001
         if ranking.ranks is None:

@@ -6,7 +6,7 @@ then on. Facets are numbered from 1 within their query; 0 stands for the query a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
@@ -108,10 +108,10 @@ class Gradebook:
     `systems` lists every system in order of first appearance. `bank` names the bank;
     `bank_is_graded_items` tells that no bank was at hand, so that it was taken to be the items
     that occur among the grades. `pending` counts cells by the state that kept them from a grade.
-    `readings` counts grades by the rule of reading that made them, where that is known. `notes` are
-    sentences that belong under whatever is made of it. `left_out` counts the decisions of people
-    that were left out, as was asked for. `part` is the part of the bank that is here, `public` or
-    `sealed`; None for all of it.
+    `count_readings` counts grades by the rule of reading that made them, where that is known; it
+    may have to read them again. `notes` are sentences that belong under whatever is made of it.
+    `left_out` counts the decisions of people that were left out, as was asked for. `part` is the
+    part of the bank that is here, `public` or `sealed`; None for all of it.
     """
 
     grader: GraderIdentity
@@ -120,7 +120,7 @@ class Gradebook:
     systems: tuple[str, ...]
     bank_is_graded_items: bool = False
     pending: Mapping[str, int] = field(default_factory=dict)
-    readings: tuple[RuleCount, ...] = ()
+    count_readings: Callable[[], tuple[RuleCount, ...]] = tuple
     notes: tuple[str, ...] = ()
     left_out: Oversight = NO_OVERSIGHT
     part: str | None = None
@@ -129,6 +129,11 @@ class Gradebook:
     def bank_label(self) -> str:
         """The name of the bank, and which part of it is meant."""
         return self.bank if self.part is None else f"{self.bank}, {self.part} part"
+
+    @property
+    def readings(self) -> tuple[RuleCount, ...]:
+        """The grades by the rule that read them, counted when it is asked for."""
+        return self.count_readings()
 
     @property
     def is_graded(self) -> bool:

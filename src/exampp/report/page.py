@@ -6,6 +6,7 @@ are drawn in the ink of the text around them. Everything that a document holds i
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import unicodedata
@@ -13,13 +14,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from exampp.errors import InputError
 from exampp.installed import install_command
 from exampp.report.html import table_html
 from exampp.report.plots.figure import Figure
 from exampp.report.table import Table, render
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 FOLDED_ROWS = 400
 """The data of a figure stand beside it up to so many rows; the JSON always has them."""
@@ -142,12 +146,21 @@ def to_html(document: Document) -> str:
         InputError: The extra `plots` is not installed.
     """
     try:
-        import jinja2
+        import jinja2  # noqa: F401
     except ImportError:
         raise InputError(
             "making a page needs packages that are not installed",
             mend=f"Install them: {install_command('plots')}",
         ) from None
+    kinds = {type(block): _kind(block) for part in document.sections for block in part.blocks}
+    page: str = _template().render(document=document, kind=lambda block: kinds[type(block)])
+    return page
+
+
+@functools.cache
+def _template() -> Template:
+    """What a page is made from, read and compiled once."""
+    import jinja2
     from markupsafe import Markup
 
     environment = jinja2.Environment(
@@ -158,17 +171,12 @@ def to_html(document: Document) -> str:
         finalize=_readable,
         loader=jinja2.PackageLoader("exampp.report"),
     )
-    style = files("exampp.report").joinpath("page.css").read_text(encoding="utf-8")
     environment.filters["table"] = lambda table: Markup(table_html(table))
     environment.filters["drawing"] = lambda figure: Markup(_drawing(figure))
     environment.tests["short"] = lambda table: len(table.rows) <= FOLDED_ROWS
-    kinds = {type(block): _kind(block) for part in document.sections for block in part.blocks}
-    page: str = environment.get_template("report.html").render(
-        document=document,
-        kind=lambda block: kinds[type(block)],
-        style=Markup(style),
-    )
-    return page
+    style = files("exampp.report").joinpath("page.css").read_text(encoding="utf-8")
+    environment.globals["style"] = Markup(style)
+    return environment.get_template("report.html")
 
 
 def _readable(value: object) -> object:

@@ -111,7 +111,7 @@ def read_gradebook(
         systems=systems,
         bank_is_graded_items=has_items_without_text(connection, bank, grader.identity.kind),
         pending=pending,
-        readings=readings,
+        count_readings=lambda: readings,
         notes=(*(f"{said}." for said in notes), *notes_of(grader.identity)),
     )
 
