@@ -166,6 +166,15 @@ def test_who_is_missing_and_what_is_tied_is_said() -> None:
         "only in the official leaderboard, left out: z",
         "2 systems share their official rank with others; they stay tied",
     )
+    several = compare_methods(
+        [Method("m", (scoring(noisy()),))], {"a.json": official, "b.json": OFFICIAL}
+    )
+    assert several.notes["b.json"] == ()
+    assert several.notes["a.json"] == (
+        "not in the official leaderboard a.json, left out: f, g, h",
+        "only in the official leaderboard a.json, left out: z",
+        "2 systems share their rank in a.json with others; they stay tied",
+    )
 
 
 DEGENERATE = {

@@ -74,7 +74,7 @@ def test_several_collections_and_leaderboards(
     assert "Rank correlation with second.tsv" in ran.out
     assert "DRAFT GRADES: my.exam: draft" in ran.out
     assert "DRAFT GRADES: other.exam: draft" in ran.out
-    assert "only in the official leaderboard, left out: gamma" in ran.out
+    assert "only in the official leaderboard second.tsv, left out: gamma" in ran.out
     ran = exampp_command(*arguments, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(ran.out)))
     assert {row["official"] for row in rows} == {"first.tsv", "second.tsv"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,27 @@ def test_refused(t5: Path, llama: Path, data: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the folder is not empty"):
         finetune(str(t5), data, tmp_path / "full", prompt=ask, device="cpu")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_new_head_is_no_reason_for_a_report(
+    bert: Path, data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What transformers reports of weights is exampp's to say: nothing of a head to be trained."""
+    pytest.importorskip("accelerate")
+    transformers = pytest.importorskip("transformers")
+    bare = tmp_path / "bare"
+    transformers.AutoModel.from_pretrained(bert).save_pretrained(bare)
+    transformers.AutoTokenizer.from_pretrained(bert).save_pretrained(bare)
+    before = transformers.utils.logging.get_verbosity()
+    logger = logging.getLogger("transformers")
+    caplog.clear()
+    logger.addHandler(caplog.handler)
+    try:
+        finetune(str(bare), data, tmp_path / "out", task="extractive", max_steps=1, device="cpu")
+    finally:
+        logger.removeHandler(caplog.handler)
+    assert "REPORT" not in caplog.text
+    assert transformers.utils.logging.get_verbosity() == before
 
 
 def test_missing_accelerate(

@@ -201,6 +201,16 @@ def test_causal_model_needs_room_for_the_reply(llama: Path) -> None:
         load(str(llama), max_new_tokens=2000, device="cpu")
 
 
+def test_weights_of_other_shapes_are_told(t5: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(t5, other)
+    config = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(json.dumps(config | {"d_ff": config["d_ff"] * 2}))
+    with pytest.raises(InputError, match="weights of other shapes than its config says: ") as found:
+        load(str(other), device="cpu")
+    assert "DenseReluDense" in str(found.value)
+
+
 def test_wrong_folders(t5: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not a folder"):
         load(str(tmp_path / "none"), device="cpu")

@@ -146,7 +146,9 @@ def compare_methods(
         for method in methods:
             for scoring in method.scorings:
                 found += bootstrap.compare(method.name, scoring, official, ranks)
-        notes[official] = tuple(_official_notes(methods, ranks))
+        notes[official] = tuple(
+            _official_notes(methods, ranks, official if len(officials) > 1 else "")
+        )
     keys = {method.name: method.key for method in methods}
     return Correlations(
         tuple(found), tuple(names), keys, tuple(officials), wanted, level, samples, notes
@@ -274,24 +276,29 @@ def _why(reason: str, scores: Floats, better: Floats, known: int) -> str:
     return f"because {reason}"
 
 
-def _official_notes(methods: Sequence[Method], ranks: Ranks) -> Iterator[str]:
-    """Who is missing on either side, and which official ranks are shared."""
+def _official_notes(methods: Sequence[Method], ranks: Ranks, name: str) -> Iterator[str]:
+    """Who is missing on either side, and which official ranks are shared.
+
+    `name` is that of the leaderboard, where it is one of several.
+    """
+    where = f" {name}" if name else ""
     known = {method.name: _systems(method) for method in methods}
     for what, missing in (
-        ("not in the official leaderboard", {m: known[m] - set(ranks) for m in known}),
-        ("only in the official leaderboard", {m: set(ranks) - known[m] for m in known}),
+        (f"not in the official leaderboard{where}", {m: known[m] - set(ranks) for m in known}),
+        (f"only in the official leaderboard{where}", {m: set(ranks) - known[m] for m in known}),
     ):
         by_systems: dict[tuple[str, ...], list[str]] = {}
         for method, systems in missing.items():
             if systems:
                 by_systems.setdefault(tuple(sorted(systems)), []).append(method)
         for left_out, of in by_systems.items():
-            where = "" if len(of) == len(methods) else f" ({', '.join(of)})"
-            yield f"{what}, left out: {', '.join(left_out)}{where}"
+            by = "" if len(of) == len(methods) else f" ({', '.join(of)})"
+            yield f"{what}, left out: {', '.join(left_out)}{by}"
     compared = [rank for system, rank in ranks.items() if any(system in k for k in known.values())]
     tied = len(compared) - sum(compared.count(rank) == 1 for rank in set(compared))
     if tied:
-        yield f"{tied} systems share their official rank with others; they stay tied"
+        rank = f"rank in {name}" if name else "official rank"
+        yield f"{tied} systems share their {rank} with others; they stay tied"
 
 
 def _systems(method: Method) -> set[str]:

@@ -174,7 +174,7 @@ def wide(found: SideBySide) -> Table:
     measure = f"{measures.pop()}; " if len(measures) == 1 else ""
     approximate = any(str(value).startswith("\u2248") for row in rows for value in row)
     notes = (
-        ["\u2248: not in the official leaderboard; the rank there of the nearest system above"]
+        ["\u2248: not in that official leaderboard; the rank there of the nearest system above"]
         if approximate
         else []
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -114,12 +115,20 @@ def fetch(
         model, lambda: transformers.AutoTokenizer.from_pretrained(source, **options)
     )
     loader = getattr(transformers, TASKS[kind])
-    loaded, info = guarded(
-        model,
-        lambda: loader.from_pretrained(
-            source, dtype=getattr(torch, precision), output_loading_info=True, **options, **spread
-        ),
-    )
+    options |= {"output_loading_info": True, "ignore_mismatched_sizes": True}
+    with _unsaid(transformers):
+        loaded, info = guarded(
+            model,
+            lambda: loader.from_pretrained(
+                source, dtype=getattr(torch, precision), **options, **spread
+            ),
+        )
+    if other_shape := sorted(name for name, *_ in info["mismatched_keys"]):
+        raise InputError(
+            f"the model '{model}' has weights of other shapes than its config says: "
+            f"{', '.join(other_shape[:3])}",
+            mend="Take the config.json that was saved with these weights",
+        )
     missing = sorted(info["missing_keys"])
     if missing and complete:
         raise InputError(
@@ -130,6 +139,18 @@ def fetch(
     on_device = guarded(model, lambda: (loaded if spread else loaded.to(place)).eval())
     version = transformers.__version__
     return Fetched(kind, on_device, tokenizer, precision, place, version, quantize)
+
+
+@contextmanager
+def _unsaid(transformers: Any) -> Iterator[None]:
+    """No report of how weights fit the model: whoever loads it says what matters of that."""
+    logging: Any = transformers.utils.logging
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
 
 
 def _spread(
