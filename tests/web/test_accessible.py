@@ -28,9 +28,17 @@ PAGES = (
     "/items",
     "/items?order=worst",
     "/plots",
+    "/sample",
+    "/trust",
+    "/trust/reliability",
+    "/trust/sensitivity",
+    "/trust/items",
+    "/trust/attacks",
+    "/trust/corrected",
+    "/trust/calibration",
     "/nowhere",
 )
-NARROW = ("/", "/compare?a=beta&b=alpha", "/items")
+NARROW = ("/", "/compare?a=beta&b=alpha", "/items", "/sample", "/trust", "/trust/reliability")
 """Pages that a phone shows, too."""
 SERIOUS = ("serious", "critical")
 

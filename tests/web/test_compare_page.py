@@ -173,3 +173,18 @@ def test_what_is_kept_is_made_once_and_a_failure_is_tried_again() -> None:
         kept.get(n, lambda: "x")
     assert kept.get("slow", slow) == "done"
     assert made.count(1) == 2
+
+
+def test_what_is_kept_of_an_earlier_state_is_made_anew_but_never_while_it_is_being_made() -> None:
+    kept, go = Kept(), threading.Event()
+
+    def slow() -> str:
+        assert go.wait(30)
+        return "of state 1"
+
+    assert kept.soon("it", slow, 0.01, state=1) is None
+    assert kept.soon("it", lambda: "of state 2", 0.01, state=2) is None
+    go.set()
+    assert kept.soon("it", lambda: "of state 1", 30, state=1) == "of state 1"
+    assert kept.soon("it", lambda: "of state 2", 30, state=2) == "of state 2"
+    assert kept.soon("it", lambda: "again", 30, state=2) == "of state 2"

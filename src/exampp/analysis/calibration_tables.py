@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from exampp.analysis.calibration import CalibrationFindings
 from exampp.records.calibration import Calibration
-from exampp.report.page import Block, Folded, Section, Text
+from exampp.report.page import Block, Folded, Notices, Section, Text
 from exampp.report.plots.calibration import calibration_curve
 from exampp.report.plots.figure import Figure
 from exampp.report.table import Table
@@ -76,6 +77,19 @@ def section(calibrations: Sequence[Calibration]) -> Section:
         blocks += [Text(made.said()), scores_table(made), curve_figure(made)]
         blocks.append(Folded("The reliability curve as a table", reliability_table(made)))
     return Section.of("calibration", "Labels calibrated to people's judgments", blocks)
+
+
+def findings_section(found: CalibrationFindings) -> Section:
+    """What a calibration would be worth, before there is one."""
+    tables = dict(tables_of(found))
+    scores = tables.pop("calibration")
+    blocks: list[Block] = [
+        Notices(scores.notes, "note"),
+        replace(scores, notes=()),
+        curve_figure(found.calibration),
+        *(Folded(table.caption, table) for table in tables.values()),
+    ]
+    return Section("calibration", "Do ratings tell what people would judge?", tuple(blocks))
 
 
 def reliability_table(made: Calibration) -> Table:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from exampp.errors import InputError
 from exampp.evaluate.population import Population
+from exampp.report.plots.figure import Figure
 from exampp.report.result import Result
 from exampp.report.table import Table
 from exampp.stats.difference import Sample, Totals, calibrated, totals, tuned
@@ -153,6 +154,17 @@ class Corrected(Result):
     def shown(self) -> Estimator:
         """The corrected scores in the scope asked for."""
         return self.corrected[self.settings.over]
+
+    @property
+    def outside(self) -> int:
+        """How many systems have a score by the grades that is outside their interval."""
+        return int((np.abs(self.graded - self.shown.scores) > self.shown.half).sum())
+
+    def figure(self) -> Figure:
+        """The three ways side by side, with the intervals of the corrected scores."""
+        from exampp.analysis.corrected_tables import drawn
+
+        return drawn(self)
 
     def tables(self) -> dict[str, Table]:
         """`scores`: a row a system, with the three ways side by side."""

@@ -18,6 +18,8 @@ from exampp.analysis.corrected import (
 from exampp.analysis.phrases import counted, percent
 from exampp.evaluate.tables import heading
 from exampp.report.page import Block, Notices, Section, Text
+from exampp.report.plots.corrected import CorrectedSystem, corrected_scores
+from exampp.report.plots.figure import Figure
 from exampp.report.table import Column, Table, Value
 from exampp.stats.rank_correlation import kendall_rows
 from exampp.stats.rank_sets import DECIMALS
@@ -26,9 +28,10 @@ FEW_LABELS = 400
 """With fewer, the grades' own order was the better one on TREC DL 2019 (`benchmarks`)."""
 
 _SPEAKS: dict[Scope, str] = {
-    "pool": "intervals speak of these queries and this pool",
-    "queries": "intervals speak of queries like these",
+    "pool": "these queries and this pool",
+    "queries": "queries like these",
 }
+"""Of what intervals speak."""
 
 
 def leaderboard_table(found: Corrected) -> Table:
@@ -66,8 +69,9 @@ def leaderboard_table(found: Corrected) -> Table:
             ]
         )
     source = f"{found.source}; " if found.source else ""
-    caption = f"{source}{name} corrected by people: {found.judged.origin}; "
-    return Table.of(columns, rows, caption + _SPEAKS[found.settings.over], list(notes(found)))
+    caption = f"{source}{name} corrected by people: {found.judged.origin}; intervals "
+    caption += f"speak of {_SPEAKS[found.settings.over]}"
+    return Table.of(columns, rows, caption, list(notes(found)))
 
 
 def bounds(one: Estimator, row: int) -> tuple[float | None, float | None]:
@@ -286,19 +290,40 @@ def section(found: Sequence[Corrected | str]) -> Section:
         if isinstance(one, str):
             blocks.append(Notices((f"{one}.",), "note"))
         else:
-            blocks += [_lead(one), leaderboard_table(one)]
+            blocks += [Text(lead(one)), leaderboard_table(one), drawn(one)]
     return Section("corrected", "What people would say of all of it", tuple(blocks))
 
 
-def _lead(found: Corrected) -> Text:
+def lead(found: Corrected) -> str:
     """How far off the grades are, in a sentence."""
     off = found.graded - found.shown.scores
     side = "above" if off.mean() > 0 else "below"
-    outside = int((np.abs(off) > found.shown.half).sum())
     name = heading(found.measure, found.min_rating)
-    of_systems = f"{outside} of {counted(len(found.systems), 'system')}"
-    return Text(
-        f"By a sample of {found.labels:,} {found.unit}s that people decided, {name} by the grades "
-        f"is {np.abs(off).mean():.3f} off on average, mostly {side}; for {of_systems} it is "
-        "outside the interval."
+    whole = found.judged.design == "all"
+    sample = f"{'all' if whole else 'a sample of'} {found.labels:,} {found.unit}s"
+    of_systems = f"{found.outside} of {counted(len(found.systems), 'system')}"
+    return (
+        f"By {sample} that people decided, {name} by the grades is {np.abs(off).mean():.3f} off "
+        f"on average, mostly {side}; for {of_systems} it is outside the interval."
+    )
+
+
+def drawn(found: Corrected) -> Figure:
+    """The three ways, a row a system."""
+    people = found.people[found.settings.over]
+    ways = [
+        CorrectedSystem(
+            system,
+            float(found.graded[row]),
+            float(found.shown.scores[row]),
+            *bounds(found.shown, row),
+            float(people.scores[row]),
+        )
+        for row, system in enumerate(found.systems)
+    ]
+    return corrected_scores(
+        ways,
+        heading(found.measure, found.min_rating),
+        f"{percent(found.settings.level)} interval for {_SPEAKS[found.settings.over]}",
+        draft=found.source.startswith("DRAFT"),
     )

@@ -21,10 +21,10 @@ from exampp.analysis.correlation import Correlations
 from exampp.analysis.findings import LAYOUTS, Findings, ReportSettings, ReportSource, find
 from exampp.analysis.phrases import counted, with_interval
 from exampp.analysis.report_certificate import certificate_section
-from exampp.analysis.report_trust import items_section, reliability_section, sensitivity_section
 from exampp.analysis.report_verdict import verdict_section
 from exampp.analysis.significance_tables import leaderboard_table
 from exampp.analysis.significance_tables import notes as significance_notes
+from exampp.analysis.trust import items_section, reliability_section, sensitivity_section
 from exampp.evaluate.leaderboard import MeasureColumn
 from exampp.evaluate.people import said_by_people
 from exampp.evaluate.tables import wide

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from exampp.analysis.cautions import EvaluatedGrades, cautions
 from exampp.analysis.findings import LAYOUTS, Findings
 from exampp.analysis.phrases import counted, percent
-from exampp.analysis.reliability import Study
+from exampp.analysis.trust import attacks_line, bounded, choices_line, reliability_line
 from exampp.evaluate.people import said_by_people
 from exampp.evaluate.tables import heading
 from exampp.records.gradebook import MISSING
 from exampp.report.page import Line, Notices, Section, Tiles, Verdict
 from exampp.report.plots.leaderboard import groups
-from exampp.stats.estimate import Estimate
 
 
 def verdict_section(found: Findings) -> Section:
@@ -111,11 +110,7 @@ def _apart(found: Findings) -> Iterator[Line]:
 
 
 def _choices(found: Findings) -> Iterator[Line]:
-    if said := found.sensitivity.survives():
-        always = any(one.first >= 1 for one in found.sensitivity.systems)
-        yield Line(
-            "Do measures and thresholds agree?", said, "sensitivity", "holds" if always else "doubt"
-        )
+    yield from filter(None, [choices_line(found.sensitivity)])
 
 
 def _official(found: Findings) -> Iterator[Line]:
@@ -148,7 +143,7 @@ def _people(found: Findings) -> Iterator[Line]:
     for block in found.agreement[: len(LAYOUTS)]:
         kappa = block.estimates.get("kappa")
         if kappa is not None and kappa.value is not None:
-            said.append(f"{block.layout.lower()} {_bounded(kappa)}")
+            said.append(f"{block.layout.lower()} {bounded(kappa)}")
             doubt = doubt or (kappa.low is not None and kappa.low <= 0)
     if said:
         yield Line(
@@ -172,29 +167,12 @@ def _decisions(found: Findings) -> Iterator[Line]:
 
 
 def _reliability(found: Findings) -> Iterator[Line]:
-    studies = [study for study in found.reliability.studies if study.says_something]
-    if not studies:
-        return
-    target = found.reliability.settings.target
-    present, worst = _value(studies[0]), min(map(_value, studies))
-    said = "The order on other queries would agree by E\N{GREEK SMALL LETTER RHO}\u00b2 "
-    said += _bounded(studies[0].erho2)
-    said += "".join(
-        f", {_bounded(study.erho2)} without the worst {study.drop:.0%} of systems"
-        for study in studies[1:]
-    )
-    doubt = present < target or 2 * worst < present
-    yield Line("Reliability", f"{said}.", "reliability", "doubt" if doubt else "holds")
+    yield from filter(None, [reliability_line(found.reliability)])
 
 
-_PARTS = (_best, _apart, _choices, _official, _people, _decisions, _reliability)
+def _attacks(found: Findings) -> Iterator[Line]:
+    if found.source.gaming and (line := attacks_line(found.source.gaming)):
+        yield line._replace(section="certificate")
 
 
-def _value(study: Study) -> float:
-    return study.erho2.value or 0.0
-
-
-def _bounded(one: Estimate) -> str:
-    if one.low is None or one.high is None:
-        return f"{one.value:.3f}"
-    return f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]"
+_PARTS = (_best, _apart, _choices, _official, _people, _decisions, _reliability, _attacks)

@@ -30,6 +30,7 @@ PAGES = (
     "sample",
     "disputes",
     "agreement",
+    "trust",
     "bank",
     "lists",
     "history",

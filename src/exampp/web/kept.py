@@ -17,24 +17,32 @@ class Kept:
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
-        self._found: OrderedDict[Hashable, Future[object]] = OrderedDict()
+        self._found: OrderedDict[Hashable, tuple[Hashable, Future[object]]] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """What `make` returns, made once. What it raises is raised, and is not kept."""
         return cast(T, self._future(key, make).result())
 
-    def soon(self, key: Hashable, make: Callable[[], T], patience: float) -> T | None:
-        """The same within so many seconds; None while it is still being made."""
-        made = self._future(key, make)
+    def soon(
+        self, key: Hashable, make: Callable[[], T], patience: float, state: Hashable = None
+    ) -> T | None:
+        """The same within so many seconds; None while it is still being made.
+
+        What was made of another `state` is made anew, once it is made at all.
+        """
+        made = self._future(key, make, state)
         wait([made], patience)
         return cast(T, made.result()) if made.done() else None
 
-    def _future(self, key: Hashable, make: Callable[[], object]) -> Future[object]:
+    def _future(
+        self, key: Hashable, make: Callable[[], object], state: Hashable = None
+    ) -> Future[object]:
         with self._lock:
-            made = self._found.get(key)
-            if made is None:
-                made = self._found[key] = Future()
+            of, made = self._found.get(key, (None, None))
+            if made is None or (of != state and made.done()):
+                made = Future()
+                self._found[key] = (state, made)
                 threading.Thread(target=self._make, args=(key, made, make), daemon=True).start()
             self._found.move_to_end(key)
             while len(self._found) > self._most:

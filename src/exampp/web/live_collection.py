@@ -32,6 +32,7 @@ from exampp.web.kept import Kept
 if TYPE_CHECKING:
     from exampp.analysis.compare import SystemComparison
     from exampp.analysis.item_list import ItemList
+    from exampp.analysis.items import ItemAnalysis
     from exampp.analysis.significance import Significance
     from exampp.review.disputing import WeighedDispute
     from exampp.review.impact import Baseline
@@ -178,17 +179,26 @@ class Snapshot:
 
     def _items(self, bank: str) -> ItemList:
         from exampp.analysis.item_list import item_list
+
+        with Collection(self.path) as collection:
+            texts = collection.bank(bank).texts()
+        if bank != self.choice.bank or not self.gradebook.is_graded:
+            return item_list(texts)
+        return item_list(texts, self.gradebook, self.item_analysis())
+
+    def item_analysis(self) -> ItemAnalysis:
+        """What the grades say of the items that were graded."""
+        return self.kept.get("item analysis", self._item_analysis)
+
+    def _item_analysis(self) -> ItemAnalysis:
         from exampp.analysis.items import ItemSettings, analyze
         from exampp.evaluate.item_scores import item_scores
 
         with Collection(self.path) as collection:
-            texts = collection.bank(bank).texts()
+            texts = collection.bank(self.choice.bank).texts() if self.choice.bank else None
             least = default_min_relevant(collection.highest_judgment)
-        if bank != self.choice.bank or not self.gradebook.is_graded:
-            return item_list(texts)
         scores = item_scores(self.gradebook, self.min_rating, K)
-        found = analyze(self.gradebook, scores, "", ItemSettings(least), texts=texts)
-        return item_list(texts, self.gradebook, found)
+        return analyze(self.gradebook, scores, "", ItemSettings(least), texts=texts)
 
     @cached_property
     def baseline(self) -> Baseline:

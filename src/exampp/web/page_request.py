@@ -31,6 +31,7 @@ PLACES = (
     ("s", "/sample", "Sample"),
     ("d", "/disputes", "Disputes"),
     ("a", "/agreement", "Agreement"),
+    ("t", "/trust", "Trust"),
     ("l", "/lists", "Lists"),
     ("h", "/history", "History"),
     ("e", "/export", "Export"),

@@ -22,6 +22,7 @@ from exampp.formats.uses import SystemUse
 from exampp.records.gradebook import Gradebook
 from exampp.records.grading import GraderIdentity
 from exampp.records.topics import default_min_relevant
+from exampp.report.plots.figure import Figure
 from exampp.report.result import Result
 from exampp.report.table import Table
 from exampp.store.bank import Makers
@@ -62,6 +63,12 @@ class Gaming(Result):
         from exampp.analysis.attacks.tables import tables
 
         return tables(self)
+
+    def figure(self) -> Figure:
+        """What every attack lifts, beside its control; without a battery there is nothing."""
+        from exampp.analysis.attacks.tables import drawn
+
+        return drawn(self)
 
     def records(self) -> Mapping[str, Table]:
         """A row an attack, an item, a measure re-ranked, a tie."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from exampp.analysis.attacks.attacks import BY_NAME
 from exampp.analysis.attacks.findings import DEPTH, AttackResult, ItemGuess, Rates
 from exampp.analysis.phrases import counted, with_interval
+from exampp.report.plots.attacks import AttackLift, attack_lifts
+from exampp.report.plots.figure import Figure
 from exampp.report.table import GRADER_KEY, Column, Table, Value
 
 if TYPE_CHECKING:
@@ -96,6 +99,24 @@ def attack_notes(found: Gaming, battery: GradedBattery) -> Iterator[str]:
             f"exampp grade {battery.path}"
         )
     yield f"Battery {str(battery.made['digest'])[:16]}, seed {battery.made['seed']}."
+
+
+def drawn(found: Gaming) -> Figure:
+    """What every attack lifts, of those that could be tested."""
+    results = found.battery.results.attacks if found.battery else ()
+    lifts = [
+        AttackLift(
+            f"{one.attack.name} {one.attack.about}",
+            one.cells.lift.value,
+            one.cells.lift.low,
+            one.cells.lift.high,
+            one.succeeds,
+        )
+        for one in results
+        if one.holm is not None and one.cells.lift.value is not None
+    ]
+    figure = attack_lifts(lifts, f"rated {found.min_rating} or above by {found.grader.name}")
+    return replace(figure, draft=found.grader.is_draft)
 
 
 def headline(attacks: Sequence[AttackResult]) -> str:

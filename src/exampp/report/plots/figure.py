@@ -26,6 +26,7 @@ Spec = Mapping[str, Any]
 ACCENT = "#0072b2"
 SERIES = (ACCENT, "#d55e00", "#009e73", "#c46f9f", "#b97f00", "#8a6bd1")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+ALARM = SERIES[1]
 GREY = "#8a929c"
 
 DRAFT = "DRAFT GRADES"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Literal, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from fastapi import APIRouter, Response
 from starlette.exceptions import HTTPException
@@ -14,21 +14,14 @@ from exampp.analysis import figures
 from exampp.evaluate.qrels import Labelling
 from exampp.evaluate.tables import heading
 from exampp.records.gradebook import MISSING
-from exampp.report.plots.figure import FORMATS, Figure
+from exampp.report.plots.figure import Figure
+from exampp.web.drawing import TYPES, Theme, draw
 from exampp.web.live_collection import Snapshot
 from exampp.web.page_request import Visiting
 from exampp.web.rendering import link
 
 router = APIRouter()
 T = TypeVar("T")
-Theme = Literal["light", "dark"]
-_TYPES = {
-    "svg": "image/svg+xml",
-    "png": "image/png",
-    "json": "application/json",
-    "csv": "text/csv; charset=utf-8",
-    "tsv": "text/tab-separated-values; charset=utf-8",
-}
 _KEPT = 64
 """How many drawings are kept."""
 
@@ -92,12 +85,12 @@ def plots(visit: Visiting, by: int = 0) -> Response:
 def plot(visit: Visiting, name: str, kind: str, by: int = 0, theme: Theme = "light") -> Response:
     """One plot as a file."""
     snapshot = visit.snapshot
-    if name not in PLOTS or kind not in _TYPES or not 0 <= by < len(snapshot.board.columns):
+    if name not in PLOTS or kind not in TYPES or not 0 <= by < len(snapshot.board.columns):
         raise HTTPException(404)
     content = _drawings.file(snapshot, name, kind, by, theme)
     file = f"{name}-{by}" if name in _BY_MEASURE else name
     headers = {"content-disposition": f'inline; filename="{file}.{kind}"'}
-    return Response(content, media_type=_TYPES[kind], headers=headers)
+    return Response(content, media_type=TYPES[kind], headers=headers)
 
 
 class _Drawings:
@@ -119,7 +112,7 @@ class _Drawings:
         key = (snapshot.choice.code, snapshot.made_at, name, kind, by, theme)
         with self._lock:
             figure = self.figure(snapshot, name, by)
-            return _kept(self._files, key, lambda: FORMATS[f".{kind}"](figure, theme))
+            return _kept(self._files, key, lambda: draw(figure, kind, theme))
 
 
 def _kept(

@@ -1,0 +1,99 @@
+"""What attacks do to a grader: how much more often it is taken in than by their controls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from exampp.report.plots.figure import ACCENT, ALARM, Figure, by_name, row_height, rows
+from exampp.report.table import Table, Value
+
+_WIDTH = 480
+
+
+class AttackLift(NamedTuple):
+    """An attack, its rate minus that of its control with bounds, and whether it succeeds."""
+
+    attack: str
+    lift: float
+    low: float | None
+    high: float | None
+    succeeds: bool
+
+
+def attack_lifts(lifts: Sequence[AttackLift], what: str, *, name: str = "attacks") -> Figure:
+    """A row an attack, in the order given; `what` says of which cells a rate is."""
+    names = [one.attack for one in lifts]
+    height, size = row_height(len(lifts))
+    across = {
+        "type": "quantitative",
+        "scale": {"zero": True, "nice": True},
+        "title": "rate of the attack minus that of its control",
+        "axis": {"grid": False, "tickCount": 6, "format": "+.2~f"},
+    }
+    colour = {
+        "field": "succeeds",
+        "type": "nominal",
+        "scale": {"domain": [True, False], "range": [ALARM, ACCENT]},
+        "legend": None,
+    }
+    shape = {
+        "field": "succeeds",
+        "type": "nominal",
+        "scale": {"domain": [True, False], "range": ["diamond", "circle"]},
+        "legend": None,
+    }
+    values: list[list[Value]] = [list(one) for one in lifts]
+    return Figure(
+        name=name,
+        title="What attacks gain",
+        subtitle=f"Cells {what}; bars: 95% interval over queries; diamonds: attacks that succeed",
+        alt=_alt(lifts),
+        spec={}
+        if not lifts
+        else {
+            "width": _WIDTH,
+            "height": (height + 4) * len(lifts),
+            "data": rows(("name", "lift", "low", "high", "succeeds"), values),
+            "encoding": {
+                "y": by_name(names, labelFontSize=size, labelPadding=10, labelLimit=300, grid=True)
+            },
+            "layer": [
+                {
+                    "mark": {"type": "rule", "strokeDash": [5, 4], "opacity": 0.55},
+                    "data": rows(("lift",), [[0]]),
+                    "encoding": {"x": {**across, "field": "lift"}, "y": None},
+                },
+                {
+                    "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.55},
+                    "encoding": {
+                        "x": {**across, "field": "low"},
+                        "x2": {"field": "high"},
+                        "color": colour,
+                    },
+                },
+                {
+                    "mark": {"type": "point", "filled": True, "opacity": 1, "size": 60},
+                    "encoding": {
+                        "x": {**across, "field": "lift"},
+                        "color": colour,
+                        "shape": shape,
+                    },
+                },
+            ],
+        },
+        data=Table.of(
+            ["attack", "lift", "low", "high", "succeeds"], values, f"Lift of attacks: cells {what}"
+        ),
+    )
+
+
+def _alt(lifts: Sequence[AttackLift]) -> str:
+    if not lifts:
+        return "Nothing to draw: no attack was tested."
+    won = [one.attack for one in lifts if one.succeeds]
+    best = max(lifts, key=lambda one: abs(one.lift))
+    return (
+        f"Dot plot of {len(lifts)} attacks. Succeeding: {', '.join(won) or 'none'}. The largest "
+        f"change is that of {best.attack}, {best.lift:+.3f}."
+    )
