@@ -9,6 +9,7 @@ from exampp.report.plots.figure import ACCENT, ALARM, Figure, by_name, row_heigh
 from exampp.report.table import Table, Value
 
 _WIDTH = 480
+_NAME_WIDTH = 290
 
 
 class AttackLift(NamedTuple):
@@ -56,7 +57,9 @@ def attack_lifts(lifts: Sequence[AttackLift], what: str, *, name: str = "attacks
             "height": (height + 4) * len(lifts),
             "data": rows(("name", "lift", "low", "high", "succeeds"), values),
             "encoding": {
-                "y": by_name(names, labelFontSize=size, labelPadding=10, labelLimit=300, grid=True)
+                "y": by_name(
+                    names, limit=_NAME_WIDTH, labelFontSize=size, labelPadding=10, grid=True
+                )
             },
             "layer": [
                 {

@@ -10,7 +10,7 @@ from exampp.report.table import Table, Value
 
 _WIDTH = 560
 _WAYS = ("by grades alone", "corrected", "by people alone")
-_SHAPES = ("triangle-right", "circle", "stroke")
+_SHAPES = ("triangle-right", "circle", "cross")
 
 
 class CorrectedSystem(NamedTuple):

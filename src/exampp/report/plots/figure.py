@@ -28,6 +28,8 @@ SERIES = (ACCENT, "#d55e00", "#009e73", "#c46f9f", "#b97f00", "#8a6bd1")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 ALARM = SERIES[1]
 GREY = "#8a929c"
+NAME_WIDTH = 190
+"""Pixels of a system's name."""
 
 DRAFT = "DRAFT GRADES"
 """What every figure of draft grades is called, in the picture itself."""
@@ -153,13 +155,15 @@ def rows(names: Sequence[str], values: Sequence[Sequence[Any]]) -> dict[str, Any
     return {"values": [dict(zip(names, row, strict=True)) for row in values]}
 
 
-def by_name(names: Sequence[str], *, title: str | None = None, **axis: Any) -> dict[str, Any]:
+def by_name(
+    names: Sequence[str], *, title: str | None = None, limit: float = NAME_WIDTH, **axis: Any
+) -> dict[str, Any]:
     """An encoding of names on the field `name`, in the order given, one band each.
 
-    They have room in a reader's wider font than the one they are measured in.
+    Those wider than `limit` pixels are cut with an ellipsis. They have room in a reader's wider font than the one they are measured in.
     """
     longest = max(map(len, names), default=0)
-    room = min(NAME_WIDTH * 1.2, longest * axis.get("labelFontSize", 11) * _LETTER)
+    room = min(limit * 1.2, longest * axis.get("labelFontSize", 11) * _LETTER)
     return {
         "field": "name",
         "type": "nominal",
@@ -169,7 +173,7 @@ def by_name(names: Sequence[str], *, title: str | None = None, **axis: Any) -> d
         "axis": {
             "ticks": False,
             "domain": False,
-            "labelLimit": NAME_WIDTH,
+            "labelLimit": limit,
             "minExtent": room,
             **axis,
         },
@@ -178,8 +182,6 @@ def by_name(names: Sequence[str], *, title: str | None = None, **axis: Any) -> d
 
 _LETTER = 0.62
 """Width of a letter in a wide font, of its size."""
-NAME_WIDTH = 190
-"""Pixels of a system's name; longer ones are cut with an ellipsis."""
 
 
 def row_height(count: int) -> tuple[float, float]:
@@ -226,7 +228,13 @@ def _config(ink: str) -> dict[str, Any]:
             "titlePadding": 10,
             "labelFlush": False,
         },
-        "legend": {"labelColor": ink, "titleColor": ink, **text, "symbolStrokeWidth": 2},
+        "legend": {
+            "labelColor": ink,
+            "titleColor": ink,
+            **text,
+            "symbolStrokeWidth": 2,
+            "columnPadding": 18,
+        },
         "title": {
             "anchor": "start",
             "frame": "bounds",
