@@ -160,8 +160,8 @@ def by_name(
 ) -> dict[str, Any]:
     """An encoding of names on the field `name`, in the order given, one band each.
 
-    Those wider than `limit` pixels are cut with an ellipsis. They have room in a reader's wider font
-    than the one they are measured in.
+    Those wider than `limit` pixels are cut with an ellipsis; others have room in a reader's font,
+    too, which may be wider than the one they are measured in.
     """
     longest = max(map(len, names), default=0)
     room = min(limit * 1.2, longest * axis.get("labelFontSize", 11) * _LETTER)
