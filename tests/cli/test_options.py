@@ -962,10 +962,12 @@ def test_every_option_has_its_line() -> None:
         assert set(OPTIONS[name].options) <= known, name
 
 
-ELSEWHERE = {"--grace", "--take-over", "--max-failures", "--files", "--wide"}
-"""Options that need an interrupt or another run (tests/cli/test_interrupting.py), or failures
-(tests/grade), or that a command has which tells the time (tests/cli/test_help.py), or a terminal
-(tests/cli/test_terminal.py)."""
+ELSEWHERE = {
+    *("--grace", "--take-over", "--max-failures", "--files", "--wide", "--plan", "--price-hour")
+}
+"""Options that need an interrupt or another run (tests/cli/test_interrupting.py), failures or a
+measured time (tests/grade), or that a command has which tells the time (tests/cli/test_help.py), or
+a terminal (tests/cli/test_terminal.py)."""
 
 
 @pytest.mark.parametrize("name", OPTIONS)

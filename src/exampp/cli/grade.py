@@ -47,6 +47,8 @@ def _asks(given: Given) -> bool:
         "beside --price-read and --price-written",
         lambda given: None not in (given["price_read"], given["price_written"]),
     ),
+    Counts(("--plan",), "without --dry-run, which asks nobody", _asks),
+    Counts(("--price-hour",), "beside --plan", lambda given: given["plan"] is not None),
 )
 @backend_options(writes=False)
 @moved("exampp reparse COLLECTION --grader NAME", "--reparse", "--compat")
@@ -96,6 +98,18 @@ def grade(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what is due, what it takes, what is asked.")
     ] = False,
+    plan: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="MACHINES",
+            rich_help_panel="Cost and stopping",
+            help="Grade some 200 cells, and say what the rest takes on so many machines like this.",
+        ),
+    ] = None,
+    price_hour: Annotated[
+        float | None, typer.Option(min=0, help="What a machine costs in an hour.")
+    ] = None,
 ) -> None:
     """Grade every passage against every item of the bank, as far as it is due.
 
@@ -117,9 +131,11 @@ def grade(
             take_over=take_over,
             **options,
         )
-        if dry_run:
+        if dry_run or plan:
             _say_notes(run)
-            _estimate(run, options["price_read"], options["price_written"])
+            if plan:
+                _try_out(run, grace)
+            _estimate(run, options, price_hour, plan or 1)
             return
         progress = work(run, grace)
     if note := run.late_note:
@@ -136,20 +152,45 @@ def _unfinished(run: GradingRun, progress: Progress) -> None:
         raise Unfinished(f"stopped with {due} cells due{why}; this continues:\n  {this_command()}")
 
 
-def _estimate(run: GradingRun, price_read: float | None, price_written: float | None) -> None:
-    from exampp.grade.estimate import estimate
+def _try_out(run: GradingRun, grace: float) -> None:
+    """Grade what tells what the rest takes."""
+    from exampp.grade.estimate import trial
 
-    found = estimate(run, price_read, price_written)
+    part = trial(run)
+    if part is not None:
+        progress = work(part, grace)
+        remark(str(progress))
+        _unfinished(part, progress)
+
+
+def _estimate(
+    run: GradingRun, options: Mapping[str, Any], price_hour: float | None, machines: int
+) -> None:
+    from exampp.grade.estimate import Prices, estimate
+
+    read, cached, written = (options[f"price_{name}"] for name in ("read", "cached", "written"))
+    found = estimate(run, Prices(read, cached, written, price_hour))
     about = "" if found.exact else "about "
-    seconds = "unknown (no earlier run)" if found.seconds is None else f"{found.seconds:.0f} s"
+    seconds = "unknown (no earlier run)"
+    if found.seconds is not None:
+        seconds = f"{_duration(found.seconds / machines)}, by {found.replies} replies"
+        if machines > 1:
+            seconds += f": {_duration(found.seconds)} on {machines} machines"
     cost = "unknown (no prices given)" if found.cost is None else f"{found.cost:.2f}"
     typer.echo(f"cells due       {found.cells}")
     typer.echo(f"to be asked     {found.asks}")
     typer.echo(f"prompt tokens   {about}{found.tokens}")
+    typer.echo(f"reply tokens    about {found.written}")
     typer.echo(f"time            {seconds}")
     typer.echo(f"cost            {cost}")
     for number, text in enumerate(found.prompts, 1):
         typer.echo(f"\n--- prompt {number} ---\n{text}")
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 600:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 2 * 3600 else f"{seconds / 3600:.1f} h"
 
 
 def work(run: GradingRun, grace: float = GRACE_SECONDS) -> Progress:

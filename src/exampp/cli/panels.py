@@ -26,7 +26,7 @@ PANELS: Mapping[str, str] = {
     "learning-rate max-steps save-steps resume",
     "Server": "base-url endpoint extra-body redirect-to concurrency retries timeout",
     "Cost and stopping": "dry-run max-requests max-cost price-read price-cached price-written "
-    "max-failures take-over grace",
+    "price-hour max-failures take-over grace",
     "Chance": "alpha looks correction permutations samples splits seed",
     "Bad input": "on-error scale",
     "How it is shown": "format wide digits title theme json",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 from exampp.errors import InputError
 from exampp.grade.asking import SentPrompt
 from exampp.grade.run import GradingRun
 from exampp.llm.base import Grader
+from exampp.store.cells import Shard
 from exampp.store.grades import find_grader
 from exampp.store.runs import Spent, spent_by
 
@@ -25,39 +27,107 @@ class GradingEstimate:
     """Cells due, asks that settle them, and what they would take.
 
     `tokens` are those of the prompts, counted by the model's own tokenizer where `exact`, on a
-    sample. `seconds` come from earlier runs of the same grader, None without one; `cost` from the
-    prices given, None without them. `prompts` are two filled ones.
+    sample, or by earlier replies. `written` are those of the replies. `seconds` are those of one
+    machine, from the `replies` that earlier runs of the same grader got, None without any; `cost`
+    comes from the prices given, None without them. `prompts` are two filled ones.
     """
 
     cells: int
     asks: int
     tokens: int
     exact: bool
+    written: int
+    replies: int
     seconds: float | None
     cost: float | None
     prompts: tuple[str, ...]
 
 
-def estimate(
-    run: GradingRun, price_read: float | None = None, price_written: float | None = None
-) -> GradingEstimate:
-    """Look ahead at a run; prices are per million tokens. Asks the model nothing."""
+def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
+    """Look ahead at a run. Asks the model nothing."""
     planned = run.count_due()
     grader = run.grading.grader
     measured = grader.limit is not None
     sample = list(_sample(run))
     lengths = [_tokens(grader, one, measured) for one in sample]
-    tokens = round(sum(lengths) / len(lengths) * planned.asks) if lengths else 0
     key = find_grader(run.connection, run.grading.identity)
     spent = spent_by(run.connection, key) if key is not None else Spent()
-    seconds = spent.seconds / spent.asked * planned.asks if spent.asked else None
-    written = spent.tokens_written / spent.asked if spent.asked else WRITTEN_TOKENS
-    cost = None
-    if price_read is not None and price_written is not None:
-        cost = (tokens * price_read + written * planned.asks * price_written) / 1e6
-    shown = tuple(_shown(one) for one in sample[:2])
-    exact = measured and grader.exact_tokens
-    return GradingEstimate(planned.cells, planned.asks, tokens, exact, seconds, cost, shown)
+    each = _Each.of(spent, lengths)
+    return GradingEstimate(
+        planned.cells,
+        planned.asks,
+        round(each.read * planned.asks),
+        measured and grader.exact_tokens and not spent.tokens_read,
+        round(each.written * planned.asks),
+        spent.asked,
+        None if each.seconds is None else each.seconds * planned.asks,
+        (prices or Prices()).of(each, planned.asks),
+        tuple(_shown(one) for one in sample[:2]),
+    )
+
+
+class _Each(NamedTuple):
+    """What one ask takes, on average: tokens read, those of them from a cache, written; seconds."""
+
+    read: float
+    cached: float
+    written: float
+    seconds: float | None
+
+    @classmethod
+    def of(cls, spent: Spent, lengths: Sequence[int]) -> _Each:
+        """By what was spent, and where that does not tell by the lengths of prompts."""
+        looked = sum(lengths) / len(lengths) if lengths else 0.0
+        if not spent.asked:
+            return cls(looked, 0.0, WRITTEN_TOKENS, None)
+        read, cached, written = (
+            tokens / spent.asked
+            for tokens in (spent.tokens_read, spent.tokens_cached, spent.tokens_written)
+        )
+        return cls(read or looked, cached, written, spent.seconds / spent.asked)
+
+
+class Prices(NamedTuple):
+    """What a million tokens cost, read, read from a cache and written, and an hour of a machine."""
+
+    read: float | None = None
+    cached: float | None = None
+    written: float | None = None
+    hour: float | None = None
+
+    def of(self, each: _Each, asks: int) -> float | None:
+        """The cost of so many asks; None without prices, or where nobody knows the time."""
+        cost, known = 0.0, False
+        if self.read is not None and self.written is not None:
+            cached = self.read if self.cached is None else self.cached
+            fresh = each.read - each.cached
+            millions = fresh * self.read + each.cached * cached + each.written * self.written
+            cost, known = cost + millions * asks / 1e6, True
+        if self.hour is not None and each.seconds is not None:
+            cost, known = cost + each.seconds * asks / 3600 * self.hour, True
+        return cost if known else None
+
+
+def trial(run: GradingRun) -> GradingRun | None:
+    """The part of a run that tells what the rest takes; None where enough was asked before.
+
+    Some `SAMPLE` asks about passages of all queries: a shard of the run, so that its grades are
+    grades as any.
+    """
+    key = find_grader(run.connection, run.grading.identity)
+    if key is not None and spent_by(run.connection, key).asked >= SAMPLE:
+        return None
+    number, of = run.exam.shard or Shard(1, 1)
+    part = Shard(number, of * max(1, run.count_due().asks // SAMPLE))
+    return GradingRun(
+        run.connection,
+        run.grading,
+        run.exam._replace(shard=part),
+        select=run.select,
+        max_failures=run.max_failures,
+        notes=run.notes,
+        take_over=run.take_over,
+    )
 
 
 def _sample(run: GradingRun) -> Iterator[SentPrompt]:
