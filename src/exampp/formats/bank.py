@@ -24,7 +24,7 @@ from exampp.formats.output import writing
 from exampp.formats.remarks import Keys
 from exampp.records import BankEntry, Item, item_id
 from exampp.records.importance import WEIGHTS
-from exampp.records.origin import MODEL
+from exampp.records.origin import MODEL_KEYS
 
 FORM = "exampp:form"
 _KINDS = ("question", "nugget")
@@ -70,7 +70,7 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
     Source: Autograding Workbench, phase 1, and the files published with it.
     """
     first_entry, first_item = FirstLines(), FirstLines()
-    of_line, of_item = Keys(path, _LINE_KEYS), Keys(path, _ITEM_KEYS | {"importance", MODEL})
+    of_line, of_item = Keys(path, _LINE_KEYS), Keys(path, _ITEM_KEYS | {"importance", *MODEL_KEYS})
     for number, line in read_lines(path):
         try:
             value = decode_json(line, _OBJECT, path, number)

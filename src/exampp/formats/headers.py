@@ -49,7 +49,7 @@ _OTHERS = frozenset(
 _NAMES = QUERY | PASSAGE | RELEVANCE | _OTHERS
 
 
-_NEARLY = 0.82
+_NEARLY = 0.8
 """How alike two names must be for one to be taken for a slip of the other (difflib's ratio)."""
 
 

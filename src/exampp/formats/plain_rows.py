@@ -12,7 +12,7 @@ from exampp.formats.fields import LARGEST_WEIGHT, real, shown
 from exampp.formats.importance import weight_of
 from exampp.records import BankEntry, Item, item_id
 from exampp.records.importance import WEIGHTS, importance
-from exampp.records.origin import MODEL, makers_of
+from exampp.records.origin import MODEL, MODEL_KEYS, makers_of
 
 KINDS = ("question", "nugget")
 TEXTS = (*KINDS, "text")
@@ -29,7 +29,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "answers": ("answer", "answers", "gold_answers"),
     "weight": ("weight",),
     "importance": ("importance",),
-    MODEL: (MODEL, "generator", "llm", "gpt_model", "model_name", "generated_by", "made_by"),
+    MODEL: MODEL_KEYS,
 }
 """What a column holds, and the names it may go by; the first is the one we write."""
 MEANINGS: Mapping[str, str] = {name: key for key, names in NAMES.items() for name in names}

@@ -22,7 +22,7 @@ from exampp.formats.output import writing
 from exampp.formats.remarks import Keys
 from exampp.records import BankEntry, Item, item_id
 from exampp.records.importance import WEIGHTS
-from exampp.records.origin import MODEL
+from exampp.records.origin import MODEL_KEYS
 
 KINDS: Mapping[str, tuple[str, ...]] = {
     "question": ("question", "question_text"),
@@ -59,7 +59,7 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
     text or with two, with a weight that is negative, and for one that occurs twice.
     """
     first = FirstLines()
-    keys = Keys(path, _KNOWN | {"importance", MODEL})
+    keys = Keys(path, _KNOWN | {"importance", *MODEL_KEYS})
     entries: dict[tuple[str, str | None], tuple[list[Item], str, str]] = {}
     for line, data in read_lines(path):
         try:

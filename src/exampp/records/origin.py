@@ -15,6 +15,8 @@ _NAMES = re.compile(
 """Keys under which banks name the model that made an item: `gpt_model` in the Workbench's own."""
 MODEL = "model"
 """The key under which an item itself says it, in every kind of bank; blank: no model made it."""
+MODEL_KEYS = (MODEL, "generator", "llm", "gpt_model", "model_name", "generated_by", "made_by")
+"""The names that it goes by in tables; a slip of one of them is told."""
 _DEEPEST = 3
 _VERSION = re.compile(r"(?:[-@:](?:\d{4}-?\d\d-?\d\d|latest|\d{4})|\.gguf|/)+$")
 
