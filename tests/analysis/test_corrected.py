@@ -112,6 +112,19 @@ def test_over_few_queries_no_pair_is_told_apart() -> None:
         assert ("or 10 queries tell" in " ".join(found.tables()["scores"].notes)) == (apart == 9)
 
 
+def test_queries_that_are_all_the_same_tell_nothing_of_others() -> None:
+    """All judged, all relevant: sure of this pool; of other queries, or by three, nobody knows."""
+    every = JudgedSample(Sample(np.arange(100), np.ones(100)), np.ones(100), 0, "all", "")
+    settings = CorrectionSettings(over="queries")
+    found = correct(units([[0.01] * 100] * 2, queries=20), every, settings, min_rating=4)
+    assert found.tables()["scores"].rows[0][3:5] == (None, None)
+    assert found.corrected["pool"].half.tolist() == [0, 0]
+    mixed = replace(every, labels=np.array(MIXED * 2))
+    few = correct(units([[0.01] * 100] * 2, queries=3), mixed, settings, min_rating=4)
+    notes = " ".join(few.tables()["scores"].notes)
+    assert "fewer than 4 queries tell nothing of others" in notes
+
+
 def test_one_query_says_nothing_of_queries_like_it() -> None:
     one = units([[0.01] * 100] * 2, queries=1)
     with pytest.raises(InputError, match="there is one query"):

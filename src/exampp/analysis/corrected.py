@@ -20,6 +20,7 @@ from exampp.report.plots.figure import Figure
 from exampp.report.result import Result
 from exampp.report.table import Table
 from exampp.stats.difference import Sample, Totals, calibrated, totals, tuned
+from exampp.stats.means import FEWEST_QUERIES
 from exampp.stats.rank_sets import (
     DECIMALS,
     DRAWS,
@@ -37,10 +38,13 @@ Scope = Literal["pool", "queries"]
 
 FEWEST_UNITS = 20
 """Of units drawn by chance on which two systems differ: a small variance of fewer says nothing."""
-FEWEST_QUERIES = 10
+FEWEST_QUERIES_APART = 10
 """On which two systems differ: of fewer, queries drawn anew may hold none."""
 FEWEST_OF_SYSTEM = 10
 """Of sampled units that count for a system: with fewer its score has no interval."""
+
+_EQUAL = 1e-12
+"""What is nearer is the same but for rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,9 +361,10 @@ def _of_queries(one: Totals, evidence: _Evidence, settings: CorrectionSettings) 
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     freedom = np.full(errors.shape, queries - 1.0)
     half = student_reach(settings.level, freedom) * errors
-    half[_unsure(one, evidence)] = np.nan
-    apart = np.array([(np.abs(values - row) > 1e-12).sum(axis=1) for row in values])
-    seen = (evidence.exact | _telling(one, evidence)) & (apart >= FEWEST_QUERIES)
+    # queries that all give the same tell nothing of others, were they judged to the end
+    half[_unsure(one, evidence) | (errors <= _EQUAL) | (queries < FEWEST_QUERIES)] = np.nan
+    apart = np.array([(np.abs(values - row) > _EQUAL).sum(axis=1) for row in values])
+    seen = (evidence.exact | _telling(one, evidence)) & (apart >= FEWEST_QUERIES_APART)
     tests = pair_tests(
         one.scores,
         covariance,

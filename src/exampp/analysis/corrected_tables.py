@@ -9,7 +9,7 @@ import numpy as np
 
 from exampp.analysis.corrected import (
     FEWEST_OF_SYSTEM,
-    FEWEST_QUERIES,
+    FEWEST_QUERIES_APART,
     FEWEST_UNITS,
     Corrected,
     Estimator,
@@ -21,6 +21,7 @@ from exampp.report.page import Block, Notices, Section, Text
 from exampp.report.plots.corrected import CorrectedSystem, corrected_scores
 from exampp.report.plots.figure import Figure
 from exampp.report.table import Column, Table, Value
+from exampp.stats.means import FEWEST_QUERIES
 from exampp.stats.rank_correlation import kendall_rows
 from exampp.stats.rank_sets import DECIMALS
 
@@ -223,9 +224,11 @@ def _what(found: Corrected) -> Iterator[str]:
         )
     none = int(np.isnan(found.shown.half).sum())
     if none:
+        of_queries = settings.over == "queries" and found.queries < FEWEST_QUERIES
+        few = f"; fewer than {FEWEST_QUERIES} queries tell nothing of others" if of_queries else ""
         yield (
             f"No interval for {counted(none, 'score')}: fewer than {FEWEST_OF_SYSTEM} drawn "
-            f"{unit} count for the system, or they show no spread."
+            f"{unit} count for the system, or they show no spread{few}."
         )
 
 
@@ -241,7 +244,7 @@ def _pairs(found: Corrected) -> Iterator[str]:
     if unresolved:
         verb = "is" if unresolved == 1 else "are"
         of_queries = found.settings.over == "queries"
-        queries = f" or {FEWEST_QUERIES} queries" if of_queries else ""
+        queries = f" or {FEWEST_QUERIES_APART} queries" if of_queries else ""
         yield (
             f"{counted(unresolved, 'pair')} {verb} unresolved: fewer than {FEWEST_UNITS} drawn "
             f"{found.unit}s{queries} tell the two apart, or these show no spread. That a sample "

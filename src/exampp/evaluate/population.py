@@ -218,7 +218,12 @@ def _items(book: Gradebook, measure: Measure, k: int, min_rating: int) -> Popula
         names += [(query_id, exam.query.item_ids[item]) for item in items]
         weights.append(exam.query.weights[items] / exam.query.weights[items].sum() * share)
         counts.append(_covering(exam.query, cut, items, min_rating))
-    if not names or not any(one is not None for _, cut in answered for one in cut):
+    if not names:
+        raise InputError(
+            "no query has items with a weight, and Cover has nothing to count",
+            mend="Import a bank: exampp import",
+        )
+    if not any(one is not None for _, cut in answered for one in cut):
         raise _nothing()
     covering = np.concatenate(counts, axis=1)
     return Population(
