@@ -208,6 +208,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--beams": "3",
             "--limit": "99",
             "--batch-tokens": "99",
+            "--least-mass": "0.25",
             "--price-cached": "1 --price-read 2 --price-written 2",
             "--answers-of": "judge",
             "--max-failures": {},

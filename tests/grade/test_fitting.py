@@ -123,3 +123,5 @@ def test_a_label_that_the_model_hardly_considers_is_no_grade(outside: float, sta
     assert (found.detail["outside"], found.detail["scores"]) == (outside, scores)
     if state is State.UNPARSED:
         assert (found.outcome.rule, found.outcome.rating) == ("little mass", None)
+    lenient = reader(load("question-self-rating"), least_mass=0.01)(DUE, reply)
+    assert lenient.outcome.rating == 4

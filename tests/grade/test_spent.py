@@ -38,6 +38,7 @@ def test_tokens_and_cost_at_the_end_of_a_run_and_in_the_status(
         "requests": 8,
         "tokens read": 160,
         "tokens cached": 40,
+        "share cached": 0.25,
         "tokens written": 16,
         "cost": pytest.approx(6.9e-05),
     }

@@ -20,8 +20,12 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
+SLOTS, ITEMS = 2, 10
+"""Of llama.cpp here, and of a passage in the contract: whole passages are pulled."""
+
+
 class TestText(GraderContract):
-    look_ahead = 2 * POLICY.max_concurrency
+    look_ahead = 2 * SLOTS * ITEMS + 1
 
     @pytest.fixture
     def make(self, llama: str) -> Make:
@@ -29,7 +33,7 @@ class TestText(GraderContract):
 
 
 class TestLabels(GraderContract):
-    look_ahead = 2 * POLICY.max_concurrency
+    look_ahead = 2 * SLOTS * ITEMS + 1
 
     @pytest.fixture
     def make(self, llama: str) -> Make:

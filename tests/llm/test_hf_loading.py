@@ -292,6 +292,16 @@ def test_default_device_and_dtype() -> None:
     assert default_dtype(both, "cpu") == "float32"
 
 
+def test_the_least_mass_is_part_of_the_grader_where_it_is_another(t5: Path) -> None:
+    usual, same, other = (
+        load(str(t5), labels=LABELS, least_mass=least).settings for least in (None, 0.5, 0.1)
+    )
+    assert usual == same
+    assert other == {**usual, "least_mass": 0.1}
+    with pytest.raises(InputError, match="least-mass would change nothing"):
+        load(str(t5), labels=LABELS, decode="generate", least_mass=0.1)
+
+
 AS_SHIPPED = fetching.BFLOAT16_UNITS
 
 

@@ -66,12 +66,11 @@ def test_labels_agree_with_the_text(llama: str) -> None:
         assert reply.usage.read > 50
 
 
-def test_likeliest_tokens_without_the_labels_give_no_scores(llama: str) -> None:
-    replies = answers(grader_at(llama, "labels", ("yes", "no")), make_asks(1))
-    for reply in replies.values():
-        assert reply.scores is None
-        assert reply.text in DIGITS
-        assert reply.detail["outside"] == pytest.approx(1, abs=0.05)
+def test_labels_that_the_model_does_not_say_stop_before_the_first_ask(llama: str) -> None:
+    grader = grader_at(llama, "labels", ("yes", "no"))
+    with pytest.raises(InputError, match=r"the labels have 0.0\d of .* Choose --decode json"):
+        list(grader.answer(make_asks(1)))
+    assert grader.spent.requests == grader.spent.probes
 
 
 @pytest.mark.parametrize("labels", [LABELS, ("yes", "no")])

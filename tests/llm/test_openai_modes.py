@@ -151,6 +151,39 @@ class TestChoice:
             assert grader_at(server, field="grade").settings["decode"] == "text"
 
     @pytest.mark.parametrize(
+        ("features", "field", "other"),
+        [
+            (("logprobs", "json"), "grade", "json"),
+            (("logprobs", "json"), "", "text"),
+            (("logprobs",), "grade", "text"),
+        ],
+    )
+    def test_labels_without_mass_stop_before_the_first_ask_and_name_what_works(
+        self, features: tuple[str, ...], field: str, other: str
+    ) -> None:
+        with capable(*features, mass=0.2) as server:
+            grader = grader_at(server, "labels", field=field)
+            said = f"the labels have 0.20 of .* and 0.5 is needed.*Choose --decode {other}, or"
+            with pytest.raises(InputError, match=said):
+                list(grader.answer(make_asks(3)))
+            assert not any("Passage" in seen.text for seen in server.requests)
+
+    def test_the_least_mass_is_what_was_asked_for_and_part_of_the_grader(self) -> None:
+        with capable("logprobs", mass=0.2) as server:
+            for decode in ("labels", "auto"):
+                grader = grader_at(server, decode, least_mass=0.1)
+                reply = answers(grader, make_asks(1, 1))[0]
+                assert (reply.text, reply.scores and reply.scores["3"]) == ("3", 1)
+                assert not reply.truncated
+                assert grader.settings["least_mass"] == 0.1
+        for value, decode, message in (
+            (1.5, "labels", "least-mass is 1.5"),
+            (0.3, "text", "--least-mass would change nothing"),
+        ):
+            with pytest.raises(InputError, match=message):
+                grader_at(server, decode, least_mass=value)  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize(
         ("decode", "message"),
         [
             ("labels", "tells no likeliest tokens"),

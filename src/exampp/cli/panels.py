@@ -21,9 +21,9 @@ PANELS: Mapping[str, str] = {
     "labels design number plan over predictor folds save require baseline baseline-system margin "
     "may-lack junit",
     "Whose grades": "grader prompt kind bank decisions answers-of min-answers author reason",
-    "Model": "model revision device dtype quantize decode beams batch-tokens max-new-tokens "
-    "temperature top-p reasoning-effort chat-template-kwargs unnumbered task epochs batch-size "
-    "learning-rate max-steps save-steps resume",
+    "Model": "model revision device dtype quantize decode beams least-mass batch-tokens "
+    "max-new-tokens temperature top-p reasoning-effort chat-template-kwargs unnumbered task epochs "
+    "batch-size learning-rate max-steps save-steps resume",
     "Server": "base-url endpoint extra-body redirect-to concurrency retries timeout",
     "Cost and stopping": "dry-run max-requests max-cost price-read price-cached price-written "
     "price-hour max-failures take-over grace",

@@ -13,7 +13,7 @@ from exampp.grade.asking import asker, check_room
 from exampp.grade.reading import reader, rules_of
 from exampp.grade.run import Grading
 from exampp.llm.backends import COMMON, DEFAULT_PROMPT, GRADERS, Backend
-from exampp.llm.base import MARKED, Grader, check_grader
+from exampp.llm.base import LEAST_MASS, MARKED, Grader, check_grader
 from exampp.llm.draft import THRESHOLDS
 from exampp.llm.options import check_choices, check_values
 from exampp.plugins import told
@@ -66,6 +66,11 @@ SELF_RATING = "self-rating"
 def unnumbered_of(settings: Mapping[str, Any]) -> str:
     """What a text without a number is to the grader of these settings; absence means an answer."""
     return str(settings.get("unnumbered", UNNUMBERED[0]))
+
+
+def least_mass_of(settings: Mapping[str, Any]) -> float:
+    """What labels must have of the probability, to the grader of these settings."""
+    return float(settings.get("least_mass", LEAST_MASS))
 
 
 def unnumbered_setting(unnumbered: str) -> dict[str, str]:
@@ -180,7 +185,12 @@ def join(
         prompt,
         identity,
         asker(prompt, chosen, grader),
-        reader(prompt, thresholds=thresholds, unnumbered=unnumbered_of(identity.settings)),
+        reader(
+            prompt,
+            thresholds=thresholds,
+            unnumbered=unnumbered_of(identity.settings),
+            least_mass=least_mass_of(identity.settings),
+        ),
         rules_of(prompt),
     )
 

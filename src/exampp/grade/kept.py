@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from exampp.errors import InputError
 from exampp.grade.reading import Reader, reader, rules_of
-from exampp.llm.base import Reply
+from exampp.llm.base import LEAST_MASS, Reply
 from exampp.prompts import Prompt, load_named
 from exampp.prompts.reading import UNNUMBERED
 from exampp.records import Grade, GraderIdentity, State
@@ -34,18 +34,21 @@ _EVIDENCE = frozenset({"answer", "match", "key", "span", "scores", "expected"})
 
 @dataclass(frozen=True, slots=True)
 class ReadAgain:
-    """How replies are read again: the rules of a prompt, a mode of `prompts.reading`, and what a
-    text without a number is.
+    """How replies are read again: the rules of a prompt, a mode of `prompts.reading`, what a text
+    without a number is, and what labels must have of the probability.
     """
 
     prompt: Prompt
     mode: str = "exam"
     unnumbered: str = UNNUMBERED[0]
+    least_mass: float = LEAST_MASS
 
     @property
     def reader(self) -> Reader:
         """The rules at work."""
-        return reader(self.prompt, mode=self.mode, unnumbered=self.unnumbered)
+        return reader(
+            self.prompt, mode=self.mode, unnumbered=self.unnumbered, least_mass=self.least_mass
+        )
 
     @property
     def kept(self) -> Rules | None:

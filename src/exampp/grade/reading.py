@@ -46,12 +46,13 @@ def reader(
     thresholds: Sequence[float] = (),
     mode: str = "exam",
     unnumbered: str = UNNUMBERED[0],
+    least_mass: float = LEAST_MASS,
 ) -> Reader:
     """The rules by which replies to a prompt are read.
 
     `mode` and `unnumbered` are those of `prompts.reading`. A reply that the server or the model
     itself marks as a refusal is one, whatever its text says, and its detail keeps the mark. Where
-    the labels hold less than `LEAST_MASS` of the probability, none of them is the reply.
+    the labels hold less than `least_mass` of the probability, none of them is the reply.
     """
 
     def outcome(reply: Reply, keys: Sequence[str]) -> Outcome:
@@ -80,7 +81,7 @@ def reader(
             return Reading(Outcome(State.UNPARSED, rule="unfinished thought"), None, detail)
         keys = due.keys if prompt.reading == "extraction" else ()
         found = outcome(reply, keys)
-        if detail.get("outside", 0.0) > 1.0 - LEAST_MASS:
+        if detail.get("outside", 0.0) > 1.0 - least_mass:
             # the model wants to say something else: the likeliest label is a guess of ours
             state = State.TRUNCATED if reply.truncated else State.UNPARSED
             scores = {label: round(value, 6) for label, value in (reply.scores or {}).items()}

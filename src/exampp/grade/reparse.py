@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.grade.graders import SELF_RATING, unnumbered_of, unnumbered_setting
+from exampp.grade.graders import SELF_RATING, least_mass_of, unnumbered_of, unnumbered_setting
 from exampp.grade.kept import BATCH, ReadAgain, read_kept
 from exampp.grade.reading import described
 from exampp.llm.function import FUNCTION
@@ -114,9 +114,9 @@ def _rules(
             else "the papers' own program has a rule of its own"
         )
         raise InputError(f"--unnumbered would change nothing: {why}", mend="Leave it out")
-    return ReadAgain(
-        prompt, mode, (unnumbered or unnumbered_of(identity.settings)) if matters else UNNUMBERED[0]
-    )
+    settings = identity.settings
+    without = (unnumbered or unnumbered_of(settings)) if matters else UNNUMBERED[0]
+    return ReadAgain(prompt, mode, without, least_mass_of(settings))
 
 
 def _prompt(identity: GraderIdentity, rules: str | Path | None) -> Prompt:

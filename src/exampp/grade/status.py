@@ -128,7 +128,8 @@ def spent_table(connection: sqlite3.Connection) -> Table:
         spent, unpriced = spent_by(connection, key), unpriced_runs(connection, key)
         if not spent.asked and not spent.requests:
             continue
-        tokens = (spent.tokens_read, spent.tokens_cached, spent.tokens_written)
+        share = spent.tokens_cached / spent.tokens_read if spent.tokens_read else None
+        tokens = (spent.tokens_read, spent.tokens_cached, share, spent.tokens_written)
         seconds = round(spent.seconds, 1)
         asked = (spent.asked, spent.requests)
         row = (label(identity), seconds, *asked, *tokens, spent.cost, identity.key)
@@ -136,7 +137,7 @@ def spent_table(connection: sqlite3.Connection) -> Table:
         if unpriced and spent.cost is not None:
             notes.append(f"{label(identity)}: runs without prices, not in the cost: {unpriced}")
     names = ["grader", "seconds", "replies", "requests"]
-    names += ["tokens read", "tokens cached", "tokens written", "cost"]
+    names += ["tokens read", "tokens cached", "share cached", "tokens written", "cost"]
     decimals = {"seconds": 1, "cost": 6}
     heads = [*(Column(name, decimals.get(name, 3)) for name in names), GRADER_KEY]
     return Table.of(heads, found, "What grading took, all runs together", notes)

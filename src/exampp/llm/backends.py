@@ -43,8 +43,10 @@ def _hf(prompt: Prompt, given: Mapping[str, Any]) -> Grader:
     names = ("revision", "device", "dtype", "quantize", "decode", "beams", "limit", "batch_tokens")
     options = check_options(given)
     chosen = {name: given[name] for name in (*names, "max_new_tokens") if name in given}
-    template = options.get("chat_template_kwargs")
-    return hf.load(_named(options), labels=prompt.labels, template=template, **chosen)
+    template, least = options.get("chat_template_kwargs"), options.get("least_mass")
+    return hf.load(
+        _named(options), labels=prompt.labels, template=template, least_mass=least, **chosen
+    )
 
 
 def _openai(prompt: Prompt, given: Mapping[str, Any]) -> Grader:
@@ -75,6 +77,7 @@ def _openai(prompt: Prompt, given: Mapping[str, Any]) -> Grader:
         redirect_to=options.get("redirect_to"),
         endpoint=given.get("endpoint", "chat"),
         limit=options.get("limit"),
+        least_mass=options.get("least_mass"),
     )
 
 

@@ -122,7 +122,20 @@ def believed(usage: Usage) -> Usage:
 
 
 LEAST_MASS = 0.5
-"""Probability that the labels must have together, for the likeliest of them to be a grade."""
+"""Probability that the labels must have together, for the likeliest of them to be a grade, where
+nobody says otherwise.
+"""
+
+
+def check_least_mass(least: float | None, *, scores: bool) -> None:
+    """Refuse what is no probability, and any where no labels are scored."""
+    if least is not None and not 0 <= least <= 1:
+        raise InputError(f"least-mass is {least:g}", mend="Give a probability, 0 to 1")
+    if least is not None and not scores:
+        raise InputError(
+            "--least-mass would change nothing: no labels are scored", mend="Leave it out"
+        )
+
 
 WRITTEN = frozenset({"self-rating", "rating", "yes-no", "extraction"})
 """The rules of reading for replies that a model writes, or chooses among labels."""

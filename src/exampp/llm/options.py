@@ -83,6 +83,15 @@ class ModelOptions(TypedDict, total=False):
             writes=False,
         ),
     ]
+    least_mass: Annotated[
+        float | None,
+        _said(
+            "What labels must have of the probability, for the likeliest to be a grade. "
+            "[default: 0.5]",
+            *(HF, OPENAI),
+            writes=False,
+        ),
+    ]
     batch_tokens: Annotated[int | None, _said("hf: tokens in a batch.", HF, writes=False)]
     max_new_tokens: Annotated[int | None, _said("Tokens of a reply at most.", HF, OPENAI)]
     temperature: Annotated[

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from exampp.errors import InputError
+from exampp.llm.base import LEAST_MASS, check_least_mass
 from exampp.llm.hf.fetching import AUTO, TASKS, Fetched, fetch, guarded
 from exampp.llm.hf.grader import LocalGrader, LocalModel
 from exampp.llm.hf.identity import model_identity, model_name
@@ -47,6 +48,7 @@ def load(
     batch_tokens: int | None = None,
     look_ahead: int | None = None,
     template: Mapping[str, Any] | None = None,
+    least_mass: float | None = None,
 ) -> LocalGrader:
     """Load a model from a folder or from the Hugging Face hub and make it a grader.
 
@@ -58,7 +60,8 @@ def load(
     would rank them (see `labels.choose`). `limit` overrides how many tokens a prompt may have (a
     window, for extractive models). `batch_tokens` and `look_ahead` change speed and memory,
     never replies. `template` holds options for the chat template; scoring turns `enable_thinking`
-    off by itself.
+    off by itself. `least_mass` is the probability that labels must have together, for the likeliest
+    to be a grade (.5).
 
     Raises:
         InputError: an option is not possible, the model cannot be loaded (see `fetch`), or
@@ -82,6 +85,7 @@ def load(
         model,
         lambda: _local(fetched, labels, decode, beams, max_new_tokens, limit, template),
     )
+    check_least_mass(least_mass, scores=own["decode"] == "score")
     settings = {
         "name": "hf",
         **model_identity(model, revision, fetched.model.config),
@@ -89,6 +93,7 @@ def load(
         "dtype": fetched.dtype,
         **({"quantize": fetched.quantize} if fetched.quantize else {}),
         **own,
+        **({} if least_mass in (None, LEAST_MASS) else {"least_mass": least_mass}),
     }
     kind = fetched.device.partition(":")[0]
     if dtype in (None, AUTO) and (kind, fetched.dtype) == ("cpu", "bfloat16"):

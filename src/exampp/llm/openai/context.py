@@ -1,4 +1,4 @@
-"""How long a prompt may be on a server, and how long one is.
+"""What a server says of itself: how long a prompt may be, and how many it answers at a time.
 
 Which tokens a server makes is not known here, so texts are counted in pieces: a token of a model
 for English holds as much as a piece or more. So a passage that is cut fits; one that is a little
@@ -11,7 +11,7 @@ import asyncio
 import json
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -20,6 +20,7 @@ SECONDS = 10.0
 """For a server to say what it takes; one that is slower does not say it."""
 _PIECE = re.compile(r" ?(?:[A-Za-z]{1,5}|[^A-Za-z\s])|\s")
 _NAMES = ("max_model_len", "context_length", "max_context_length", "context_window", "n_ctx")
+_SLOTS = "total_slots"
 _TELLS = re.compile(
     r"context (?:length|window|size)(?: is| of(?: only)?|:)? *\(?(\d[\d,]*)"
     r"|(\d[\d,]*)(?: tokens?)? (?:is the )?maximum|> *(\d[\d,]*)|(?:<=|less than) *(\d[\d,]*)"
@@ -50,19 +51,31 @@ def pieces(text: str) -> list[tuple[int, int]]:
     return [piece.span() for piece in _PIECE.finditer(text)]
 
 
-async def context_of(client: AsyncOpenAI, model: str) -> int | None:
-    """Tokens that prompt and reply may have together, as the server says; None if it does not.
+class ServerProperties(NamedTuple):
+    """What a server says; None where it says nothing.
 
-    vLLM, SGLang, OpenRouter and others say it in the list of models, llama.cpp among its properties
-    (per slot). Ollama says nothing and cuts prompts by itself.
+    `context` is how many tokens prompt and reply may have together. `slots` is how many requests
+    llama.cpp works on at a time, each in a slot that keeps what it has read.
+    """
+
+    context: int | None = None
+    slots: int | None = None
+
+
+async def properties_of(client: AsyncOpenAI, model: str) -> ServerProperties:
+    """Ask a server what it is.
+
+    vLLM, SGLang, OpenRouter and others tell the context in the list of models, llama.cpp among its
+    properties (per slot). Ollama says nothing and cuts prompts by itself.
     """
     root = str(client.base_url).rstrip("/").removesuffix("/v1")
-    of_server = _context(await _told(client, f"{root}/props"), "default_generation_settings")
+    properties = await _told(client, f"{root}/props")
+    of_server = _context(properties, "default_generation_settings")
     models = await _told(client, "/models")
     listed = models.get("data")
     named = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
     of_model = next((one for one in named if one.get("id") == model), {})
-    return of_server or _context(of_model, "meta")
+    return ServerProperties(of_server or _context(of_model, "meta"), _count(properties, _SLOTS))
 
 
 async def _told(client: AsyncOpenAI, path: str) -> Mapping[str, Any]:
@@ -82,7 +95,13 @@ def _context(told: Mapping[str, Any], inner: str) -> int | None:
     within = told.get(inner)
     for place in (told, within if isinstance(within, Mapping) else {}):
         for name in _NAMES:
-            found = place.get(name)
-            if isinstance(found, int) and not isinstance(found, bool) and found > 0:
+            if found := _count(place, name):
                 return found
+    return None
+
+
+def _count(told: Mapping[str, Any], name: str) -> int | None:
+    found = told.get(name)
+    if isinstance(found, int) and not isinstance(found, bool) and found > 0:
+        return found
     return None

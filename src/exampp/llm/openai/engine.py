@@ -3,6 +3,10 @@
 The asks are pulled and the replies are given out on the caller's thread; requests live on the
 thread of the loop, so that they go on while the caller stores replies, and so that this works
 where the caller's thread runs an event loop already (notebooks, servers).
+
+llama.cpp keeps what it has read in slots, and requests that are in flight together miss each
+other's: there the asks about a passage take turns on one slot, and only passages go side by side.
+Servers such as vLLM find what was read wherever it is, and get what comes next at once.
 """
 
 from __future__ import annotations
@@ -25,6 +29,8 @@ from exampp.llm.openai.dialect import Dialect
 from exampp.llm.openai.sender import Patience, Sender
 from exampp.llm.openai.trouble import Then, Trouble
 
+SLOT = "id_slot"
+"""What llama.cpp calls the slot that a request is for."""
 JOIN_SECONDS = 1.0
 """After which a thread that does not end is left behind."""
 
@@ -36,6 +42,10 @@ class Unit(NamedTuple):
 
     asks: list[Ask]
     worst: float
+
+
+Turn = list[Unit]
+"""Units that are sent one after another: all about one passage, or a single one."""
 
 
 class AskSource:
@@ -54,8 +64,19 @@ class AskSource:
         self._budget = budget
         self._next: Unit | None = None
 
-    def pull(self) -> Unit | None:
-        """The next unit; None at the end, or if the budget does not allow one now."""
+    def pull(self, *, whole: bool = False) -> Turn:
+        """The next unit, or a `whole` passage; none at the end, or if the budget allows none."""
+        turn: Turn = []
+        while (unit := self._unit()) is not None:
+            if turn and unit.asks[0].passage != turn[0].asks[0].passage:
+                self._next = unit
+                break
+            turn.append(unit)
+            if not whole:
+                break
+        return turn
+
+    def _unit(self) -> Unit | None:
         unit, self._next = self._next or self._one(), None
         while unit is not None and len(unit.asks) < self._mode.most:
             following = self._one()
@@ -85,7 +106,8 @@ class AskSource:
 class Engine:
     """Answers units on a thread of its own, which ends with `close`.
 
-    `stopping` tells that nothing new is sent any more.
+    `stopping` tells that nothing new is sent any more, `slots` how many passages the server has
+    read at a time, None where it does not matter.
     """
 
     def __init__(
@@ -96,7 +118,9 @@ class Engine:
         mode: Mode,
         budget: Budget,
         dialect: Dialect,
+        slots: int | None = None,
     ) -> None:
+        self.slots = slots
         self._connection = connection
         self._model = model
         self._policy = policy
@@ -104,7 +128,7 @@ class Engine:
         self.stopping = False
         self._budget = budget
         self._dialect = dialect
-        self._done: SimpleQueue[Pairs | BaseException] = SimpleQueue()
+        self._done: SimpleQueue[tuple[Pairs, bool] | BaseException] = SimpleQueue()
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._started = threading.Event()
@@ -112,12 +136,12 @@ class Engine:
         self._thread.start()
         self._started.wait()
 
-    def submit(self, units: Sequence[Unit]) -> None:
-        """Have these answered; each will come out of `take` once, empty if it was given up."""
-        self._call(self._start, units)
+    def submit(self, turns: Sequence[Turn]) -> None:
+        """Have these answered; `take` will give the replies, and the end of each turn once."""
+        self._call(self._start, turns)
 
-    def take(self) -> Pairs:
-        """Wait for the replies of any one unit; raises what the run must stop with."""
+    def take(self) -> tuple[Pairs, bool]:
+        """Wait for replies, and whether a turn ends; raises what the run must stop with."""
         done = self._done.get()
         if isinstance(done, BaseException):
             raise done
@@ -136,7 +160,7 @@ class Engine:
         with suppress(Empty):
             while True:
                 done = self._done.get_nowait()
-                rest += done if isinstance(done, list) else ()
+                rest += done[0] if isinstance(done, tuple) else ()
         return rest
 
     def _call(self, action: Callable[..., None], *arguments: object) -> None:
@@ -155,6 +179,9 @@ class Engine:
 
     async def _main(self) -> None:
         self._closing = asyncio.Event()
+        self._free: asyncio.Queue[int] = asyncio.Queue()
+        for slot in range(self.slots or 0):
+            self._free.put_nowait(slot)
         policy = self._policy
         async with self._connection.open(policy.timeout, policy.max_concurrency) as client:
             self._sender = Sender(
@@ -179,31 +206,40 @@ class Engine:
             if not task.cancelling():
                 task.cancel()
 
-    def _start(self, units: Sequence[Unit]) -> None:
-        for unit in units:
+    def _start(self, turns: Sequence[Turn]) -> None:
+        for turn in turns:
             if self._closing.is_set() or self._sender.stopping:
-                self._done.put([])
+                self._done.put(([], True))
                 continue
-            task = asyncio.create_task(self._answer(unit))
+            task = asyncio.create_task(self._answer(turn))
             self._tasks.add(task)
             task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if task.cancelled():
-            self._done.put([])
+            self._done.put(([], True))
 
-    async def _answer(self, unit: Unit) -> None:
+    async def _answer(self, turn: Turn) -> None:
+        slot = await self._free.get() if self.slots else None
         try:
-            self._done.put(await self._replies(unit))
+            for unit in turn:
+                if self._sender.stopping:
+                    break
+                self._done.put((await self._replies(unit, slot), False))
+            self._done.put(([], True))
         except Exception as error:
             # here and not when the caller hears of it, so that nothing is sent in between
             self._cancel()
             self._done.put(error)
+        finally:
+            if slot is not None:
+                self._free.put_nowait(slot)
 
-    async def _replies(self, unit: Unit) -> Pairs:
+    async def _replies(self, unit: Unit, slot: int | None) -> Pairs:
         mode, asks = self._mode, unit.asks
-        read, body = partial(mode.read, asks=asks), mode.body(asks)
+        pinned = {} if slot is None else {SLOT: slot}
+        read, body = partial(mode.read, asks=asks), pinned | mode.body(asks)
         outcome = await self._sender.post(mode.path, body, read, unit.worst)
         if not isinstance(outcome, Trouble):
             self._budget.settle(unit.worst, outcome.usage)
@@ -222,27 +258,28 @@ class Engine:
 
 
 def stream(engine: Engine, source: AskSource, look_ahead: int) -> Iterator[tuple[Ask, Reply]]:
-    """Feed the engine from the source, `look_ahead` units at a time at most, and yield replies."""
+    """Feed the engine from the source, `look_ahead` turns at a time at most, and yield replies."""
     batch = max(1, look_ahead // 4)
     outstanding = 0
     while True:
         while outstanding <= look_ahead - batch:
-            units = _pull(source, batch, stopping=engine.stopping)
-            engine.submit(units)
-            outstanding += len(units)
-            if len(units) < batch:
+            turns = _pull(source, batch, engine)
+            engine.submit(turns)
+            outstanding += len(turns)
+            if len(turns) < batch:
                 break
         if not outstanding:
             if source.too_dear is not None:
                 yield source.too_dear, Reply("", fault=f"not asked: {source.stopped}")
             return
-        pairs = engine.take()
-        outstanding -= 1
+        pairs, ended = engine.take()
+        outstanding -= ended
         yield from pairs
 
 
-def _pull(source: AskSource, most: int, *, stopping: bool) -> list[Unit]:
-    units: list[Unit] = []
-    while len(units) < most and not stopping and (unit := source.pull()) is not None:
-        units.append(unit)
-    return units
+def _pull(source: AskSource, most: int, engine: Engine) -> list[Turn]:
+    turns: list[Turn] = []
+    whole, stopping = engine.slots is not None, engine.stopping
+    while len(turns) < most and not stopping and (turn := source.pull(whole=whole)):
+        turns.append(turn)
+    return turns

@@ -8,13 +8,13 @@ from importlib.metadata import version
 from typing import Any, Literal, TypeVar, get_args
 
 from exampp.errors import InputError
-from exampp.llm.base import LEAST_MASS, Ask, Grader, Reply
+from exampp.llm.base import LEAST_MASS, Ask, Grader, Reply, check_least_mass
 from exampp.llm.openai.apart import Errand, GivenUp
 from exampp.llm.openai.budget import TEMPLATE_TOKENS, Budget, BudgetSpent, Limits
 from exampp.llm.openai.chat import Chat, Mode, Sampling, TextMode, json_schema
 from exampp.llm.openai.completions import Completions
 from exampp.llm.openai.connection import ServerConnection
-from exampp.llm.openai.context import context_of, pieces
+from exampp.llm.openai.context import ServerProperties, pieces, properties_of
 from exampp.llm.openai.decisions import DECISIONS, INSTRUCTIONS, DecisionsMode
 from exampp.llm.openai.dialect import Dialect
 from exampp.llm.openai.engine import AskSource, Engine, stream
@@ -53,7 +53,8 @@ class OpenAICompatibleGrader(Grader):
     every reply (`without`) say so. `limit` is how many tokens a prompt may have.
 
     A mode that the server silently ignores is an error, found out by a few requests before the
-    first ask. A redirect to another host than `redirect_to` stops the run. `revision` is for
+    first ask; so are labels that have less than `least_mass` (.5) of the probability of a first
+    token. A redirect to another host than `redirect_to` stops the run. `revision` is for
     users who know when the same name means another model. A request that fails is sent again as
     the policy says; when the limits could be exceeded by the next request, no more asks are pulled
     and `stopped` says why. One `answer` at a time.
@@ -86,7 +87,9 @@ class OpenAICompatibleGrader(Grader):
         redirect_to: str | None = None,
         endpoint: Endpoint = "chat",
         limit: int | None = None,
+        least_mass: float | None = None,
     ) -> None:
+        check_least_mass(least_mass, scores=decode in ("auto", "labels"))
         if limit is not None and limit < 1:
             raise InputError(f"limit is {limit}", mend="Give 1 or more")
         self._connection = ServerConnection(base_url, api_key, redirect_to)
@@ -101,11 +104,12 @@ class OpenAICompatibleGrader(Grader):
         self._instructions = instructions
         self._revision = revision
         self._decode = decode
+        self._least = LEAST_MASS if least_mass is None else least_mass
         self._policy = policy or Patience()
         self._limits = limits or Limits()
         self._budget = Budget(self._limits)
         self._limit = limit
-        self._context: tuple[int | None] | None = None
+        self._told: ServerProperties | None = None
         self._capabilities: Capabilities | None = None
         self._checked: Mode | None = None
         self._give_up: Callable[[float], None] | None = None
@@ -180,9 +184,7 @@ class OpenAICompatibleGrader(Grader):
         mode = self._declared or self._mode()
         if isinstance(mode, DecisionsMode):
             return None
-        if self._limit is None and self._context is None:
-            self._context = (self._errand(self._ask_context),)
-        contexts = (*(self._context or ()), learnt)
+        contexts = (self._properties.context if self._limit is None else None, learnt)
         room = [max(1, one - (mode.max_written or 0)) for one in contexts if one is not None]
         return min(room if self._limit is None else [*room, self._limit], default=None)
 
@@ -198,19 +200,26 @@ class OpenAICompatibleGrader(Grader):
         return len(pieces(user)) + len(pieces(system)) + TEMPLATE_TOKENS
 
     def answer(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Reply]]:
-        """Yield every ask with its reply as they come, pulling twice `max_concurrency` requests."""
+        """Yield every ask with its reply as they come, pulling twice `max_concurrency` requests.
+
+        Where the server has slots, the asks about a passage go to one, in their order: then twice
+        as many passages are pulled as there are slots.
+        """
         self.stopped = ""
+        policy = self._policy
         try:
             mode = self._mode()
+            told = self._properties.slots if mode.most == 1 else None
         except GivenUp:
             return
+        slots = told and min(told, policy.max_concurrency)
         source = AskSource(asks, mode, self._budget)
         engine = Engine(
-            self._connection, self._chat.model, self._policy, mode, self._budget, self._dialect
+            self._connection, self._chat.model, policy, mode, self._budget, self._dialect, slots
         )
         self._give_up = engine.stop
         try:
-            yield from stream(engine, source, LOOK_AHEAD * self._policy.max_concurrency)
+            yield from stream(engine, source, LOOK_AHEAD * (slots or policy.max_concurrency))
         finally:
             self._give_up = None
             self.late = engine.close()
@@ -236,7 +245,7 @@ class OpenAICompatibleGrader(Grader):
             return None
         if self._decode == "labels":
             check_labels(self._labels)
-            return LabelsMode(self._chat, self._labels)
+            return LabelsMode(self._chat, self._labels, least=self._least)
         if self._decode == "json":
             return TextMode(self._chat, json_schema(self._labels, self._field))
         if self._decode == "decisions":
@@ -265,17 +274,29 @@ class OpenAICompatibleGrader(Grader):
             pass
         else:
             top, mass = self._probe(lambda prober: prober.logprobs(self._labels))
-            if top and mass is not None and mass >= LEAST_MASS:
-                return LabelsMode(self._chat, self._labels, top)
-        if self._labels and self._field and self._probe(Prober.json_schema):
+            if top and mass is not None and mass >= self._least:
+                return LabelsMode(self._chat, self._labels, top, self._least)
+        if self._keeps_to_json():
             return TextMode(self._chat, json_schema(self._labels, self._field))
         return TextMode(self._chat)
 
+    def _keeps_to_json(self) -> bool:
+        return bool(self._labels and self._field and self._probe(Prober.json_schema))
+
     def _find_labels(self) -> Mode:
-        top, _ = self._probe(lambda prober: prober.logprobs(self._labels))
+        top, mass = self._probe(lambda prober: prober.logprobs(self._labels))
         if not top:
             raise self._lacks("tells no likeliest tokens (top_logprobs)", "json")
-        return LabelsMode(self._chat, self._labels, top)
+        if mass is not None and mass < self._least:
+            other = "json" if self._keeps_to_json() else "text"
+            raise InputError(
+                f"{self._connection.server}: the labels have {mass:.2f} of the probability of a "
+                f"first token, and {self._least:g} is needed: the model says something else first, "
+                "so that cells would be paid for and not graded",
+                field="decode",
+                mend=f"Choose --decode {other}, or take less with --least-mass",
+            )
+        return LabelsMode(self._chat, self._labels, top, self._least)
 
     def _find_json(self) -> Mode:
         if not self._probe(Prober.json_schema):
@@ -317,9 +338,16 @@ class OpenAICompatibleGrader(Grader):
 
         return self._errand(run)
 
-    async def _ask_context(self) -> int | None:
+    @property
+    def _properties(self) -> ServerProperties:
+        """What the server says of itself; asked for once."""
+        if self._told is None:
+            self._told = self._errand(self._ask_properties)
+        return self._told
+
+    async def _ask_properties(self) -> ServerProperties:
         async with self._connection.open(self._policy.timeout, 1) as client:
-            return await context_of(client, self._chat.model)
+            return await properties_of(client, self._chat.model)
 
     def _errand(self, run: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """What a coroutine returns that runs on a thread of its own."""

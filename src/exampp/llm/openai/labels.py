@@ -2,8 +2,8 @@
 
 A label counts with every token that is it but for blanks around it and for case (`4`, ` 4`;
 `Yes`, `yes`). The probabilities are renormalised over the labels; what lies outside is reported.
-The reply is the likeliest label. Where the labels hold less than `LEAST_MASS`, the model wants to
-say something else first: then the reply is that first token, truncated and without probabilities.
+The reply is the likeliest label. Where the labels hold less than `least`, the model wants to say
+something else first: then the reply is that first token, truncated and without probabilities.
 Source: probabilities of the ratings in place of one greedy digit as in G-Eval (Liu et al., EMNLP
 2023).
 """
@@ -47,6 +47,7 @@ class LabelsMode:
     chat: Chat
     labels: tuple[str, ...]
     top: int = TOP_LOGPROBS
+    least: float = LEAST_MASS
 
     most = 1
     max_written = 1
@@ -58,7 +59,7 @@ class LabelsMode:
 
     def settings(self) -> dict[str, Any]:
         """What determines a reply, JSON-able; `top` only bounds how much of it is seen."""
-        mode = {"decode": "labels", "labels": list(self.labels), "least_mass": LEAST_MASS}
+        mode = {"decode": "labels", "labels": list(self.labels), "least_mass": self.least}
         return mode | self.chat.settings(None)
 
     def texts(self, ask: Ask) -> tuple[str, ...]:
@@ -85,7 +86,7 @@ class LabelsMode:
         chances = self.chances(said)
         mass = sum(chances.values())
         detail = {"outside": round(max(0.0, 1.0 - mass), 6), "said": said.text}
-        if mass < LEAST_MASS:
+        if mass < self.least or not mass:
             # stopped by us after its first token, so there is more to it than is seen
             return Reply(said.text, truncated=True, usage=usage, detail=detail)
         scores = {label: chance / mass for label, chance in chances.items()}
