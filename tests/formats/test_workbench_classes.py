@@ -21,6 +21,7 @@ OF_ITEMS = {
     "nugget-extraction": "NuggetExtractionPrompt",
     # the Workbench asks of no passage before the item
     **{name: name for name in names() if name.endswith("-passage-first")},
+    **{name: name for name in ("nuggetizer-assigner", "nuggetizer-assigner-2grade")},
 }
 OF_PASSAGES = {
     "faggioli-b": "FagB",
@@ -31,6 +32,7 @@ OF_PASSAGES = {
     "thomas-workbench": "Thomas",
     # the wordings of the paper are none of the program's
     **{name: name for name in ("faggioli-b-few", "helm", "sun", "sun-few", "thomas")},
+    "umbrela": "umbrela",
 }
 BANK = (
     "query_id\tquestion\tnugget\tanswer\n"
@@ -63,7 +65,8 @@ def grade(collection: exampp.Collection, name: str) -> None:
         options |= {"kind": "question", "answers_of": "question-answering"}
     if options["kind"] != "query":
         options["bank"] = "keyed"
-    grader = ScriptedGrader(lambda _: "blue" if name == "question-answering" else "3, yes")
+    said = "support" if load(name).reading == "support" else "3, yes"
+    grader = ScriptedGrader(lambda _: "blue" if name == "question-answering" else said)
     collection.grade(grader, **options)
 
 

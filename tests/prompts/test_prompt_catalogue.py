@@ -8,6 +8,7 @@ from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from exampp.errors import InputError
 from exampp.prompts import (
@@ -33,6 +34,7 @@ GOLDEN = Path(__file__).parent / "golden"
 SLOTS = {
     "question": "How do {braces} and {{doubled}} ones fare?",
     "nugget": "braces are text",
+    "nuggets": """['braces are text', "braces aren't slots"]""",
     "query": "how are braces read",
     "context": 'A passage.\nIt has lines, {context}, {question}, {} and {"json": {"a": 1}}.',
     "correct_answer": "as text",
@@ -53,6 +55,8 @@ def test_the_catalogue_is_complete() -> None:
         "nugget-extraction",
         "nugget-self-rating",
         "nugget-self-rating-passage-first",
+        "nuggetizer-assigner",
+        "nuggetizer-assigner-2grade",
         "question-answering",
         "question-self-rating",
         "question-self-rating-passage-first",
@@ -62,6 +66,39 @@ def test_the_catalogue_is_complete() -> None:
         "sun-workbench",
         "thomas",
         "thomas-workbench",
+        "umbrela",
+    )
+
+
+def test_the_prompts_of_castorini_are_theirs_to_the_letter(shared_data: Path) -> None:
+    """The published files, filled as their programs fill them: with `str.format`."""
+    folder = shared_data / "prompts"
+    query, passage, nugget = "why is {the} sky blue", "Air's \u00e9clat.\nTwo lines.", "it's air"
+    asked = {"query": query, "context": passage, "passage": passage}
+    one = {"num_nuggets": 1, "nuggets": [nugget]}
+    slots = {"query": query, "context": passage, "nuggets": repr([nugget])}
+    for name, file, more in (
+        ("umbrela", "umbrela-zeroshot-bing", {}),
+        ("nuggetizer-assigner", "nuggetizer-assigner", one),
+        ("nuggetizer-assigner-2grade", "nuggetizer-assigner_2grade", one),
+    ):
+        theirs = yaml.safe_load((folder / f"{file}.yaml").read_text(encoding="utf-8"))
+        sent = fill(load(name), slots)
+        assert sent.user == theirs["prefix_user"].format(**asked, **more)
+        assert sent.system == theirs["system_message"]
+    theirs = yaml.safe_load((folder / "nuggetizer-creator.yaml").read_text(encoding="utf-8"))
+    more = {"nuggets": [nugget], "nuggets_length": 1, "creator_max_nuggets": 30}
+    sent = generation.fill_request(
+        generation.load("nuggetizer-creator"),
+        generation.Wish(more=1),
+        query,
+        known=[nugget],
+        passages=[passage, "Another."],
+    )
+    listed = f"[1] {passage}\n[2] Another."
+    assert sent == (
+        theirs["system_message"],
+        theirs["prefix_user"].format(query=query, context=listed, **more),
     )
 
 
@@ -109,7 +146,9 @@ def test_prompt_classes_of_the_workbench(prompt_class: str, name: str | None) ->
 
 
 PASSAGE_FIRST = {"nugget-self-rating-passage-first", "question-self-rating-passage-first"}
-NO_CLASS = {"draft", "faggioli-b-few", "helm", "sun", "sun-few", "thomas", *PASSAGE_FIRST}
+TWO_WORDINGS = {"faggioli-b-few", "helm", "sun", "sun-few", "thomas"}
+OF_OTHERS = {"draft", "nuggetizer-assigner", "nuggetizer-assigner-2grade", "umbrela"}
+NO_CLASS = OF_OTHERS | PASSAGE_FIRST | TWO_WORDINGS
 """Prompts whose wording is none of the Workbench's: the papers' of the same name differ from it."""
 
 
@@ -140,7 +179,7 @@ def test_answers_that_were_compared_with_known_ones_are_of_a_class_of_their_own(
     assert nuggets["check_answer_key"] is True
 
 
-@pytest.mark.parametrize("name", sorted(NO_CLASS - {"draft", *PASSAGE_FIRST}))
+@pytest.mark.parametrize("name", sorted(TWO_WORDINGS))
 def test_wordings_of_paper_and_workbench_are_two_graders(name: str) -> None:
     paper, program = load(name), load(f"{name}-workbench")
     assert paper.user.split() != program.user.split()
@@ -164,6 +203,8 @@ def test_passage_first_is_the_same_words_in_another_order(name: str) -> None:
 def test_verdicts_are_the_prompts_with_only_two_grades() -> None:
     rated = {"draft", "nugget-self-rating", "question-self-rating", "thomas", "thomas-workbench"}
     assert {name for name in names() if not load(name).is_verdict} == rated | PASSAGE_FIRST
+    rated |= {"nuggetizer-assigner", "umbrela"}
+    assert {name for name in names() if not load(name).is_verdict} == rated
 
 
 def test_a_prompt_is_a_value() -> None:
@@ -261,7 +302,7 @@ def test_windows_line_ends(tmp_path: Path) -> None:
         (
             "{question} by",
             "{subtopic} by",
-            "{question}, {nugget}, {query}, {context}, {correct_ans",
+            "{question}, {nugget}, {nuggets}, {query}, {context}, {correct_ans",
         ),
         ("{question} by", "{subtopic} by", "write {{subtopic}} for the braces themselves"),
         ("{question} by", "{answer} by", "no slot of a prompt that grades question"),

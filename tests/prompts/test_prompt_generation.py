@@ -20,7 +20,8 @@ MINE = 'name = "mine"\nmakes = "nugget"\nuser = "Facts on {query_text}, please."
 @pytest.mark.parametrize("name", names())
 def test_every_prompt_is_sent_as_its_golden_file_says(name: str) -> None:
     golden = (GOLDEN / f"{name}.txt").read_text(encoding="utf-8")
-    assert fill_request(load(name), Wish(), QUERY, SUBTOPIC) == ("", golden)
+    prompt = load(name)
+    assert fill_request(prompt, Wish(), QUERY, SUBTOPIC) == (prompt.system, golden)
 
 
 def test_there_is_a_golden_file_for_each() -> None:
@@ -31,6 +32,7 @@ def test_there_is_a_golden_file_for_each() -> None:
         "dl-nuggets",
         "dl-questions",
         "dl-questions-list",
+        "nuggetizer-creator",
     )
     assert sorted(path.stem for path in GOLDEN.iterdir()) == list(names())
 

@@ -19,7 +19,7 @@ from exampp.errors import InputError, Unfinished
 from exampp.llm.base import Ask, Grader, Reply, checked
 from exampp.llm.replies import Replies
 from exampp.prompts.generated import UNFINISHED, Made, read_items
-from exampp.prompts.generation import GenerationPrompt, Wish, fill_request, prompt_hash
+from exampp.prompts.generation import WINDOW, GenerationPrompt, Wish, fill_request, prompt_hash
 from exampp.records import Item, item_id
 from exampp.report.table import Table, Value
 from exampp.stopping import GRACE_SECONDS
@@ -105,6 +105,8 @@ class GenerationRun:
         self.model = model
         self.prompt = prompt
         self.wish = wish or Wish()
+        if prompt.needs_passages and not self.wish.grounded:
+            self.wish = replace(self.wish, grounded=WINDOW)
         self.keep_near = keep_near
         self.why_stopped = ""
         self.left = 0
@@ -125,6 +127,9 @@ class GenerationRun:
             raise InputError("the name of the bank is blank", field="bank")
         if self.wish.more < 0 or self.wish.grounded < 0:
             raise InputError("more and grounded are numbers of 1 or more")
+        if self.wish.keys and not self.prompt.keys_instruction:
+            what = f"the prompt {self.prompt.name!r} does not ask for answers"
+            raise InputError(what, mend="Leave --keys out, or choose another prompt")
         if self.wish.more and query_id is None:
             raise InputError("more items of which query?", mend="Name it with --query")
 

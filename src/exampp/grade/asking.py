@@ -32,6 +32,7 @@ def slots_of(due: Due, kind: str) -> Mapping[str, str]:
     return {
         "question": due.item,
         "nugget": due.item,
+        "nuggets": repr([due.item]),
         "query": due.item if kind == "query" else due.query,
         "context": due.passage,
         "answer": due.passage,

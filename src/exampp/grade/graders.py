@@ -143,6 +143,7 @@ READINGS_IN_WORDS = {
     "self-rating": "rating",
     "rating": "rating",
     "yes-no": "yes or no",
+    "support": "label of support",
     "extraction": "text from the passage",
     "thresholds": "measure of likeness",
 }

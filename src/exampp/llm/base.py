@@ -137,7 +137,7 @@ def check_least_mass(least: float | None, *, scores: bool) -> None:
         )
 
 
-WRITTEN = frozenset({"self-rating", "rating", "yes-no", "extraction"})
+WRITTEN = frozenset({"self-rating", "rating", "yes-no", "extraction", "support"})
 """The rules of reading for replies that a model writes, or chooses among labels."""
 MARKED = frozenset({"extraction"})
 """Those for replies that a model marks in the passage."""

@@ -26,6 +26,7 @@ GRADES = ("question", "nugget", "query", "answer")
 SLOTS = {
     "question": "the item's text, in a prompt that grades questions or nuggets",
     "nugget": "the same",
+    "nuggets": "the same, as a Python list of one",
     "query": "the query's text",
     "context": "the passage",
     "correct_answer": "the item's known answers, joined by 'or'",
@@ -338,7 +339,7 @@ def _check_slots(prompt: Prompt) -> None:
 def _check_needed(prompt: Prompt, used: Collection[str]) -> None:
     for kind in prompt.grades if prompt.user else ():
         for wanted, why in zip(_NEEDED[kind], _WITHOUT, strict=True):
-            if not set(wanted) & set(used):
+            if not set(wanted) & {"nugget" if slot == "nuggets" else slot for slot in used}:
                 listed = " or ".join(f"{{{slot}}}" for slot in wanted)
                 raise InputError(
                     f"the text has no {listed}: {why}", field="user", mend=f"write {listed} into it"

@@ -1,8 +1,9 @@
 """Prompts that ask for the items of a bank: the papers', and those of a user's own file.
 
 A template may use the slots `{query_text}` and `{query_title}` (both are the query's text),
-`{query_subtopic}` and `{instruction}`. The last says how to reply, and may use the other slots;
-where a template does not use it, it is appended.
+`{query_subtopic}` and `{instruction}`. The last says how to reply, and may use these slots;
+where a template does not use it, it is appended. `{passages}` are passages with their numbers,
+`{known}` the items that there are, as a Python list, and `{known_count}` how many.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from exampp.records.ids import content_hash
 from exampp.records.toml import parse_toml
 
 MAKES = ("question", "nugget")
-SLOTS = ("query_text", "query_title", "query_subtopic", "instruction")
+SLOTS = ("query_text", "query_title", "query_subtopic", "passages", "known", "known_count")
+WINDOW = 10
+"""Passages that a prompt with `{passages}` shows where nobody says how many, as nuggetizer does."""
 PASSAGE_CHARACTERS = 2000
 """A passage that a prompt is grounded in is cut after so many characters, at a word."""
 FOLDER = "generation"
@@ -69,6 +72,11 @@ class GenerationPrompt:
         texts = (self.user, self.system, self.instruction, self.keys_instruction)
         return any("query_subtopic" in placeholders(text) for text in texts)
 
+    @property
+    def needs_passages(self) -> bool:
+        """Whether it makes items out of passages."""
+        return "passages" in placeholders(self.user)
+
 
 @dataclass(frozen=True, slots=True)
 class Wish:
@@ -99,7 +107,14 @@ def fill_request(
     passages: Sequence[str] = (),
 ) -> tuple[str, str]:
     """The system and the user text of one request; all texts are put in literally."""
-    slots = {"query_text": query_text, "query_title": query_text, "query_subtopic": subtopic}
+    slots = {
+        "query_text": query_text,
+        "query_title": query_text,
+        "query_subtopic": subtopic,
+        "passages": "\n".join(f"[{number}] {text}" for number, text in enumerate(passages, 1)),
+        "known": repr(list(known)),
+        "known_count": str(len(known)),
+    }
 
     def put(match: re.Match[str]) -> str:
         return slots[match[2]] if match[2] else f"{{{match[1]}}}"
@@ -107,18 +122,20 @@ def fill_request(
     asked = prompt.keys_instruction if wish.keys else prompt.instruction
     instruction = PLACEHOLDER.sub(put, asked)
     many = f"{prompt.makes}s"
-    if wish.more and known:
+    used = {*placeholders(prompt.user), *placeholders(prompt.system)}
+    if "known" in used:
+        pass
+    elif wish.more and known:
         listed = "\n".join(f"- {text}" for text in known)
         instruction = _MORE.format(many=many, known=listed, count=wish.more) + instruction
     elif wish.more:
         instruction = f"Give exactly {wish.more} {many}. {instruction}"
-    if passages:
+    if passages and "passages" not in used:
         listed = "\n".join(f"Passage {n}: {_short(text)}" for n, text in enumerate(passages, 1))
         instruction = _GROUNDED.format(passages=listed) + instruction
     slots["instruction"] = instruction
-    used = {*placeholders(prompt.user), *placeholders(prompt.system)}
     user = PLACEHOLDER.sub(put, prompt.user)
-    if "instruction" not in used:
+    if instruction and "instruction" not in used:
         user = f"{user.rstrip()} {instruction}"
     return PLACEHOLDER.sub(put, prompt.system), user
 
@@ -222,7 +239,7 @@ def _value_faults(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         )
     texts = used_slots(data, ("user", "system"))
     instructions = used_slots(data, ("instruction", "keys_instruction"))
-    for used, known in ((texts, SLOTS), (instructions, SLOTS[:-1])):
+    for used, known in ((texts, (*SLOTS, "instruction")), (instructions, SLOTS[:3])):
         for slot, key in used.items():
             if slot not in known:
                 what, mend = no_slot(slot, known)

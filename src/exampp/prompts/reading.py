@@ -31,6 +31,7 @@ from exampp.prompts.json_reply import (
     plain_name,
 )
 from exampp.prompts.ratings import FieldValue, ReadRating, agreed, find_fields, find_rating, name_of
+from exampp.prompts.support import find_support
 from exampp.prompts.thoughts import without_thoughts
 from exampp.prompts.tokens import holds_number, plain
 from exampp.prompts.verdicts import find_verdict, find_verdict_fields
@@ -204,6 +205,11 @@ def _read_yes_no(reply: RawReply) -> Outcome:
     return _outcome(found) if found.rating is not None else _unrated(reply, found.rule)
 
 
+def _read_support(reply: RawReply) -> Outcome:
+    found = find_support(reply.text, reply.lowest, reply.highest)
+    return _outcome(found) if found.rating is not None else _unrated(reply, found.rule)
+
+
 def answer_text(reply: str, field: str = "") -> str:
     """The extracted answer: the field of a JSON reply, else all but the thoughts, stripped."""
     text = without_thoughts(reply) or ""
@@ -282,6 +288,7 @@ EXAM = ReadingPolicy(
             "yes-no": _read_yes_no,
             "extraction": _read_extraction,
             "thresholds": _read_thresholds,
+            "support": _read_support,
         }
     ),
     sets_aside=_what_counts,
@@ -295,6 +302,7 @@ RUBRIC = ReadingPolicy(
             "yes-no": _rubric_yes_no,
             "extraction": _rubric_extraction,
             "thresholds": _read_thresholds,
+            "support": _read_support,
         }
     ),
     sets_aside=_all,
