@@ -87,8 +87,8 @@ def test_the_prompts_of_castorini_are_theirs_to_the_letter(shared_data: Path) ->
         assert sent.user == theirs["prefix_user"].format(**asked, **more)
         assert sent.system == theirs["system_message"]
     theirs = yaml.safe_load((folder / "nuggetizer-creator.yaml").read_text(encoding="utf-8"))
-    more = {"nuggets": [nugget], "nuggets_length": 1, "creator_max_nuggets": 30}
-    sent = generation.fill_request(
+    listing = {"nuggets": [nugget], "nuggets_length": 1, "creator_max_nuggets": 30}
+    asked_for = generation.fill_request(
         generation.load("nuggetizer-creator"),
         generation.Wish(more=1),
         query,
@@ -96,9 +96,9 @@ def test_the_prompts_of_castorini_are_theirs_to_the_letter(shared_data: Path) ->
         passages=[passage, "Another."],
     )
     listed = f"[1] {passage}\n[2] Another."
-    assert sent == (
+    assert asked_for == (
         theirs["system_message"],
-        theirs["prefix_user"].format(query=query, context=listed, **more),
+        theirs["prefix_user"].format(query=query, context=listed, **listing),
     )
 
 
