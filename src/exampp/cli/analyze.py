@@ -13,6 +13,7 @@ from exampp.cli import (
     analyze_reliability,
     analyze_sensitivity,
     analyze_significance,
+    analyze_unsaid,
 )
 from exampp.cli.command import Commands
 
@@ -24,6 +25,7 @@ app.command("calibration")(analyze_calibration.calibration)
 app.command("significance")(analyze_significance.significance)
 app.command("reliability")(analyze_reliability.reliability)
 app.command("items")(analyze_items.items)
+app.command("unsaid")(analyze_unsaid.unsaid)
 app.command("sensitivity")(analyze_sensitivity.sensitivity)
 app.command("attacks")(analyze_attacks.attacks)
 app.command("corrected")(analyze_corrected.corrected)

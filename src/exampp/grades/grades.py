@@ -10,7 +10,7 @@ A `Panel` is several graders of an exam, side by side.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from exampp.analysis.reliability import Reliability, ReliabilitySettings
     from exampp.analysis.sensitivity import Declaration, Sensitivity
     from exampp.analysis.significance import Significances, SignificanceSettings
+    from exampp.analysis.unsaid import Unsaid
     from exampp.evaluate.item_scores import Credit
     from exampp.evaluate.qrels import Labelling
     from exampp.grades.gating import Earlier
@@ -364,6 +365,28 @@ class Grades(ChosenGrades):
             texts=self.source.read_bank_texts(self.grader, self.bank),
             officials=ranks_of(official),
         )
+
+    def unsaid(
+        self,
+        pairs: Mapping[str, str] | None = None,
+        *,
+        min_rating: int | None = None,
+        k: int = 20,
+        facets: FacetChoice = "auto",
+    ) -> Unsaid:
+        """What RAG systems retrieved and did not say: is it retrieval or generation?
+
+        `pairs` maps the system of answers to that of what they were made of, by default those whose
+        names say so: `NAME` and `NAME:cited`, `NAME:response` and `NAME`. See `analysis.unsaid`.
+        """
+        from exampp.analysis.unsaid import find_unsaid
+        from exampp.evaluate.item_scores import item_scores
+        from exampp.evaluate.leaderboard import check_thresholds
+
+        least = self.grader.default_min_rating if min_rating is None else min_rating
+        check_thresholds([least], self.grader)
+        scores = item_scores(self.gradebook, least, k, facets=facets)
+        return find_unsaid(scores, self.source.read_bank_texts(self.grader, self.bank), pairs)
 
     def attacks(
         self, battery: str | Path | None = None, *, settings: GamingSettings | None = None
