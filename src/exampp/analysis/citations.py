@@ -1,0 +1,182 @@
+"""Precision and recall of citations, from grades of support.
+
+Full support weighs 1, partial support half, none 0. Of an answer, precision is the mean weight of
+its citations, and recall the mean over its sentences of the best weight of what each cites: a
+sentence without citations has 0. With `first`, only the first citation of a sentence counts.
+A system has the mean over its answers. Strict values count full support alone.
+Source: Thakur et al. (2025), Support evaluation for the TREC 2024 RAG track (arXiv 2504.15205),
+whose weighted precision and recall read the first citation of a sentence.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from exampp.analysis.phrases import counted
+from exampp.errors import InputError
+from exampp.evaluate.values import Mean, mean_of
+from exampp.records.cited import CitedSentence, read_sentence
+from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
+from exampp.report.result import Result
+from exampp.report.table import Table
+
+PARTIAL = 0.5
+
+
+class _Sentence(NamedTuple):
+    """The weights of its citations, in order; None where one has no grade."""
+
+    place: CitedSentence
+    weights: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CitationRow:
+    """A system: means over its answers, and what they are made of.
+
+    What has no grade is in no mean: `ungraded` counts such citations. An answer that cites nothing
+    has no precision (`silent` counts those) and recall 0.
+    """
+
+    system: str
+    precision: Mean
+    recall: Mean
+    strict_precision: Mean
+    strict_recall: Mean
+    answers: int
+    sentences: int
+    citations: int
+    ungraded: int
+    silent: int
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CitationScores(Result):
+    """Systems by recall of their citations, best first."""
+
+    rows: tuple[CitationRow, ...]
+    notes: tuple[str, ...]
+
+    def tables(self) -> dict[str, Table]:
+        """A row a system."""
+        head = [
+            *("system", "precision", "\u00b1", "recall", "\u00b1", "strict precision"),
+            *("strict recall", "answers", "sentences", "citations", "ungraded"),
+        ]
+        rows = [
+            (
+                *(one.system, one.precision.mean, one.precision.stderr),
+                *(one.recall.mean, one.recall.stderr),
+                *(one.strict_precision.mean, one.strict_recall.mean),
+                *(one.answers, one.sentences, one.citations, one.ungraded),
+            )
+            for one in self.rows
+        ]
+        return {"citations": Table.of(head, rows, "Support of citations", self.notes)}
+
+    def records(self) -> dict[str, Table]:
+        """The same at full precision."""
+        head = [
+            *("system", "precision", "precision_stderr", "recall", "recall_stderr"),
+            *("strict_precision", "strict_recall", "answers", "sentences", "citations"),
+            *("ungraded", "silent"),
+        ]
+        (table,) = self.tables().values()
+        rows = [(*row, one.silent) for row, one in zip(table.rows, self.rows, strict=True)]
+        return {"citations": Table.of(head, rows, notes=self.notes)}
+
+
+def citation_scores(book: Gradebook, *, first: bool = False) -> CitationScores:
+    """The scores of all systems of a collection of citations (`exampp.citations.collect`).
+
+    `first` counts the first citation of a sentence alone. Raises InputError for a collection of
+    anything else, and for a grader that does not tell full support, partial support and none.
+    """
+    low, high = book.grader.lowest, book.grader.highest
+    if high - low not in (1, 2):
+        raise InputError(
+            f"{book.grader.name} rates from {low} to {high}, which says nothing of full support",
+            mend="Grade with --prompt citation-support",
+        )
+    answers: defaultdict[str, defaultdict[str, list[_Sentence]]]
+    answers = defaultdict(lambda: defaultdict(list))
+    for query in book.queries:
+        place = read_sentence(query.query_id)
+        if place is None:
+            raise InputError(
+                f"query {query.query_id!r} is no sentence of an answer",
+                mend="Make a collection of citations: exampp citations NEW.exam answers.jsonl",
+            )
+        weights = tuple(_weights(query, low, high))
+        sentence = _Sentence(place, weights[:1] if first else weights)
+        answers[place.system][place.query_id].append(sentence)
+    rows = [_row(system, list(of.values())) for system, of in answers.items()]
+    rows.sort(key=lambda one: (-(one.recall.mean or 0.0), one.system))
+    return CitationScores(tuple(rows), tuple(_notes(rows, first=first)))
+
+
+def _weights(query: QueryGrades, low: int, high: int) -> Iterator[float | None]:
+    """The weights of what a sentence cites, in its order."""
+    for ranking in query.rankings:
+        for passage in ranking.passages.tolist():
+            rating = int(query.ratings[passage].max(initial=MISSING))
+            if rating == MISSING:
+                yield None
+            else:
+                yield 1.0 if rating == high else 0.0 if rating == low else PARTIAL
+
+
+def _row(system: str, answers: Sequence[Sequence[_Sentence]]) -> CitationRow:
+    soft = [_of_answer(one, strict=False) for one in answers]
+    strict = [_of_answer(one, strict=True) for one in answers]
+    cited = [weight for answer in answers for one in answer for weight in one.weights]
+    return CitationRow(
+        system,
+        *(_mean([one[at] for one in soft]) for at in (0, 1)),
+        *(_mean([one[at] for one in strict]) for at in (0, 1)),
+        answers=len(answers),
+        sentences=sum(map(len, answers)),
+        citations=len(cited),
+        ungraded=sum(weight is None for weight in cited),
+        silent=sum(not any(one.weights for one in answer) for answer in answers),
+    )
+
+
+def _of_answer(
+    sentences: Sequence[_Sentence], *, strict: bool
+) -> tuple[float | None, float | None]:
+    """Precision and recall of one answer; None where nothing that counts has a grade."""
+    graded = [
+        [float(w == 1.0) if strict else w for w in one.weights if w is not None]
+        for one in sentences
+        # what is cited and has no grade says nothing for or against the sentence
+        if not one.weights or any(w is not None for w in one.weights)
+    ]
+    weights = [weight for one in graded for weight in one]
+    best = [max(one, default=0.0) for one in graded]
+    return (
+        sum(weights) / len(weights) if weights else None,
+        sum(best) / len(best) if best else None,
+    )
+
+
+def _mean(values: Sequence[float | None]) -> Mean:
+    return mean_of(np.array([one for one in values if one is not None], np.float64))
+
+
+def _notes(rows: Sequence[CitationRow], *, first: bool) -> Iterator[str]:
+    yield (
+        "precision: mean support of the citations of an answer; recall: of its sentences by what "
+        "supports each best; partial support counts half, strict: not at all; means over answers"
+    )
+    if first:
+        yield "only the first citation of every sentence counts"
+    if lacking := sum(one.ungraded for one in rows):
+        yield f"{counted(lacking, 'citation')} without a grade, in no mean"
+    if silent := sum(one.silent for one in rows):
+        yield f"{counted(silent, 'answer')} without citations: recall 0, and no precision"

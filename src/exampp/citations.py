@@ -1,0 +1,73 @@
+"""Citations as an exam of their own: does the cited passage support the sentence?
+
+    with exampp.citations.collect("my.citations.exam", "answers.jsonl", corpus="corpus/") as exam:
+        exam.grade("openai", model=..., prompt="citation-support")
+        print(exam.grades().citations())
+
+Every sentence of an answer is a query with one nugget, the sentence itself; what it cites is its
+ranking. So the grading, its cache, people's decisions and the pages are those of any exam.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from exampp.collection import Collection
+from exampp.errors import InputError
+from exampp.formats import responses
+from exampp.formats.responses import Response
+from exampp.opening import create
+from exampp.records.cited import CitedSentence
+
+
+def collect(
+    path: str | Path,
+    *files: str | Path,
+    corpus: str | Path | None = None,
+    system: str | None = None,
+) -> Collection:
+    """Make, or fill, a collection of the sentences of answers and of what they cite.
+
+    `files` are answers of TREC RAG, RAGTIME, AutoJudge, or plain ones with citations. The texts of
+    what is cited are those of the answers' `documents`, or are looked up in `corpus`; what neither
+    has stays without a text, and cannot be graded. `system` names the system of answers that do
+    not. Sentences without citations are there, too: they count for recall. Raises InputError for a
+    file that is none, and where nothing is cited.
+    """
+    found = [one for file in files for one in responses.read(file, system=system)]
+    if not any(one.cited for one in found):
+        raise InputError(
+            "no answer cites anything", mend="Give answers with citations, as of TREC RAG"
+        )
+    texts: dict[str, dict[str, str]] = {}
+    for answer in found:
+        for one in answer.documents:
+            row = {"id": one.passage_id, "text": one.text, "title": one.title}
+            texts.setdefault(one.passage_id, row)
+    sentences = [one for answer in found for one in _sentences(answer)]
+    runs: dict[str, dict[str, list[str]]] = {}
+    for place, _, cited in sentences:
+        if cited:
+            runs.setdefault(place.system, {})[place.key] = list(cited)
+    cited_ids = {one for run in runs.values() for ranking in run.values() for one in ranking}
+    given: dict[str, Any] = {"passages": [texts[one] for one in texts if one in cited_ids]}
+    exam = create(path, exist_ok=True)
+    exam.add(
+        queries={place.key: text for place, text, _ in sentences},
+        bank={place.key: [{"nugget": text}] for place, text, _ in sentences},
+        runs=runs,
+        corpus=corpus,
+        depth=2**30,
+        unknown_passages="keep",
+        **{name: rows for name, rows in given.items() if rows},
+    )
+    return exam
+
+
+def _sentences(answer: Response) -> Iterator[tuple[CitedSentence, str, tuple[str, ...]]]:
+    for number, part in enumerate(answer.statements, 1):
+        if part.text.strip():
+            place = CitedSentence(answer.query_id, answer.system, number)
+            yield place, part.text.strip(), part.citations
