@@ -74,6 +74,16 @@ def write_template(folder: Path) -> None:
         answers.append({"query_id": query["query_id"], "system": "chat", "text": text})
         (folder / "answers" / "notes" / f"{query['query_id']}.md").write_text(f"**{text}**")
     rows = [json.dumps(answer) + "\n" for answer in answers]
+    ids = [json.loads(row)["id"] for row in files["passages.jsonl"].read_text().splitlines()]
+    cited = [
+        {
+            "query_id": one["query_id"],
+            "system": "chat",
+            "answer": [{"text": "So.", "citations": [p]}],
+        }
+        for one, p in zip(answers, ids, strict=False)
+    ]
+    (folder / "cited.jsonl").write_text("".join(json.dumps(one) + "\n" for one in cited))
     (folder / "answers.jsonl").write_text("".join(rows))
     config = next(code for code in blocks(ROOT / "docs" / "inputs.md", "toml"))
     (folder / "exam.toml").write_text(config)

@@ -23,7 +23,7 @@ ROWS = (
     ("decisions", "graded_file"),
     ("collection",),
     ("opening",),
-    ("autojudge", "measures", "project"),
+    ("autojudge", "citations", "measures", "project"),
     ("web",),
     ("cli",),
 )

@@ -21,7 +21,7 @@ OF_ITEMS = {
     "nugget-extraction": "NuggetExtractionPrompt",
     # the Workbench asks of no passage before the item
     **{name: name for name in names() if name.endswith("-passage-first")},
-    **{name: name for name in ("nuggetizer-assigner", "nuggetizer-assigner-2grade")},
+    **{name: name for name in names() if load(name).reading == "support"},
 }
 OF_PASSAGES = {
     "faggioli-b": "FagB",

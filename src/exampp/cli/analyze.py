@@ -6,6 +6,7 @@ from exampp.cli import (
     analyze_agreement,
     analyze_attacks,
     analyze_calibration,
+    analyze_citations,
     analyze_corrected,
     analyze_correlation,
     analyze_items,
@@ -25,6 +26,7 @@ app.command("calibration")(analyze_calibration.calibration)
 app.command("significance")(analyze_significance.significance)
 app.command("reliability")(analyze_reliability.reliability)
 app.command("items")(analyze_items.items)
+app.command("citations")(analyze_citations.citations)
 app.command("unsaid")(analyze_unsaid.unsaid)
 app.command("sensitivity")(analyze_sensitivity.sensitivity)
 app.command("attacks")(analyze_attacks.attacks)

@@ -33,6 +33,10 @@ PURPOSES: Mapping[str, Mapping[str, Verb]] = {
             "merge:merge",
             "Bring what other collections hold into one: copies of it, or shards of one exam.",
         ),
+        "citations": Verb(
+            "citations:citations",
+            "Make a collection of the sentences of answers and of what they cite.",
+        ),
         "systems": Verb(
             "systems:systems",
             "List the systems with the passages that each returns, rename one, or remove some.",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from exampp.analysis.agreement_findings import Against, Agreements
     from exampp.analysis.attacks.gaming import Gaming, GamingSettings
     from exampp.analysis.calibration import CalibrationFindings, CalibrationSettings
+    from exampp.analysis.citations import CitationScores
     from exampp.analysis.compare import SystemComparison
     from exampp.analysis.corrected import Corrected
     from exampp.analysis.correlation import Correlations
@@ -387,6 +388,15 @@ class Grades(ChosenGrades):
         check_thresholds([least], self.grader)
         scores = item_scores(self.gradebook, least, k, facets=facets)
         return find_unsaid(scores, self.source.read_bank_texts(self.grader, self.bank), pairs)
+
+    def citations(self, *, first: bool = False) -> CitationScores:
+        """Precision and recall of citations, in a collection made by `exampp.citations.collect`.
+
+        With `first`, only the first citation of a sentence counts, as at TREC RAG 2024.
+        """
+        from exampp.analysis.citations import citation_scores
+
+        return citation_scores(self.gradebook, first=first)
 
     def attacks(
         self, battery: str | Path | None = None, *, settings: GamingSettings | None = None
