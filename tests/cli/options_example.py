@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import exampp
+from exampp.citations import collect
 from exampp.llm.base import Ask, Grader, Reply
 from exampp.llm.scripted import ScriptedGrader
 from exampp.project.reading import read_config
@@ -160,6 +161,7 @@ def make(folder: Path) -> None:
         opened.grades().calibration().save(folder / "my.calibration")
         opened.export(folder / "bank.jsonl.gz", "bank")
     shutil.copy(folder / "my.exam", folder / "learn.exam")
+    cite(folder)
     with exampp.Collection(folder / "learn.exam") as opened:
         opened.import_files(folder / "made.qrels", update=True)
     for name, outputs in (("done", ("done.tsv",)), ("new", ("new.tsv", "newer.tsv"))):
@@ -218,6 +220,22 @@ def make(folder: Path) -> None:
             for (bank,) in {row[:1] for row in opened.banks().rows}:
                 opened.bank(str(bank)).split(0.5)
             opened.bank().export(folder / f"{name}.jsonl", part="sealed")
+
+
+def cite(folder: Path) -> None:
+    """A collection of sentences and what they cite, graded twice."""
+    said = [{"text": f"Sentence {n}.", "citations": [f"p{n}", f"p{n + 1}"]} for n in range(6)]
+    line = {"query_id": "q1", "system": "chat", "answer": said}
+    (folder / "cited.jsonl").write_text(json.dumps(line))
+    with collect(
+        folder / "cited.exam", folder / "cited.jsonl", corpus=folder / "passages.jsonl"
+    ) as it:
+        it.grade(
+            lambda item, one: chance("judge", item.text, one.text) % 3, name="judge", scale=(0, 2)
+        )
+        it.grade(
+            lambda item, one: chance("other", item.text, one.text) % 3, name="other", scale=(0, 2)
+        )
 
 
 def lines_of(path: Path) -> list[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,26 @@ BEFORE = {
 """What makes the file that an example is about."""
 
 
+def cite() -> None:
+    cited = [{"text": "So it is.", "citations": ["volcanoes-001"]}]
+    line = {"query_id": "q", "system": "chat", "answer": cited}
+    Path("cited.jsonl").write_text(json.dumps(line))
+
+
+def grade_citations() -> None:
+    with exampp.Collection("cited.exam") as opened:
+        opened.grade(lambda *_: 1, name="mine", scale=(0, 2))
+
+
+FILES: Mapping[str, Callable[[], object]] = {
+    "exampp citations": cite,
+    "exampp analyze citations": grade_citations,
+    "exampp merge": lambda: shutil.copy("my.exam", "copy.exam"),
+    "exampp finetune": lambda: Path("train-v2.0.json").touch(),
+}
+"""What makes files that are no command's output."""
+
+
 def test_the_examples_run_one_after_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exampp_command: Commands
 ) -> None:
@@ -137,10 +158,8 @@ def test_the_examples_run_one_after_the_other(
                 plan = grades.plan(9, "P@20")
                 for number, one in enumerate(plan.drawn):
                     grades.judge(plan, *one[:2], number % 3, author="ann")
-        elif path == "exampp merge":
-            shutil.copy("my.exam", "copy.exam")
-        elif path == "exampp finetune":
-            Path("train-v2.0.json").touch()
+        elif path in FILES:
+            FILES[path]()
         elif path == "exampp reparse":
             with exampp.Collection("my.exam") as opened:
                 answers = ScriptedGrader("4", name="gpt-5-mini")

@@ -185,6 +185,11 @@ OPTIONS: Mapping[str, Uses] = {
         {"--format": "queries", "--bank": "small"},
     ),
     "merge": Uses(("merge bare.exam my.exam",), {"--dry-run": "", **FORMAT}),
+    "citations": Uses(
+        ("citations new.exam named.jsonl",),
+        {"--corpus": "passages.jsonl", "--system": {}},
+        {"citations new.exam answers.jsonl": ("--system mine",)},
+    ),
     "systems": Uses(
         ("systems my.exam", "systems my.exam remove alpha"),
         {"--yes": {"systems my.exam remove": ""}, "--format": {"systems my.exam": "json"}},
@@ -633,6 +638,29 @@ OPTIONS: Mapping[str, Uses] = {
             **READ,
         },
         choices("analyze items"),
+    ),
+    "analyze citations": Uses(
+        (
+            "analyze citations cited.exam --grader judge",
+            "analyze citations cited.exam --grader other",
+        ),
+        {"--grader": {}, "--first": "", **READ},
+        {"analyze citations cited.exam": ("--grader other",)},
+    ),
+    "analyze unsaid": Uses(
+        (
+            "analyze unsaid my.exam --pair beta=alpha",
+            "analyze unsaid my.exam --pair beta=alpha --format tsv",
+        ),
+        {
+            **{n: v for n, v in BOARD.items() if n not in ("--measure", *OF_SYSTEMS)},
+            "--decisions": {"analyze unsaid my.exam": "without"},
+            "--pair": "alpha=beta",
+            "-k": "1",
+            "--limit": {"analyze unsaid my.exam": "0"},
+            **READ,
+        },
+        choices("analyze unsaid", " --pair beta=alpha"),
     ),
     "analyze sensitivity": Uses(
         (

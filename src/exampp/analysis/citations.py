@@ -137,8 +137,10 @@ def _row(system: str, answers: Sequence[Sequence[_Sentence]]) -> CitationRow:
     cited = [weight for answer in answers for one in answer for weight in one.weights]
     return CitationRow(
         system,
-        *(_mean([one[at] for one in soft]) for at in (0, 1)),
-        *(_mean([one[at] for one in strict]) for at in (0, 1)),
+        _mean([precision for precision, _ in soft]),
+        _mean([recall for _, recall in soft]),
+        _mean([precision for precision, _ in strict]),
+        _mean([recall for _, recall in strict]),
         answers=len(answers),
         sentences=sum(map(len, answers)),
         citations=len(cited),

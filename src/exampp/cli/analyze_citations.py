@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 import exampp
-from exampp.cli.board_options import CountDecisions, DecisionMode, Digits
-from exampp.cli.options import CollectionFile, GraderName, PromptName, Style, TableStyle
+from exampp.cli.board_options import Digits
+from exampp.cli.options import CollectionFile, GraderName, Style, TableStyle
 from exampp.cli.output import show, show_several
 from exampp.report.table import MACHINES
 
@@ -22,8 +22,6 @@ def citations(
         ),
     ] = False,
     grader: GraderName = None,
-    prompt: PromptName = None,
-    decisions: CountDecisions = DecisionMode.WITH,
     digits: Digits = None,
     style: TableStyle = Style.text,
 ) -> None:
@@ -34,9 +32,7 @@ def citations(
     Example: exampp analyze citations cited.exam
     """
     with exampp.Collection(collection) as opened:
-        found = opened.grades(grader, prompt=prompt, decisions=decisions.value).citations(
-            first=first
-        )
+        found = opened.grades(grader).citations(first=first)
     if style in MACHINES:
         show(found.records()["citations"], style.value, digits)
     else:

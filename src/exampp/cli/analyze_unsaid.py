@@ -80,7 +80,7 @@ def unsaid(
     Compares the answers of RAG systems with what they were made of, item by item. tsv and csv have
     a row for every system; json has the items, too.
 
-    Example: exampp analyze unsaid my.exam --pair chat=dense
+    Example: exampp analyze unsaid my.exam --pair generated=dense
     """
     with exampp.open(collection, on_error.value, rating_scale(scale)) as opened:
         found = opened.grades(

@@ -33,7 +33,7 @@ def citations(
     Every sentence is a query with itself as the nugget, and what it cites its ranking. Grade it
     like any other, then see precision and recall with analyze citations.
 
-    Example: exampp citations cited.exam answers.jsonl --corpus passages.jsonl
+    Example: exampp citations cited.exam cited.jsonl --corpus passages.jsonl
     """
     from exampp.citations import collect
 

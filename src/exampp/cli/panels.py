@@ -19,7 +19,7 @@ PANELS: Mapping[str, str] = {
     "max-queries shard retry-failed per more keys grounded keep-near credit irt weights "
     "build battery uses targets attack answers texts rating "
     "labels design number plan over predictor folds save require baseline baseline-system margin "
-    "may-lack junit",
+    "may-lack junit pair",
     "Whose grades": "grader prompt kind bank decisions answers-of min-answers author reason",
     "Model": "model revision device dtype quantize decode beams least-mass batch-tokens "
     "max-new-tokens temperature top-p reasoning-effort chat-template-kwargs unnumbered task epochs "

@@ -1,4 +1,4 @@
-"""The sentences of answers as queries of an exam of their own: their passages are what they cite."""
+"""The sentences of answers as queries of their own exam, whose passages are what they cite."""
 
 from __future__ import annotations
 
