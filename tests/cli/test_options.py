@@ -653,7 +653,7 @@ OPTIONS: Mapping[str, Uses] = {
             "analyze unsaid my.exam --pair beta=alpha --format tsv",
         ),
         {
-            **{n: v for n, v in BOARD.items() if n not in ("--measure", *OF_SYSTEMS)},
+            **{n: v for n, v in BOARD.items() if n not in ("--measure", "--run", *OF_SYSTEMS)},
             "--decisions": {"analyze unsaid my.exam": "without"},
             "--pair": "alpha=beta",
             "-k": "1",

@@ -17,7 +17,6 @@ from exampp.cli.board_options import (
     Facets,
     MinRating,
     OnError,
-    RunFiles,
     Scale,
     rating_scale,
 )
@@ -67,7 +66,6 @@ def unsaid(
     prompt: PromptName = None,
     kind: ItemKind = None,
     bank: BankName = None,
-    run: RunFiles = None,
     facets: Facets = FacetMode.auto,
     decisions: CountDecisions = DecisionMode.WITH,
     on_error: OnError = OnBadLine.refuse,
@@ -88,7 +86,6 @@ def unsaid(
             prompt=prompt,
             kind=kind.value if kind else None,
             bank=bank,
-            runs=run or (),
             decisions=decisions.value,
         ).unsaid(
             None if pair is None else dict(map(_read_pair, pair)),

@@ -30,7 +30,7 @@ from exampp.formats.lines import OnError, Skipped
 from exampp.formats.remarks import hearing
 from exampp.formats.responses import Response
 from exampp.formats.workbench_graders import has_open_scale
-from exampp.inputs import beir, datasets
+from exampp.inputs import beir, datasets, rag
 from exampp.inputs.corpus import look_up
 from exampp.inputs.files import GivenFile, Known, rows_of, tell_all
 from exampp.inputs.generated import (
@@ -366,8 +366,11 @@ def import_files(
     """
     if importer.unknown_passages not in UNKNOWN_PASSAGES:
         raise InputError(f"unknown_passages is one of {', '.join(UNKNOWN_PASSAGES)}")
-    with hearing() as remarks, holding(rows_of(given, importer.columns, importer.on_error)):
-        report = _import_files(importer, given, corpus)
+    with hearing() as remarks:
+        given, parts = rag.unfold(given, importer.system, importer.on_error)
+        rows = rows_of(given, importer.columns, importer.on_error)
+        with holding({**parts, **rows}):
+            report = _import_files(importer, given, corpus)
     return replace(report, remarks=tuple(remarks))
 
 
