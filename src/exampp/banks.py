@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Required, Unpack
 
-from exampp.bank.changes import Operation, Version
+from exampp.bank.changes import Operation, QueryEdits, Version
 from exampp.bank.editor import NOW, BankEditor
 from exampp.bank.generating import GenerationRun, Settled, generation_tables
 from exampp.bank.verifying import Verification, verify_in_collection
@@ -196,8 +196,15 @@ class Bank:
         An ItemState is an item to be added. `seen` has, by item id, the last edit that the person
         knew of: EditConflict where one of these items was edited since.
         """
-        edit = edit_by(author, reason)
-        return self._editor.save(query_id, edits, edit, seen or {})
+        return self.save_all(
+            [QueryEdits(query_id, edits, seen or {})], author=author, reason=reason
+        )
+
+    def save_all(
+        self, edits: Iterable[QueryEdits], *, author: str | None = None, reason: str = ""
+    ) -> Table:
+        """Make edits of several queries' items: all of them, or none where one is refused."""
+        return self._editor.save(edits, edit_by(author, reason))
 
     def undo(
         self,

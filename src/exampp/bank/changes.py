@@ -249,6 +249,17 @@ class Operation(NamedTuple):
     kind: str | None = None
 
 
+class QueryEdits(NamedTuple):
+    """Edits of one query's items, to be made one after the other; an ItemState is to be added.
+
+    `seen` has, by item id, the last edit that whoever makes them knew of.
+    """
+
+    query_id: str
+    edits: Sequence[Operation | ItemState]
+    seen: Mapping[str, int] = {}
+
+
 def tried(
     items: Sequence[ItemState], query_id: str, edit: Operation | ItemState
 ) -> tuple[ItemState | None, ItemState]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from exampp.bank.applying import changes_to_apply, not_applied
 from exampp.bank.changes import (
     ItemChange,
     ItemKey,
-    Operation,
+    QueryEdits,
     Version,
     added,
     changes_of,
@@ -177,33 +177,30 @@ class BankEditor:
             self._append([EditStep(operation, after)], edit)
         return tables.changes_table([ItemChange(operation, state, after)])
 
-    def save(
-        self,
-        query_id: str,
-        edits: Sequence[Operation | ItemState],
-        edit: Edit,
-        seen: Mapping[str, int],
-    ) -> Table:
-        """Make edits of one query's items one after the other: all of them, or none.
+    def save(self, edits: Iterable[QueryEdits], edit: Edit) -> Table:
+        """Make edits of the items of some queries one after the other: all of them, or none.
 
-        EditConflict where an item was edited after the edit that `seen` has for its id.
+        EditConflict where an item was edited after the edit that is said to be seen of it.
         """
         with self.connection, transaction(self.connection):
-            self._check_query(query_id)
-            items = states(self.connection, self.name, query_id=query_id)
-            kinds = {one.kind for one in edits}
-            for item in items:
-                if kinds & {None, item.kind} and item.edit > seen.get(item.item_id, item.edit):
-                    raise conflict(log_of_item(self.connection, self.name, item.edit), None)
-            made = []
-            for one in edits:
-                before, after = tried(items, query_id, one)
-                items = [after if state is before else state for state in items]
-                items += [after] if before is None else []
-                operation = "add" if isinstance(one, ItemState) else one.operation
-                made.append(ItemChange(operation, before, after))
+            made = [change for of_query in edits for change in self._changes(of_query)]
             self._append(steps(made), edit)
         return tables.changes_table(made)
+
+    def _changes(self, of_query: QueryEdits) -> Iterator[ItemChange]:
+        query_id, edits, seen = of_query
+        self._check_query(query_id)
+        items = states(self.connection, self.name, query_id=query_id)
+        kinds = {one.kind for one in edits}
+        for item in items:
+            if kinds & {None, item.kind} and item.edit > seen.get(item.item_id, item.edit):
+                raise conflict(log_of_item(self.connection, self.name, item.edit), None)
+        for one in edits:
+            before, after = tried(items, query_id, one)
+            items = [after if state is before else state for state in items]
+            items += [after] if before is None else []
+            operation = "add" if isinstance(one, ItemState) else one.operation
+            yield ItemChange(operation, before, after)
 
     def undo(self, number: int, edit: Edit) -> Table:
         """Append the edit that takes back edit `number`, the newest of its item.

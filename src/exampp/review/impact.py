@@ -11,7 +11,7 @@ bootstrap over queries, 95 %, as in `stats.resampling`) leaves out 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import starmap
 
@@ -209,6 +209,11 @@ class Baseline:
             missing_before=missing_cells(before),
             missing_after=missing_cells(query),
         )
+
+    def impact_together(self, after: Mapping[str, QueryGrades]) -> Impact:
+        """What it does if the queries of these ids become others, all of them together."""
+        queries = tuple(after.get(one.query_id, one) for one in self.gradebook.queries)
+        return self.impact_of(replace(self.gradebook, queries=queries))
 
     def impact_of(self, after: Gradebook) -> Impact:
         """What it does if all queries become those of another gradebook of the same systems.

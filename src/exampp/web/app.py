@@ -25,6 +25,7 @@ PAGES = (
     "cell",
     "compare",
     "items",
+    "basket",
     "judge",
     "queue",
     "sample",

@@ -61,6 +61,10 @@ class SittingStart(NamedTuple):
     after: int
 
 
+Basket = dict[str, Mapping[str, Sequence[str]]]
+"""Edits that wait to be saved together: by query, the form of its bank as it was typed."""
+
+
 class NothingYet(InputError):
     """There is nothing to be shown yet: no fault of whoever asked for the page."""
 
@@ -269,6 +273,7 @@ class LiveCollection:
         self.shared = shared
         self.guidelines = None if guidelines is None else read_guidelines(guidelines)
         self.sittings: dict[str, SittingStart] = {}
+        self.baskets: dict[tuple[str, str], Basket] = {}
         self._asked = {"grader": grader, "prompt": prompt, "kind": kind}
         self._bank = bank
         self._min_rating = min_rating

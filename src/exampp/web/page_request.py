@@ -42,6 +42,7 @@ PLACE_OF = {
     "/cell": "/queries",
     "/bank": "/queries",
     "/judge": "/queue",
+    "/basket": "/items",
     "/compare": "/",
 }
 """To which place the pages belong that the navigation does not name."""

@@ -15,6 +15,7 @@ import numpy as np
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, Response
 
+from exampp.bank.changes import QueryEdits
 from exampp.bank.lint import WHY, Finding, lint
 from exampp.collection import Collection
 from exampp.errors import EditConflict, InputError
@@ -49,7 +50,8 @@ async def _form(request: Request) -> Fields:
     return {name: [one for one in form.getlist(name) if isinstance(one, str)] for name in form}
 
 
-Form = Annotated[Fields, Depends(_form)]
+BankForm = Annotated[Fields, Depends(_form)]
+"""The form of a bank, or of some of its items, as it was sent."""
 
 
 @router.get("/bank")
@@ -57,25 +59,25 @@ def bank(visit: Visiting, query: str, saved: int = 0) -> HTMLResponse:
     """The bank of a query, to be edited."""
     with visit.open() as collection:
         found = dossier(visit, collection, query)
-        lines = untyped(_states(visit, collection, query))
+        lines = untyped(states_of(visit, collection, query))
     return _page(visit, found, lines, saved=saved)
 
 
 @router.post("/impact")
-def impact(visit: Visiting, query: str, form: Form) -> HTMLResponse:
+def impact(visit: Visiting, query: str, form: BankForm) -> HTMLResponse:
     """What saving the form would do, as a part of the page."""
     baseline, refused = visit.snapshot.baseline, ""
     result: Impact | None = None
     tried: EditPreview | None = None
     with visit.open() as collection:
         found = dossier(visit, collection, query)
-        lines = _typed(visit, collection, query, form)
+        lines = typed_lines(visit, collection, query, form)
         try:
-            tried = _try(visit, collection, found, lines)
+            tried = try_out(visit, collection, found, lines)
         except InputError as error:
             refused = str(error)
     if tried is not None:
-        if not _same(baseline.query(query), found.grades):
+        if not is_same(baseline.query(query), found.grades):
             # a decision or an edit that the snapshot does not know of yet
             baseline = baseline.with_query(found.grades)
         result = baseline.impact(tried.query)
@@ -87,13 +89,13 @@ def impact(visit: Visiting, query: str, form: Form) -> HTMLResponse:
         lines=lines,
         findings=_findings(found, lines),
         why=WHY,
-        changes=_count(lines),
+        changes=count(lines),
         moves=MOVES,
         labels=LABELS,
     )
 
 
-def _same(one: QueryGrades, other: QueryGrades) -> bool:
+def is_same(one: QueryGrades, other: QueryGrades) -> bool:
     """Whether nobody decided or edited anything between two readings of a query."""
     return (
         one.item_ids == other.item_ids
@@ -102,7 +104,7 @@ def _same(one: QueryGrades, other: QueryGrades) -> bool:
     )
 
 
-def _try(
+def try_out(
     visit: PageRequest, collection: Collection, found: Dossier, lines: Sequence[FormLine]
 ) -> EditPreview | None:
     """The query as it would be; None where nothing is changed. InputError for what is refused."""
@@ -113,23 +115,23 @@ def _try(
 
 
 @router.post("/bank/edit")
-def edit(visit: Visiting, query: str, form: Form) -> Response:
+def edit(visit: Visiting, query: str, form: BankForm) -> Response:
     """Save the form: all of it, or nothing where an edit is refused or clashes with another."""
     with visit.open() as collection:
         found = dossier(visit, collection, query)
-        lines = _typed(visit, collection, query, form)
+        lines = typed_lines(visit, collection, query, form)
         trouble = next((line.fault for line in lines if line.fault), "")
         saved = 0
         if not trouble and not conflicts(lines):
             try:
-                _try(visit, collection, found, lines)
+                try_out(visit, collection, found, lines)
                 saved = _save(visit, collection, query, lines, form)
             except EditConflict:
                 # someone was faster by a moment: the lines say where
                 pass
             except InputError as error:
                 trouble = str(error)
-        lines = _typed(visit, collection, query, form)
+        lines = typed_lines(visit, collection, query, form)
         if not saved and (clash := conflicts(lines)):
             return _page(visit, found, lines, HTTPStatus.CONFLICT, clash=clash)
         if trouble:
@@ -146,18 +148,21 @@ def _save(
     form: Fields,
 ) -> int:
     """Make the edits of the form; returns how many. EditConflict where someone was faster."""
-    wanted = list(edits(lines, query_id, visit.choice.grader.kind))
-    collection.bank(visit.choice.bank).save(
-        query_id,
-        [one for _, one in wanted],
-        seen={line.state.item_id: line.seen for line, _ in wanted if line.state},
-        author=visit.assessor,
-        reason="".join(form.get("reason", ())).strip(),
+    wanted = query_edits(lines, query_id, visit.choice.grader.kind)
+    collection.bank(visit.choice.bank).save_all(
+        [wanted], author=visit.assessor, reason="".join(form.get("reason", ())).strip()
     )
-    return len(wanted)
+    return len(wanted.edits)
 
 
-def _states(visit: PageRequest, collection: Collection, query_id: str) -> list[ItemState]:
+def query_edits(lines: Sequence[FormLine], query_id: str, kind: str) -> QueryEdits:
+    """The edits of a form, with what was known of the items when it was made."""
+    wanted = list(edits(lines, query_id, kind))
+    seen = {line.state.item_id: line.seen for line, _ in wanted if line.state}
+    return QueryEdits(query_id, [one for _, one in wanted], seen)
+
+
+def states_of(visit: PageRequest, collection: Collection, query_id: str) -> list[ItemState]:
     """The items of the query, retired ones too, as they are now.
 
     InputError where the grader has no items but the query itself.
@@ -172,7 +177,7 @@ def _states(visit: PageRequest, collection: Collection, query_id: str) -> list[I
     return [one for one in found if one.kind == kind]
 
 
-def _typed(
+def typed_lines(
     visit: PageRequest, collection: Collection, query_id: str, form: Fields
 ) -> list[FormLine]:
     """The form as it was typed, on the bank as it is now."""
@@ -181,7 +186,7 @@ def _typed(
         history = collection.bank(visit.choice.bank).states_of(state)
         return next((one.after for one in reversed(history) if one.number <= number), None)
 
-    return typed(_states(visit, collection, query_id), form, seen_as)
+    return typed(states_of(visit, collection, query_id), form, seen_as)
 
 
 def _page(
@@ -207,13 +212,13 @@ def _page(
         saved=saved,
         trouble=trouble,
         clash={line.key for line in clash},
-        changes=_count(lines),
+        changes=count(lines),
     )
     page.status_code = status
     return page
 
 
-def _count(lines: Sequence[FormLine]) -> int:
+def count(lines: Sequence[FormLine]) -> int:
     """How many lines change something."""
     return sum(line.state is None or line.after is not None for line in lines if not line.fault)
 

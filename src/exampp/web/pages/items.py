@@ -14,6 +14,9 @@ from exampp.review.lists import CellRecord, Sight, item_errors
 from exampp.web.cell_access import dossier, is_blind
 from exampp.web.live_collection import NothingYet
 from exampp.web.page_request import PageRequest, Visiting
+from exampp.web.pages.bank import typed_lines
+from exampp.web.pages.bank_form import FormLine
+from exampp.web.pages.basket import basket_of, gathered
 from exampp.web.paging import sheet
 from exampp.web.rendering import link, render
 
@@ -154,6 +157,8 @@ def items(visit: Visiting, asked: Annotated[ItemsAsked, Depends(items_asked)]) -
         orders=ORDERS,
         sheet=sheet(rows, asked.page, PAGE),
         opened=_opened(visit, asked),
+        line=_line(visit, asked),
+        gathered=gathered(visit),
         worst=WORST,
         blind=bool(visit.choices) and is_blind(visit),
         scale=(visit.choice.grader.lowest, visit.choice.grader.highest)
@@ -183,6 +188,18 @@ def _ordered(
         *sorted(known, key=key, reverse=largest_first),
         *(one for one in rows if key(one) is None),
     ]
+
+
+def _line(visit: PageRequest, asked: ItemsAsked) -> FormLine | None:
+    """The open item as it is edited here, as it stands in the basket where it does."""
+    if asked.query is None or asked.item is None or not visit.choices:
+        return None
+    if not visit.choice.grades_items:
+        return None
+    with visit.open() as collection:
+        fields = basket_of(visit).get(asked.query, {})
+        lines = typed_lines(visit, collection, asked.query, fields)
+    return next((one for one in lines if one.state and one.state.item_id == asked.item), None)
 
 
 def _opened(visit: PageRequest, asked: ItemsAsked) -> OpenedItem | None:
