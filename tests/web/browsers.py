@@ -12,6 +12,17 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 
+def faults(page: Page) -> list[tuple[str, list[str]]]:
+    """What axe finds in a page, of any weight, the size of targets among it."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    options = {"rules": {"target-size": {"enabled": True}}}
+    return [
+        (one["id"], [node["html"][:200] for node in one["nodes"]][:3])
+        for one in Axe().run(page, options=options).response["violations"]
+    ]
+
+
 class Trouble(list[str]):
     """What went wrong in a page: errors of scripts, refused loads, dialogs, foreign requests."""
 

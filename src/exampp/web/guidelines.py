@@ -25,14 +25,16 @@ class Guidelines:
 
     path: Path
 
-    @property
-    def html(self) -> Markup:
-        """The text as it is now. Markup in it is text, and nothing is loaded from elsewhere."""
+    def html(self, below: int = 1) -> Markup:
+        """The text as it is now, with headings `below` those of that level.
+
+        Markup in it is text, and nothing is loaded from elsewhere.
+        """
         try:
             text = self.path.read_bytes()[:LONGEST].decode("utf-8", "replace")
         except OSError as error:
             text = f"The guidelines cannot be read: {error.strerror}."
-        return Markup(_rendered(visible(text)))
+        return Markup(_rendered(visible(text), below))
 
 
 def read_guidelines(path: str | Path) -> Guidelines:
@@ -57,13 +59,12 @@ def read_guidelines(path: str | Path) -> Guidelines:
     return Guidelines(where)
 
 
-def _rendered(text: str) -> str:
+def _rendered(text: str, below: int) -> str:
     reader = _reader()
     tokens = reader.parse(text)
     for token in tokens:
-        # the headings of the page come before those of the guidelines
         if token.type.startswith("heading_"):
-            token.tag = f"h{min(6, int(token.tag[1:]) + 2)}"
+            token.tag = f"h{min(6, int(token.tag[1:]) + below)}"
     return str(reader.renderer.render(tokens, reader.options, {}))
 
 

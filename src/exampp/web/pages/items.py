@@ -158,6 +158,8 @@ def items(visit: Visiting, asked: Annotated[ItemsAsked, Depends(items_asked)]) -
         sheet=sheet(rows, asked.page, PAGE),
         opened=_opened(visit, asked),
         line=_line(visit, asked),
+        # the field that gets the focus brings the row into sight
+        edits=bool(visit.choices) and visit.choice.grades_items,
         gathered=gathered(visit),
         worst=WORST,
         blind=bool(visit.choices) and is_blind(visit),

@@ -175,7 +175,7 @@ def guidelines(visit: Visiting) -> HTMLResponse:
             "nobody has written guidelines for this exam yet",
             mend="Give a Markdown file: exampp serve COLLECTION --guidelines FILE",
         )
-    return visit.page("guidelines.html", html=visit.room.guidelines.html)
+    return visit.page("guidelines.html", html=visit.room.guidelines.html())
 
 
 @router.post("/judge/sitting")

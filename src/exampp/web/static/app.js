@@ -73,6 +73,11 @@
     }
   }, true);
 
+  const here = document.querySelector(".places [aria-current]");
+  if (here) {
+    const places = here.closest(".places");
+    places.scrollLeft = here.offsetLeft - places.offsetLeft - (places.clientWidth - here.offsetWidth) / 2;
+  }
   const setting = document.querySelector("[data-setting=keys]");
   if (setting) setting.checked = keysAreOn();
   document.documentElement.classList.add("scripted");
