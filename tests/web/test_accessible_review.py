@@ -1,4 +1,4 @@
-"""The pages on which people decide and edit: no fault of any kind, nothing loaded or run from texts."""
+"""The pages on which people decide and edit: no fault, nothing loaded or run from texts."""
 
 from __future__ import annotations
 
