@@ -17,6 +17,7 @@
     if (dialog && !dialog.open) dialog.showModal();
   }
 
+  document.documentElement.classList.add("scripted");
   // where the names of all pages have no room beside each other
   const here = document.querySelector(".places [aria-current]")?.getBoundingClientRect();
   const places = document.querySelector(".places");
@@ -73,12 +74,6 @@
     }
   }, true);
 
-  const here = document.querySelector(".places [aria-current]");
-  if (here) {
-    const places = here.closest(".places");
-    places.scrollLeft = here.offsetLeft - places.offsetLeft - (places.clientWidth - here.offsetWidth) / 2;
-  }
   const setting = document.querySelector("[data-setting=keys]");
   if (setting) setting.checked = keysAreOn();
-  document.documentElement.classList.add("scripted");
 })();
