@@ -27,10 +27,11 @@ from exampp.report.page import (
     to_html,
     to_json,
 )
+from exampp.report.plots.axis import Spread
 from exampp.report.plots.distributions import grades
 from exampp.report.plots.figure import Figure
 from exampp.report.plots.heatmap import heatmap
-from exampp.report.plots.leaderboard import Spread, leaderboard
+from exampp.report.plots.leaderboard import leaderboard
 from exampp.report.table import Table
 
 if TYPE_CHECKING:

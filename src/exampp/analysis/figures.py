@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from exampp.analysis.phrases import percent
 from exampp.analysis.significance import Significance
 from exampp.evaluate.cover import cover, longest_sitting
 from exampp.evaluate.exams import FacetChoice
@@ -20,8 +19,8 @@ from exampp.formats.leaderboards import ranks_of
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.report.plots import curves, distributions, heatmap, methods, scatter
 from exampp.report.plots import leaderboard as dots
+from exampp.report.plots.axis import Spread
 from exampp.report.plots.figure import Figure
-from exampp.report.plots.leaderboard import Spread
 from exampp.report.table import Column as Field
 from exampp.report.table import Table, Value
 
@@ -46,15 +45,13 @@ def spreads(column: MeasureColumn, systems: Sequence[str]) -> list[Spread]:
 def leaderboard_figure(
     board: Leaderboard, column: MeasureColumn, tested: Significance | None = None
 ) -> Figure:
-    """The leaderboard of a column: standard errors or, where pairs were tested, intervals."""
-    if tested is None:
-        made = dots.leaderboard(spreads(column, board.column_systems), name_of(column))
-        return _of(board, made)
+    """The leaderboard of a column with standard errors, and letters where pairs were tested."""
     made = dots.leaderboard(
-        [Spread(row.system, row.mean.mean, row.low, row.high) for row in tested.systems],
+        spreads(column, board.column_systems),
         name_of(column),
-        spread=f"{percent(1 - tested.settings.alpha)} interval over queries",
-        letters={row.system: row.letters for row in tested.systems if row.letters},
+        letters={row.system: row.letters for row in tested.systems if row.letters}
+        if tested
+        else None,
     )
     return _of(board, made)
 
@@ -181,11 +178,18 @@ def curves_figure(
     return _of(book, drawn)
 
 
-def heatmap_figure(board: Leaderboard, column: MeasureColumn) -> Figure:
-    """Every system on every query under a column."""
+def heatmap_figure(
+    board: Leaderboard, column: MeasureColumn, texts: Mapping[str, str] | None = None
+) -> Figure:
+    """Every system on every query under a column; `texts` are those of queries, by id."""
     values = column.values
     drawn = heatmap.heatmap(
-        values.values, values.counts, board.column_systems, column.query_ids, name_of(column)
+        values.values,
+        values.counts,
+        board.column_systems,
+        column.query_ids,
+        name_of(column),
+        texts=texts,
     )
     return _of(board, drawn)
 

@@ -365,7 +365,7 @@ def _queries(found: Findings) -> Section:
         "queries",
         "Queries",
         [
-            figures.heatmap_figure(found.board, found.main),
+            figures.heatmap_figure(found.board, found.main, found.source.texts),
             Table.of(
                 table.columns, table.rows[:_HARDEST], f"The hardest queries under {found.name}"
             )

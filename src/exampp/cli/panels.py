@@ -29,7 +29,7 @@ PANELS: Mapping[str, str] = {
     "price-hour max-failures take-over grace",
     "Chance": "alpha looks correction permutations samples splits seed",
     "Bad input": "on-error scale",
-    "How it is shown": "format wide digits title theme json",
+    "How it is shown": "format wide digits title theme width no-title json",
 }
 """The options of each panel by their long names; one may say another in its declaration."""
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.split()}

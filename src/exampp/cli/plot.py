@@ -1,4 +1,4 @@
-"""`exampp plot`: one figure as SVG, PNG, Vega-Lite or data."""
+"""`exampp plot`: one figure as SVG, PDF, PNG, Vega-Lite or data."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from exampp.cli.output import remark
 if TYPE_CHECKING:
     from exampp.evaluate.exams import FacetChoice
     from exampp.records.gradebook import Gradebook
-    from exampp.report.plots.figure import Figure
+    from exampp.report.plots.figure import ColumnWidth, Figure
 
 
 class PlotKind(StrEnum):
@@ -63,6 +63,14 @@ class Theme(StrEnum):
 
     light = "light"
     dark = "dark"
+
+
+class Width(StrEnum):
+    """How wide a figure is."""
+
+    own = "own"
+    single = "single"
+    double = "double"
 
 
 class _Kind(NamedTuple):
@@ -104,6 +112,11 @@ _KINDS: Mapping[PlotKind, _Kind] = {
 }
 
 
+_COLUMNS: Mapping[Width, ColumnWidth | None] = {
+    Width.own: None,
+    Width.single: "single",
+    Width.double: "double",
+}
 _SEVERAL = frozenset({PlotKind.methods, PlotKind.sensitivity})
 """Those of several graders, banks and thresholds at once."""
 
@@ -128,7 +141,11 @@ def _is_drawn(given: Given) -> bool:
     OF_GRADED_FILES,
     *map(_of_kinds, (*_BOARD, "--official", "--scores", "--round")),
     Counts(("--min-rating",), OF_MEASURES["--min-rating"].only, _takes_threshold),
-    Counts(("--theme",), "for what is drawn, not for .csv and .tsv", _is_drawn),
+    Counts(
+        ("--theme", "--width", "--no-title"),
+        "for what is drawn, not for .csv and .tsv",
+        _is_drawn,
+    ),
 )
 def plot(
     what: Annotated[PlotKind, typer.Argument(metavar="KIND", help="; ".join(PlotKind))],
@@ -139,7 +156,7 @@ def plot(
             "--output",
             "-o",
             dir_okay=False,
-            help="The file: .svg, .png, .json (Vega-Lite), .csv or .tsv (data).",
+            help="The file: .svg, .pdf, .png, .json (Vega-Lite), .csv or .tsv (data).",
         ),
     ],
     measure: Annotated[
@@ -161,6 +178,15 @@ def plot(
     theme: Annotated[Theme, typer.Option(help="Dark ink on white, or light ink on near-black.")] = (
         Theme.light
     ),
+    width: Annotated[
+        Width,
+        typer.Option(
+            help="As wide as a column of a paper (3.33 in), as both (7 in), or as it is drawn best."
+        ),
+    ] = Width.own,
+    no_title: Annotated[
+        bool, typer.Option("--no-title", help="Leave out the title: a paper has a caption.")
+    ] = False,
     grader: Annotated[
         list[str] | None,
         typer.Option(
@@ -222,7 +248,9 @@ def plot(
         )
         books = {name: grades.gradebook for name, grades in panel.named()}
         source = opened.path.name
+        texts = opened.query_texts() if what is PlotKind.heatmap else {}
     book = next(iter(books.values()))
+    threshold = min_rating[0] if min_rating else None
     if what is PlotKind.methods:
         figure = _methods(books, measures, min_rating, official, scores or (), facets.value)
     elif what is PlotKind.sensitivity:
@@ -230,13 +258,14 @@ def plot(
     elif what is PlotKind.calibration:
         figure = _calibration(book, source)
     else:
-        threshold = min_rating[0] if min_rating else None
-        figure = _figure(what, book, measures, threshold, official, round_to, facets.value)
+        figure = _figure(what, book, measures, threshold, official, round_to, facets.value, texts)
     if not figure.spec:
         missing = lacking(book) if what in _COMPARING else None
         cause = f"Nothing to draw. {missing.cause}" if missing else figure.alt
         mend = missing.mend if missing else _KINDS[what].mend
         raise exampp.InputError(cause, file=collection, mend=mend)
+    if no_title or width is not Width.own:
+        figure = figure.on_paper(_COLUMNS[width], title=not no_title)
     content = write(figure, theme.value)
     with writing(output, text=False) as stream:
         stream.write(content)
@@ -312,7 +341,7 @@ def _methods(
     from exampp.evaluate.leaderboard import evaluate_gradebook
     from exampp.formats import leaderboards
     from exampp.grades.panel import by_name
-    from exampp.report.plots.leaderboard import Spread
+    from exampp.report.plots.axis import Spread
 
     boards = {
         name if len(books) > 1 else "": evaluate_gradebook(
@@ -346,6 +375,7 @@ def _figure(
     official: Path | None,
     round_to: int | None,
     facets: FacetChoice,
+    texts: Mapping[str, str],
 ) -> Figure:
     from exampp.analysis import figures
     from exampp.analysis.agreement_raters import check_min_rating
@@ -367,7 +397,7 @@ def _figure(
     if what is PlotKind.scatter and ranks is not None:
         return figures.scatter_figure(board, first, ranks, decimals=round_to)
     if what is PlotKind.heatmap:
-        return figures.heatmap_figure(board, first)
+        return figures.heatmap_figure(board, first, texts)
     if what is PlotKind.reliability:
         return reliability(scored_column(book, board)).figure()
     return figures.leaderboard_figure(board, first)

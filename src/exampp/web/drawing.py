@@ -10,6 +10,7 @@ from exampp.report.plots.figure import FORMATS, Figure
 Theme = Literal["light", "dark"]
 TYPES = {
     "svg": "image/svg+xml",
+    "pdf": "application/pdf",
     "png": "image/png",
     "json": "application/json",
     "csv": "text/csv; charset=utf-8",

@@ -59,6 +59,7 @@ def curves(
         name=name,
         title=f"{measure} of the first k passages",
         subtitle=subtitle,
+        right=_room(shown, len(others)),
         alt=_alt(ranked, values, measure, ceiling, depth),
         spec={}
         if not ranked
@@ -145,7 +146,7 @@ def _names(
     places = _apart([place for place, _, _ in wanted])
     texts = [(place, name, colour) for place, (_, name, colour) in zip(places, wanted, strict=True)]
     if others:
-        note = f"{others} others: range and middle half"
+        note = _note(others)
         texts.append(((places[-1] if places else 0) + 1.5 * _LINE, note, GREY))
     data = rows(("place", "name", "colour"), texts)
     height = {"field": "place", "type": "quantitative", "scale": None}
@@ -154,7 +155,7 @@ def _names(
             "data": data,
             "mark": {"type": "point", "filled": True, "size": 60, "shape": "square", "opacity": 1},
             "encoding": {
-                "x": {"value": _WIDTH + 14},
+                "x": {"value": {"expr": "width + 14"}},
                 "y": height,
                 "color": {"field": "colour", "type": "nominal", "scale": None},
             },
@@ -162,9 +163,23 @@ def _names(
         {
             "data": data,
             "mark": {"type": "text", "align": "left", "limit": 200},
-            "encoding": {"x": {"value": _WIDTH + 24}, "y": height, "text": {"field": "name"}},
+            "encoding": {
+                "x": {"value": {"expr": "width + 24"}},
+                "y": height,
+                "text": {"field": "name"},
+            },
         },
     ]
+
+
+def _note(others: int) -> str:
+    return f"{others} others: range and middle half"
+
+
+def _room(shown: Sequence[str], others: int) -> float:
+    """Pixels that the names take beside the plot."""
+    longest = max(map(len, [*shown, *([_note(others)] if others else [])]), default=0)
+    return 24 + min(200, 6 * longest)
 
 
 def _apart(wanted: Sequence[float]) -> list[float]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from exampp.report.plots.figure import SERIES, Figure, rows
+from exampp.report.plots.figure import GRADES, GREY, SERIES, Figure, rows
 from exampp.report.plots.pixels import shade
 from exampp.report.table import Table, Value
 
 _WIDTH = 560
+_EDGE = {"stroke": GREY, "strokeWidth": 0.7}
+"""The lightest grade is hardly seen on white without it."""
 
 
 def grades(counts: Mapping[str, Mapping[int, int]], *, name: str = "grades") -> Figure:
@@ -52,6 +54,11 @@ def grades(counts: Mapping[str, Mapping[int, int]], *, name: str = "grades") -> 
     }
     apart = {"field": "grader", "type": "nominal", "scale": {"domain": graders}}
     encoding = {"x": across, "y": share, **({"xOffset": apart} if len(graders) > 1 else {})}
+    if len(graders) == 1:
+        # one grader's bars have the colours that its grades have on pages
+        shades = [shade(n / max(1, len(ratings) - 1), GRADES) for n in range(len(ratings))]
+        scale = {"domain": [str(rating) for rating in ratings], "range": shades}
+        colour = {"field": "rating", "type": "ordinal", "scale": scale, "legend": None}
     few = len(graders) * len(ratings) <= 14
     text = {"mark": {"type": "text", "dy": -8, "fontSize": 10.5}, "encoding": _percent()}
     return Figure(
@@ -68,7 +75,7 @@ def grades(counts: Mapping[str, Mapping[int, int]], *, name: str = "grades") -> 
             "encoding": encoding,
             "layer": [
                 {
-                    "mark": {"type": "bar", "cornerRadiusEnd": 2},
+                    "mark": {"type": "bar", "cornerRadiusEnd": 2, **_EDGE},
                     "encoding": {"color": colour},
                 },
                 *([text] if few else []),
@@ -111,7 +118,7 @@ def labels(counts: Mapping[int, Mapping[int, int]], *, name: str = "labels") -> 
         for n in [counts[j].get(label, 0)]
     ]
     domain = [str(label) for label in found]
-    colours = [shade(index / max(1, len(found) - 1)) for index in range(len(found))]
+    colours = [shade(index / max(1, len(found) - 1), GRADES) for index in range(len(found))]
     return Figure(
         name=name,
         title="Labels of judged passages",
@@ -123,7 +130,7 @@ def labels(counts: Mapping[int, Mapping[int, int]], *, name: str = "labels") -> 
             "width": _WIDTH,
             "height": 42 * max(1, len(judgments)),
             "data": rows(("judgment", "label", "passages", "share", "order"), values),
-            "mark": {"type": "bar", "height": {"band": 0.72}},
+            "mark": {"type": "bar", "height": {"band": 0.72}, **_EDGE},
             "encoding": {
                 "y": {
                     "field": "judgment",

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from exampp.errors import InputError
 from exampp.installed import install_command
@@ -31,6 +32,9 @@ GREY = "#8a929c"
 NAME_WIDTH = 190
 """Pixels of a system's name."""
 
+GRADES = ("#eeeeea", "#dae7ec", "#b5d2dd", "#84b7ca", "#26728f", "#0c4358")
+"""Colours from the lowest grade of a scale to the highest, those of the pages."""
+
 DRAFT = "DRAFT GRADES"
 """What every figure of draft grades is called, in the picture itself."""
 _DRAFT_INK = "#d55e00"
@@ -43,13 +47,34 @@ _INKS: Mapping[Theme, str] = {"light": "#1f2328", "dark": "#e6e8eb", "page": "cu
 _GROUNDS: Mapping[Theme, str] = {"light": "#ffffff", "dark": "#14171a", "page": "transparent"}
 _PNG_SCALE = 2
 
+ColumnWidth = Literal["single", "double"]
+COLUMN_INCHES: Mapping[ColumnWidth, float] = {"single": 3.33, "double": 7.0}
+"""A column and both columns of a paper. Source: acmart, the class of ACM."""
+_PIXEL_POINTS = 2 / 3
+"""Points of a pixel on paper: labels of 11 pixels are 7.3 points high, the smallest, of 9, 6."""
+_DPI = 600
+
+
+class Paper(NamedTuple):
+    """What a figure is drawn for: a column width, or its own where there is none; with a title?"""
+
+    width: ColumnWidth | None = None
+    title: bool = True
+
+    @property
+    def pixels(self) -> float | None:
+        """The whole width in pixels, None for the figure's own."""
+        return None if self.width is None else COLUMN_INCHES[self.width] * 72 / _PIXEL_POINTS
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A plot: `name` for files, `title` and `subtitle` above it, `alt` says what is seen.
 
     `spec` is Vega-Lite without title and theme, empty where there is nothing to draw; `data` are
-    the values that are drawn. A figure of `draft` grades says so in every theme and format.
+    the values that are drawn. A figure of `draft` grades says so in every theme and format. `sized`
+    makes the specification for so many pixels of width, where it takes more than a narrower plot;
+    `right` are pixels that texts take to the right of the plot. On `paper` it is as wide as asked.
     """
 
     name: str
@@ -59,6 +84,17 @@ class Figure:
     data: Table
     subtitle: str = ""
     draft: bool = False
+    sized: Callable[[float], Spec] | None = None
+    right: float = 0
+    paper: Paper | None = None
+
+    def on_paper(self, width: ColumnWidth | None = None, *, title: bool = True) -> Figure:
+        """The figure for a paper: as wide as a column or as both, with its title or without.
+
+        Vector files and PNG have that width, and no text below six points; draft grades are called
+        so without a title, too.
+        """
+        return replace(self, paper=Paper(width, title))
 
     @property
     def below(self) -> str:
@@ -81,31 +117,61 @@ class Figure:
         """The whole Vega-Lite specification, ready to be drawn."""
         if theme not in get_args(Theme):
             raise InputError(f"there is no theme {theme!r}", mend="Themes: light, dark, page")
-        spec = {"$schema": _SCHEMA, "background": _GROUNDS[theme], **(self.spec or _NOTHING)}
-        spec["padding"] = 6 if theme == "page" else 16
+        spec = {"$schema": _SCHEMA, "background": _GROUNDS[theme], **self._laid_out()}
+        spec.setdefault("padding", 6 if theme == "page" else 16)
+        titled = theme != "page" and (self.paper is None or self.paper.title)
         if theme != "page":
-            spec["title"] = {"text": self.title, "subtitle": self.below}
             spec["description"] = self.seen
+        if titled:
+            spec["title"] = {"text": self.title, "subtitle": self.below}
+            if self.paper and self.paper.pixels:
+                spec["title"] = {
+                    "text": _wrapped(self.title, self.paper.pixels, 15),
+                    "subtitle": _wrapped(self.below, self.paper.pixels, 12),
+                }
         elif self.draft:
-            # the page has the title; this is for the picture, whoever copies it out
+            # the title stands elsewhere; this is for the picture, whoever copies it out
             spec["title"] = {"text": DRAFT, "anchor": "end", "fontSize": 11}
         if self.draft:
-            colour = "color" if theme == "page" else "subtitleColor"
+            colour = "subtitleColor" if titled else "color"
             spec["title"] |= {colour: _DRAFT_INK, "subtitleFontWeight": 600}
         cleaned: dict[str, Any] = _cleaned(spec)
         return {**cleaned, "config": _config(_INKS[theme])}
 
+    def _laid_out(self) -> dict[str, Any]:
+        """The specification at the width that is asked for."""
+        pixels = self.paper.pixels if self.paper else None
+        if pixels is None or not self.spec:
+            return dict(self.spec or _NOTHING)
+        spec = _narrowed(self.sized(pixels - 2 * _MARGIN) if self.sized else self.spec, pixels)
+        sides = {"left": _MARGIN, "right": _MARGIN + self.right, "top": _MARGIN, "bottom": _MARGIN}
+        if spec.keys() & {"concat", "vconcat", "autosize"}:
+            return {**spec, "padding": sides}
+        fit = {"type": "fit-x", "contains": "padding"}
+        return {**spec, "width": pixels, "autosize": fit, "padding": sides}
+
     def svg(self, theme: Theme = "light") -> str:
         """The figure as SVG; raises InputError where the extra `plots` is not installed."""
         drawn: str = _converter().vegalite_to_svg(self.themed(theme), vl_version=_VERSION)
+        if self.paper:
+            drawn = _in_points(drawn)
         return _labelled(_slim(drawn), _cleaned(self.seen))
 
-    def png(self, theme: Theme = "light") -> bytes:
-        """The figure as PNG, two pixels for one; InputError as for `svg`."""
+    def pdf(self, theme: Theme = "light") -> bytes:
+        """The figure as PDF with its fonts embedded (TrueType); InputError as for `svg`."""
         if theme == "page":
             raise InputError("the theme page has no ink of its own", mend="Choose light or dark")
+        drawn = _converter().vegalite_to_svg(self.themed(theme), vl_version=_VERSION)
+        made: bytes = _converter().svg_to_pdf(_in_points(drawn, ""))
+        return made
+
+    def png(self, theme: Theme = "light") -> bytes:
+        """The figure as PNG, two pixels for one, on paper 600 an inch; InputError as for `svg`."""
+        if theme == "page":
+            raise InputError("the theme page has no ink of its own", mend="Choose light or dark")
+        scale = {"scale": _PIXEL_POINTS, "ppi": _DPI} if self.paper else {"scale": _PNG_SCALE}
         drawn: bytes = _converter().vegalite_to_png(
-            self.themed(theme), vl_version=_VERSION, scale=_PNG_SCALE
+            self.themed(theme), vl_version=_VERSION, **scale
         )
         return drawn
 
@@ -117,6 +183,7 @@ class Figure:
 Writer = Callable[[Figure, Theme], bytes]
 FORMATS: Mapping[str, Writer] = {
     ".svg": lambda figure, theme: figure.svg(theme).encode(),
+    ".pdf": lambda figure, theme: figure.pdf(theme),
     ".png": lambda figure, theme: figure.png(theme),
     ".json": lambda figure, theme: figure.json(theme).encode(),
     ".csv": lambda figure, _: render(figure.values, "csv").encode(),
@@ -139,6 +206,47 @@ def writer(path: str | Path) -> Writer:
             mend=f"Formats: {', '.join(FORMATS)}",
         )
     return found
+
+
+_MARGIN = 2
+"""Pixels around a figure on paper, where the page has its own."""
+_NAMES_SHARE = 0.4
+"""Of a narrow figure, names take so much at most."""
+_LEGEND_COLUMN = 120
+"""Pixels of an entry of a legend above a plot."""
+_BOLD = 0.56
+
+
+def _narrowed(value: Any, pixels: float) -> Any:
+    """The specification with legends in as many columns as fit, and names cut where they must."""
+    if isinstance(value, list | tuple):
+        return [_narrowed(one, pixels) for one in value]
+    if not isinstance(value, Mapping):
+        return value
+    found = {key: _narrowed(inner, pixels) for key, inner in value.items() if key != "minExtent"}
+    if found.get("orient") == "top" and "columns" in found:
+        found["columns"] = max(1, min(found["columns"], int(pixels // _LEGEND_COLUMN)))
+    if "labelLimit" in found:
+        found["labelLimit"] = min(found["labelLimit"], pixels * _NAMES_SHARE)
+    return found
+
+
+def _wrapped(text: str, pixels: float, size: float) -> list[str]:
+    """The text in lines that are hardly wider than so many pixels, in a font of that size."""
+    return textwrap.wrap(text, max(20, int(pixels / (size * _BOLD)))) or [""]
+
+
+_SIZE = re.compile(r'(<svg [^>]*?)width="([0-9.]+)" height="([0-9.]+)"')
+
+
+def _in_points(svg: str, unit: str = "pt") -> str:
+    """The SVG at its size on paper; what makes PDF of it takes numbers without a unit as points."""
+
+    def sized(found: re.Match[str]) -> str:
+        width, height = (float(found[n]) * _PIXEL_POINTS for n in (2, 3))
+        return f'{found[1]}width="{width:.2f}{unit}" height="{height:.2f}{unit}"'
+
+    return _SIZE.sub(sized, svg, count=1)
 
 
 _NOTHING: Spec = {
@@ -186,10 +294,13 @@ _LETTER = 0.62
 
 
 def row_height(count: int) -> tuple[float, float]:
-    """(height of a row, size of its label) in pixels: many rows get thinner, never overlapping."""
+    """(height of a row, size of its label) in pixels: many rows get thinner, never overlapping.
+
+    100 of them fit on a page of a paper.
+    """
     if count <= 40:
         return 18, 11
-    return (14, 10) if count <= 60 else (11.5, 9)
+    return (14, 10) if count <= 60 else (9.4, 9)
 
 
 def _converter() -> Any:
@@ -260,13 +371,14 @@ _NOISE = re.compile(
 _EMPTY = re.compile(
     r'<path(?: class="[^"]*")?(?: display="none")? d="(?:M0,0h0v0h0Z)?"(?: display="none")?/>'
 )
+_TAG = re.compile(r"<[^>]*>")
 _LONG = re.compile(r"(\d+\.\d{2})\d+")
 
 
 def _slim(svg: str) -> str:
     """The SVG without what nobody sees: roles of its parts, empty paths, decimals."""
     svg = _NOISE.sub("", svg).replace("xlink:href", "href")
-    return _LONG.sub(r"\1", _EMPTY.sub("", svg))
+    return _TAG.sub(lambda tag: _LONG.sub(r"\1", tag[0]), _EMPTY.sub("", svg))
 
 
 def _labelled(svg: str, alt: str) -> str:

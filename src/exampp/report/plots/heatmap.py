@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.report.plots.figure import Figure, by_name, row_height, rows
-from exampp.report.plots.pixels import VIRIDIS, picture
+from exampp.report.plots.figure import Figure, Spec, by_name, row_height, rows
+from exampp.report.plots.pixels import DIVERGING, picture
 from exampp.report.table import Table
 
-_NAMED_QUERIES = 60
 _WIDEST = 690
+_STEP = 16
+_LEAST_STEP = 9
+"""Pixels of a query whose id and text stand below it, at least."""
+_NAMES = 130
+"""Pixels that are left for the names of systems."""
+_TEXT = 150
 
 
 def heatmap(
@@ -23,12 +28,13 @@ def heatmap(
     query_ids: Sequence[str],
     measure: str,
     *,
+    texts: Mapping[str, str] | None = None,
     name: str = "heatmap",
 ) -> Figure:
-    """Scores of systems (rows, best first) on queries (columns, easiest first).
+    """How far systems (rows, best first) are from the mean of queries (columns, easiest first).
 
     `values` is systems x queries; where `counts` is False there is no value, and the cell is
-    empty.
+    empty. `texts` are those of queries, by id. The colours end where 19 of 20 cells do.
     """
     across = _means(values, counts, axis=1)
     down = _means(values, counts, axis=0)
@@ -37,58 +43,92 @@ def heatmap(
     table, known = values[np.ix_(order, column)], counts[np.ix_(order, column)]
     names = [systems[i] for i in order]
     ids = [query_ids[i] for i in column]
-    low, high = _range(table[known])
-    step, size = row_height(len(names))
-    width = min(_WIDEST, 16 * max(1, len(ids)))
-    height = step * max(1, len(names))
+    centred = np.where(known, table - down[column], 0.0)
+    reach = _reach(centred[known])
+
+    def sized(pixels: float) -> Spec:
+        return _spec(names, ids, texts or {}, centred, known, reach, measure, pixels)
+
+    wide = _NAMES + min(_WIDEST, _STEP * max(1, len(ids)))
     return Figure(
         name=name,
         title=f"{measure} of every system on every query",
-        subtitle="Systems from best to worst, queries from easiest to hardest; empty: no value",
+        subtitle="Difference to the mean of the query; systems from best to worst; empty: no value",
         alt=_alt(names, ids, down[column], measure)
         if known.any()
         else f"Nothing to draw: {measure} has no values.",
-        spec={}
-        if not known.any()
-        else {
-            "width": width,
-            "height": height,
-            "layer": [
-                _axes(names, ids, size),
-                {
-                    "data": {"values": [{}]},
-                    "mark": {
-                        "type": "image",
-                        "url": picture((table - low) / (high - low), known),
-                        "aspect": False,
-                        "smooth": False,
-                        "width": width,
-                        "height": height,
-                    },
-                    "encoding": {"x": {"value": width / 2}, "y": {"value": height / 2}},
-                },
-                _legend(low, high, measure),
-            ],
-        },
+        spec=sized(wide) if known.any() else {},
+        sized=sized if known.any() else None,
         data=Table.of(
-            ["system", "query", "value"],
+            ["system", "query", "value", "difference"],
             [
-                [system, query, float(table[i, j]) if known[i, j] else None]
+                [system, query, *map(float, (table[i, j], centred[i, j]))]
+                if known[i, j]
+                else [system, query, None, None]
                 for i, system in enumerate(names)
                 for j, query in enumerate(ids)
             ],
-            f"{measure} per system and query",
+            f"{measure} per system and query, and its difference to the mean of the query",
         ),
     )
 
 
-def _axes(names: Sequence[str], ids: Sequence[str], size: float) -> dict[str, object]:
-    few = len(ids) <= _NAMED_QUERIES
-    axis = {"labels": few, "labelAngle": -90, "labelLimit": 90, "labelFontSize": 9}
+def _spec(
+    names: Sequence[str],
+    ids: Sequence[str],
+    texts: Mapping[str, str],
+    centred: NDArray[np.float64],
+    known: NDArray[np.bool_],
+    reach: float,
+    measure: str,
+    pixels: float,
+) -> Spec:
+    """The picture, so many pixels wide with the names of systems; queries named where they fit."""
+    width = pixels - _NAMES
+    step, size = row_height(len(names))
+    height = step * max(1, len(names))
+    named = width >= _LEAST_STEP * len(ids)
+    return {
+        "width": width,
+        "height": height,
+        "layer": [
+            _axes(names, ids, texts if named else {}, size, named=named),
+            {
+                "data": {"values": [{}]},
+                "mark": {
+                    "type": "image",
+                    "url": picture((centred / reach + 1) / 2, known, DIVERGING),
+                    "aspect": False,
+                    "smooth": False,
+                    "width": {"expr": "width"},
+                    "height": height,
+                },
+                "encoding": {
+                    "x": {"value": {"expr": "width / 2"}},
+                    "y": {"value": height / 2},
+                },
+            },
+            _legend(reach, f"{measure}, minus the query's mean"),
+        ],
+    }
+
+
+def _axes(
+    names: Sequence[str],
+    ids: Sequence[str],
+    texts: Mapping[str, str],
+    size: float,
+    *,
+    named: bool,
+) -> dict[str, object]:
+    shown = {one: f"{one}  {texts[one]}" if texts.get(one) else one for one in ids}
+    axis = {"labels": named, "labelAngle": -90, "labelLimit": _TEXT, "labelFontSize": 9}
     queries = f"{len(ids)} queries, from easiest to hardest"
     return {
         # any point on both axes makes them appear
-        "data": rows(("name", "query"), [[n, q] for n, q in zip(names[:1], ids[:1], strict=True)]),
+        "data": rows(
+            ("name", "query"), [[n, shown[q]] for n, q in zip(names[:1], ids[:1], strict=True)]
+        ),
         "mark": {"type": "point", "opacity": 0},
         "encoding": {
             "y": _banded(by_name(names, labelFontSize=size)),
@@ -96,7 +136,7 @@ def _axes(names: Sequence[str], ids: Sequence[str], size: float) -> dict[str, ob
                 "field": "query",
                 "type": "nominal",
                 "sort": None,
-                "scale": {"type": "band", "domain": list(ids), "padding": 0},
+                "scale": {"type": "band", "domain": list(shown.values()), "padding": 0},
                 "title": queries,
                 "axis": {**axis, "ticks": False, "domain": False},
             },
@@ -108,18 +148,24 @@ def _banded(encoding: dict[str, Any]) -> dict[str, Any]:
     return {**encoding, "scale": {**encoding["scale"], "type": "band", "padding": 0}}
 
 
-def _legend(low: float, high: float, measure: str) -> dict[str, object]:
-    scale = {"domain": [low, high], "range": list(VIRIDIS), "type": "linear"}
-    legend = {"title": measure, "gradientLength": 160, "gradientThickness": 10, "tickCount": 4}
+def _legend(reach: float, title: str) -> dict[str, object]:
+    scale = {"domain": [-reach, reach], "range": list(DIVERGING), "type": "linear"}
+    legend = {"title": title, "gradientLength": 160, "gradientThickness": 10, "titleLimit": 330}
     return {
-        "data": rows(("shade",), [[low], [high]]),
+        "data": rows(("shade",), [[-reach], [reach]]),
         "mark": {"type": "point", "opacity": 0},
         "encoding": {
             "color": {
                 "field": "shade",
                 "type": "quantitative",
                 "scale": scale,
-                "legend": {**legend, "orient": "top", "direction": "horizontal"},
+                "legend": {
+                    **legend,
+                    "values": [-reach, -reach / 2, 0, reach / 2, reach],
+                    "format": "+.3~f",
+                    "orient": "top",
+                    "direction": "horizontal",
+                },
             },
             "x": {"value": 0},
             "y": {"value": 0},
@@ -138,12 +184,13 @@ def _means(
     return means
 
 
-def _range(known: NDArray[np.float64]) -> tuple[float, float]:
-    """The values that the ends of the colours stand for: 0 to 1 if all values are in there."""
-    if not known.size or (known.min() >= 0 and known.max() <= 1):
-        return 0.0, 1.0
-    low, high = float(known.min()), float(known.max())
-    return (low, high) if high > low else (low, low + 1)
+def _reach(differences: NDArray[np.float64]) -> float:
+    """The difference at the ends of the colours: round, and of 19 in 20 cells none is larger."""
+    most = float(np.quantile(np.abs(differences), 0.95)) if differences.size else 0.0
+    if most <= 0:
+        return 1.0
+    step = 10.0 ** np.floor(np.log10(most))
+    return float(np.ceil(round(most / step, 9)) * step)
 
 
 def _alt(names: Sequence[str], ids: Sequence[str], means: NDArray[np.float64], measure: str) -> str:

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any
 
+from exampp.report.plots.axis import Axis, Spread, axis_of
 from exampp.report.plots.figure import ACCENT, Figure, by_name, row_height, rows
 from exampp.report.table import Table
 
 _WIDTH = 620
 _LETTERS = 8
 """Letters of a system at most: more of them are no longer read."""
-
-
-class Spread(NamedTuple):
-    """A score and its spread, such as one standard error or an interval; None is undefined."""
-
-    system: str
-    value: float | None
-    low: float | None = None
-    high: float | None = None
 
 
 def groups(letters: str) -> set[str]:
@@ -32,7 +24,7 @@ def leaderboard(
     scores: Sequence[Spread],
     measure: str,
     *,
-    spread: str = "standard error",
+    spread: str = "one standard error over queries",
     letters: Mapping[str, str] | None = None,
     name: str = "leaderboard",
 ) -> Figure:
@@ -49,9 +41,14 @@ def leaderboard(
     height, size = row_height(len(known))
     # room for the dot of a score at the axis
     order = by_name(names, labelFontSize=size, labelPadding=10, grid=True)
-    across = {"field": "value", "type": "quantitative", "scale": {"zero": False, "nice": True}}
+    axis = axis_of(known)
+    across = {
+        "field": "value",
+        "type": "quantitative",
+        "scale": {"domain": [axis.start, axis.end], "zero": False, "nice": False},
+    }
     top = {"orient": "top"} if len(known) > 40 else {}
-    score = {**across, "title": measure, "axis": {"grid": False, "tickCount": 8, **top}}
+    score = {**across, "title": measure, "axis": {"grid": False, "values": axis.ticks, **top}}
     layers = [
         {
             "mark": {"type": "rule", "strokeWidth": 2, "color": ACCENT, "opacity": 0.55},
@@ -70,8 +67,10 @@ def leaderboard(
             },
         },
     ]
+    layers += _beyond(known, axis, size)
     letters = letters or {}
-    if 0 < max(map(len, letters.values()), default=0) <= _LETTERS:
+    lettered = 0 < max(map(len, letters.values()), default=0) <= _LETTERS
+    if lettered:
         layers.append(
             {
                 "mark": {
@@ -80,19 +79,23 @@ def leaderboard(
                     "fontSize": size,
                     "opacity": 0.8,
                 },
-                "encoding": {"x": {"value": _WIDTH + 12}, "text": {"field": "letters"}},
+                "encoding": {
+                    "x": {"value": {"expr": "width + 12"}},
+                    "text": {"field": "letters"},
+                },
             }
         )
     best = groups(letters.get(names[0], "")) if names else set()
     values = [
-        [*one, shown, ACCENT if not letters or best & groups(shown) else "none"]
+        [*_inside(one, axis), shown, ACCENT if not letters or best & groups(shown) else "none"]
         for one in known
         for shown in [letters.get(one.system, "")]
     ]
     return Figure(
         name=name,
         title=f"Leaderboard by {measure}",
-        subtitle=_subtitle(spread, bool(letters)),
+        subtitle=_subtitle(spread, bool(letters), any(_side(one, axis) for one in known)),
+        right=12 + 7 * _LETTERS if lettered else 0,
         alt=_alt(known, measure, spread),
         spec={}
         if not known
@@ -111,10 +114,48 @@ def leaderboard(
     )
 
 
-def _subtitle(spread: str, letters: bool) -> str:
+def _side(one: Spread, axis: Axis) -> str:
+    """An arrow where a score is beyond an end of the axis."""
+    value = one.value or 0.0
+    return "\u2039" if value < axis.start else "\u203a" if value > axis.end else ""
+
+
+def _inside(one: Spread, axis: Axis) -> Spread:
+    """What of a score and its bar is on the axis."""
+    if _side(one, axis):
+        return Spread(one.system, None)
+
+    def within(end: float | None) -> float | None:
+        return None if end is None else min(max(end, axis.start), axis.end)
+
+    return Spread(one.system, one.value, within(one.low), within(one.high))
+
+
+def _beyond(known: Sequence[Spread], axis: Axis, size: float) -> list[dict[str, Any]]:
+    """Scores beyond the ends of the axis, as numbers at the edge."""
+    layers: list[dict[str, Any]] = []
+    for arrow, align, x in (("\u2039", "left", 2), ("\u203a", "right", {"expr": "width - 2"})):
+        there = [one for one in known if _side(one, axis) == arrow]
+        texts = [f"{one.value:.3f}" for one in there]
+        shown = [f"{arrow} {text}" if align == "left" else f"{text} {arrow}" for text in texts]
+        if there:
+            names = [one.system for one in there]
+            layers.append(
+                {
+                    "data": rows(("name", "shown"), list(zip(names, shown, strict=True))),
+                    "mark": {"type": "text", "align": align, "fontSize": size, "color": ACCENT},
+                    "encoding": {"x": {"value": x}, "text": {"field": "shown"}},
+                }
+            )
+    return layers
+
+
+def _subtitle(spread: str, letters: bool, beyond: bool) -> str:
     parts = [f"Bars: {spread}"]
     if letters:
         parts.append("filled: not told apart from the best")
+    if beyond:
+        parts.append("arrows: beyond the axis")
     return "; ".join(parts)
 
 

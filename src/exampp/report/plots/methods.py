@@ -1,20 +1,26 @@
 """Several evaluation methods over the same systems, to see whether they agree on the order.
 
 Figure 2 of EXAM++: every method's scores are re-normalised so that its best system is at 1 and its
-worst at 0, standard errors with them, and the systems stand in the order of the official
-leaderboard, which may be the first series. Bars, as ranks and scores made elsewhere have no errors.
+worst at 0, standard errors with them, and the systems stand side by side in the order of the
+official leaderboard, which may be the first series. Bars, as ranks and scores of others have no
+errors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from exampp.report.plots.figure import GREY, SERIES, SHAPES, Figure, by_name, row_height, rows
-from exampp.report.plots.leaderboard import Spread
-from exampp.report.table import Table
+from exampp.report.plots.axis import Spread
+from exampp.report.plots.figure import GREY, SERIES, SHAPES, Figure, Spec, by_name, rows
+from exampp.report.table import Table, Value
 
-_WIDTH = 620
-_MANY = 60
+_WIDTH, _HEIGHT = 860, 250
+_AXIS = 64
+"""Pixels of the axis of scores."""
+_NARROWEST = 12
+"""Pixels of a system; more of them than fit make another panel."""
+_FEW = 24
 
 
 def methods(
@@ -43,74 +49,102 @@ def methods(
         for method, found in given
     }
     drawn = {method: found for method, found in drawn.items() if found}
-    labels = list(drawn)
-    first = [] if official is None or official[0] not in drawn else [official[0]]
-    inks = [GREY] * len(first) + list(SERIES)
-    shapes = ["stroke"] * len(first) + list(SHAPES)
-    many = len(order) > _MANY
-    between, around, size = (2.6, 4, 12) if many else (5, 8, 24)
-    height = around + between * max(1, len(labels))
     values = [[m, *one] for m, found in drawn.items() for one in found]
-    colour = {
-        "field": "method",
-        "type": "nominal",
-        "scale": {"domain": labels, "range": inks[: len(labels)]},
-        "legend": {"title": None, "orient": "top", "columns": 4, "labelLimit": 220},
-    }
-    across = {"type": "quantitative", "scale": {"zero": False, "nice": False, "padding": 10}}
-    title = "re-normalised score (best system 1, worst 0)"
-    axis = {"values": [0, 0.25, 0.5, 0.75, 1], "format": ".2f", "grid": True, "domain": False}
-    across = {**across, "title": title, "axis": axis}
-    apart = {
-        "field": "method",
-        "type": "nominal",
-        "scale": {"domain": labels, "paddingOuter": 0.6},
-    }
+
+    def sized(pixels: float) -> Spec:
+        return _spec(values, drawn, order, official and official[0], pixels) if drawn else {}
+
     return Figure(
         name=name,
         title="The same systems under several methods",
         subtitle=f"Systems in the order of {ordered_by}; lines: {spread}, re-normalised",
         alt=_alt(drawn, order, ordered_by),
-        spec={}
-        if not drawn
-        else {
-            "width": _WIDTH,
-            "height": height * max(1, len(order)),
-            "data": rows(("method", "name", "value", "low", "high"), values),
-            "encoding": {
-                "y": by_name(order, labelFontSize=row_height(len(order))[1]),
-                "yOffset": apart,
-                "color": colour,
-            },
-            "layer": [
-                {
-                    "mark": {"type": "bar", "opacity": 0.4},
-                    "encoding": {"x": {**across, "field": "value"}, "x2": {"datum": 0}},
-                },
-                {
-                    "mark": {"type": "rule", "strokeWidth": 1.2},
-                    "encoding": {"x": {**across, "field": "low"}, "x2": {"field": "high"}},
-                },
-                {
-                    "mark": {"type": "point", "filled": True, "opacity": 1, "size": size},
-                    "encoding": {
-                        "x": {**across, "field": "value"},
-                        "shape": {
-                            "field": "method",
-                            "type": "nominal",
-                            "scale": {"domain": labels, "range": shapes[: len(labels)]},
-                            "legend": colour["legend"],
-                        },
-                    },
-                },
-            ],
-        },
+        spec=sized(_WIDTH),
+        sized=sized,
         data=Table.of(
             ["method", "system", "value", "low", "high"],
             values,
             f"Scores re-normalised per method, with {spread}",
         ),
     )
+
+
+def _spec(
+    values: Sequence[Sequence[Value]],
+    drawn: Mapping[str, Sequence[Spread]],
+    order: Sequence[str],
+    official: str | None,
+    pixels: float,
+) -> Spec:
+    """Panels of so many systems as there is room for, one below the other."""
+    panels = -(-len(order) * _NARROWEST // (pixels - _AXIS)) or 1
+    size = -(-len(order) // int(panels))
+    bounds = [end for _, _, *ends in values for end in ends if isinstance(end, float)]
+    scale = {"domain": [min(0.0, *bounds), max(1.0, *bounds)], "nice": False}
+    parts = [order[start : start + size] for start in range(0, len(order), size)]
+    views = [
+        {
+            "width": (pixels - _AXIS) * len(part) / size,
+            "height": _HEIGHT,
+            **_view([row for row in values if row[1] in set(part)], drawn, part, official, scale),
+        }
+        for part in parts
+    ]
+    return views[0] if len(views) == 1 else {"vconcat": views, "spacing": 14}
+
+
+def _view(
+    values: Sequence[Sequence[Value]],
+    drawn: Mapping[str, Sequence[Spread]],
+    order: Sequence[str],
+    official: str | None,
+    scale: Mapping[str, Any],
+) -> dict[str, Any]:
+    labels = list(drawn)
+    first = official in drawn
+    inks = [GREY] * first + list(SERIES)
+    shapes = ["stroke"] * first + list(SHAPES)
+    colour = {
+        "field": "method",
+        "type": "nominal",
+        "scale": {"domain": labels, "range": inks[: len(labels)]},
+        "legend": {"title": None, "orient": "top", "columns": 7, "labelLimit": 220},
+    }
+    title = ["re-normalised score", "(best system 1, worst 0)"]
+    axis = {"values": [0, 0.25, 0.5, 0.75, 1], "format": ".2f", "grid": True, "domain": False}
+    up = {"type": "quantitative", "scale": scale, "title": title, "axis": axis}
+    names = by_name(order, labelAngle=-60, labelFontSize=9 if len(order) > _FEW else 11)
+    apart = {
+        "field": "method",
+        "type": "nominal",
+        "scale": {"domain": labels, "paddingOuter": 0.7},
+    }
+    return {
+        "data": rows(("method", "name", "value", "low", "high"), values),
+        "encoding": {"x": names, "xOffset": apart, "color": colour},
+        "layer": [
+            {
+                "mark": {"type": "bar", "opacity": 0.55},
+                "encoding": {"y": {**up, "field": "value"}, "y2": {"datum": 0}},
+            },
+            {
+                "mark": {"type": "rule", "strokeWidth": 1},
+                "encoding": {"y": {**up, "field": "low"}, "y2": {"field": "high"}},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "opacity": 1, "size": 14},
+                "encoding": {
+                    "y": {**up, "field": "value"},
+                    "shape": {
+                        "field": "method",
+                        "type": "nominal",
+                        "scale": {"domain": labels, "range": shapes[: len(labels)]},
+                        "legend": colour["legend"],
+                    },
+                },
+            },
+        ],
+    }
 
 
 def renormalised(scores: Sequence[Spread]) -> list[Spread]:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from exampp.report.plots.figure import GREY, SERIES, Figure, rows
+from exampp.report.plots.figure import GREY, SERIES, Figure, Spec, rows
 from exampp.report.table import Table
 
 _WIDTH, _HEIGHT = 205, 250
 _PER_ROW = 3
+_SPACING = 26
+_LEAST = 230
+"""Pixels of a panel with its axis, at least; where they are fewer, panels stand below another."""
+_AXIS, _LEGEND, _WIDEST = 52, 78, 860
 NO_LIMIT = "no limit"
 """The line of exams with items without end: what no number of them passes."""
 
@@ -42,25 +46,33 @@ def reliability(
     panels = list(dict.fromkeys(one.panel for one in foreseen))
     lines = list(dict.fromkeys(one.line for one in foreseen))
     deepest = max((one.queries for one in foreseen), default=1)
-    drawn = [
-        {
-            "title": {"text": panel, "fontSize": 12, "fontWeight": "normal", "offset": 6},
-            "width": _WIDTH,
-            "height": _HEIGHT,
-            "layer": [
-                *_rules(present, target),
-                *_curves([one for one in foreseen if one.panel == panel], lines, deepest),
-            ],
-        }
-        for panel in panels
-    ]
+
+    def sized(pixels: float, width: float | None = None) -> Spec:
+        columns = min(_PER_ROW, len(panels), max(1, int(pixels // _LEAST)))
+        room = pixels - (_LEGEND if len(lines) > 1 else 0) - (columns - 1) * _SPACING
+        wide = width or room / columns - _AXIS
+        drawn = [
+            {
+                "title": {"text": panel, "fontSize": 12, "fontWeight": "normal", "offset": 6},
+                "width": wide,
+                "height": min(_HEIGHT, 1.2 * wide),
+                "layer": [
+                    *_rules(present, target),
+                    *_curves([one for one in foreseen if one.panel == panel], lines, deepest),
+                ],
+            }
+            for panel in panels
+        ]
+        return {"concat": drawn, "columns": columns, "spacing": _SPACING} if foreseen else {}
+
     shown = "Lines: items per query; band" if len(lines) > 1 else "Band"
     return Figure(
         name=name,
         title=f"Reliability of the order of systems by {measure}",
         subtitle=f"{shown}: {interval}; dashed: {target:g}, and the {present} queries at hand",
         alt=_alt(foreseen, panels, measure, present),
-        spec={"concat": drawn, "columns": _PER_ROW, "spacing": 26} if foreseen else {},
+        spec=sized(_WIDEST, _WIDTH),
+        sized=sized,
         data=Table.of(
             ["systems", "items per query", "queries", "value", "low", "high"],
             [list(one) for one in foreseen],

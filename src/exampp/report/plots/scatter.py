@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from exampp.report.plots.figure import ACCENT, GREY, Figure, rows
+from exampp.report.plots.figure import ACCENT, GREY, Figure, Spec, rows
 from exampp.report.table import Table
 
-_SIZE = 460
+_SIZE, _AXIS = 460, 56
 _LETTER = 6.4
 _LINE = 13
 _OUTLIERS = 10
@@ -50,65 +50,61 @@ def rank_scatter(
     The systems furthest from the diagonal are named, as far as there is room. `subtitle` is the
     place for the correlation.
     """
-    last = max((max(p.official, p.ours) for p in points), default=1.0)
-    named = _labels(points, last)
-    scale = {"domain": [0.4, last + 0.6], "reverse": False, "nice": False}
-    down = {**scale, "reverse": True}
-    axis = {"grid": True, "values": _ticks(last), "format": "d"}
+
+    def sized(pixels: float) -> Spec:
+        size = min(_SIZE, pixels - _AXIS)
+        return _spec(points, measure, official, size) if points else {}
+
     return Figure(
         name=name,
         title=f"{official[:1].upper()}{official[1:]} rank against rank by {measure}",
         subtitle=subtitle,
         alt=_alt(points, measure, official, subtitle),
-        spec={}
-        if not points
-        else {
-            "width": _SIZE,
-            "height": _SIZE,
-            "layer": [
-                {
-                    "data": {"values": [{"at": 1}, {"at": last}]},
-                    "mark": {"type": "line", "strokeDash": [5, 4], "opacity": 0.45, "color": GREY},
-                    "encoding": {
-                        "x": {"field": "at", "type": "quantitative", "scale": scale},
-                        "y": {"field": "at", "type": "quantitative", "scale": down},
-                    },
-                },
-                {
-                    "data": rows(("name", "official", "ours"), points),
-                    "mark": {
-                        "type": "point",
-                        "filled": True,
-                        "size": 55,
-                        "opacity": 0.85,
-                        "color": ACCENT,
-                    },
-                    "encoding": {
-                        "x": {
-                            "field": "official",
-                            "type": "quantitative",
-                            "scale": scale,
-                            "axis": axis,
-                            "title": f"{official} rank",
-                        },
-                        "y": {
-                            "field": "ours",
-                            "type": "quantitative",
-                            "scale": down,
-                            "axis": axis,
-                            "title": f"rank by {measure}",
-                        },
-                    },
-                },
-                *(_label(point, side, scale, down) for point, side in named),
-            ],
-        },
+        spec=sized(_SIZE + _AXIS),
+        sized=sized,
         data=Table.of(
             ["system", f"{official} rank", "rank"],
             points,
             f"Ranks by {measure} and in the {official} leaderboard",
         ),
     )
+
+
+def _spec(points: Sequence[RankPair], measure: str, official: str, size: float) -> Spec:
+    """A square of so many pixels."""
+    last = max(max(p.official, p.ours) for p in points)
+    scale = {"domain": [0.4, last + 0.6], "reverse": False, "nice": False}
+    down = {**scale, "reverse": True}
+    axis = {"grid": True, "values": _ticks(last), "format": "d"}
+    across = {"type": "quantitative", "scale": scale, "axis": axis, "title": f"{official} rank"}
+    up = {"type": "quantitative", "scale": down, "axis": axis, "title": f"rank by {measure}"}
+    return {
+        "width": size,
+        "height": size,
+        "autosize": "pad",
+        "layer": [
+            {
+                "data": {"values": [{"at": 1}, {"at": last}]},
+                "mark": {"type": "line", "strokeDash": [5, 4], "opacity": 0.45, "color": GREY},
+                "encoding": {"x": {**across, "field": "at"}, "y": {**up, "field": "at"}},
+            },
+            {
+                "data": rows(("name", "official", "ours"), points),
+                "mark": {
+                    "type": "point",
+                    "filled": True,
+                    "size": 55,
+                    "opacity": 0.85,
+                    "color": ACCENT,
+                },
+                "encoding": {
+                    "x": {**across, "field": "official"},
+                    "y": {**up, "field": "ours"},
+                },
+            },
+            *(_label(point, side, scale, down) for point, side in _labels(points, last, size)),
+        ],
+    }
 
 
 def _ticks(last: float) -> list[int]:
@@ -135,9 +131,9 @@ _SIDES = {"right": (1, 0), "left": (-1, 0), "above": (0, -1), "below": (0, 1)}
 _ALIGN = {"right": "left", "left": "right", "above": "center", "below": "center"}
 
 
-def _labels(points: Sequence[RankPair], last: float) -> list[tuple[RankPair, str]]:
+def _labels(points: Sequence[RankPair], last: float, size: float) -> list[tuple[RankPair, str]]:
     """The outliers that can be named without covering a point or another name, and where."""
-    step = _SIZE / (last + 0.2)
+    step = size / (last + 0.2)
     at = {p: ((p.official - 0.4) * step, (p.ours - 0.4) * step) for p in points}
     taken = [_Box(x - 4, y - 4, x + 4, y + 4) for x, y in at.values()]
     outliers = sorted(points, key=lambda p: (-abs(p.official - p.ours), p.official, p.system))
@@ -147,7 +143,7 @@ def _labels(points: Sequence[RankPair], last: float) -> list[tuple[RankPair, str
             break
         for side in _SIDES:
             box = _box(*at[point], side, len(point.system) * _LETTER)
-            inside = box.left >= 0 and box.right <= _SIZE and box.top >= 0 and box.bottom <= _SIZE
+            inside = box.left >= 0 and box.right <= size and box.top >= 0 and box.bottom <= size
             if inside and not any(box.meets(other) for other in taken):
                 taken.append(box)
                 found.append((point, side))

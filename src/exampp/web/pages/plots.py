@@ -43,7 +43,7 @@ def _leaderboard(snapshot: Snapshot, by: int) -> Figure:
 
 
 def _heatmap(snapshot: Snapshot, by: int) -> Figure:
-    return figures.heatmap_figure(snapshot.board, snapshot.board.columns[by])
+    return figures.heatmap_figure(snapshot.board, snapshot.board.columns[by], snapshot.texts)
 
 
 def _grades(snapshot: Snapshot, _by: int) -> Figure:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,12 +9,7 @@ from exampp.analysis import figures
 from exampp.evaluate.leaderboard import Leaderboard
 from exampp.evaluate.tables import heading
 from exampp.evaluate.values import Mean
-from exampp.report.plots.leaderboard import Spread
-
-_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-_TICKS = 6
-_FAR = 3.0
-"""A mean further from the middle half than this many times its width is left off the axis."""
+from exampp.report.plots.axis import Spread, axis_of
 
 
 class Bar(NamedTuple):
@@ -67,7 +60,7 @@ def standings(board: Leaderboard, chosen: int = 0) -> Standings:
     found = spreads(board, chosen)
     columns = [column.values.means() for column in board.columns]
     by_system = dict(zip(board.column_systems, zip(*columns, strict=True), strict=True))
-    start, end, ticks = _axis(found)
+    start, end, ticks = axis_of(found)
     rows = tuple(
         RankedSystem(place, one.system, by_system[one.system], _bar(one, start, end))
         for place, one in enumerate(found, 1)
@@ -76,30 +69,6 @@ def standings(board: Leaderboard, chosen: int = 0) -> Standings:
     return Standings(
         headings, chosen, tuple((tick, _share(tick, start, end)) for tick in ticks), rows
     )
-
-
-def _axis(found: Sequence[Spread]) -> tuple[float, float, list[float]]:
-    """Where the axis starts and ends, and its ticks: round numbers that hold nearly all bars.
-
-    A system far from all others must not press them together; it stands at the edge.
-    """
-    means = sorted(one.value for one in found if one.value is not None)
-    if not means:
-        return 0.0, 1.0, [0.0, 1.0]
-    lower, upper = means[len(means) // 4], means[(3 * len(means)) // 4]
-    reach = _FAR * (upper - lower)
-    ends = [
-        end
-        for one in found
-        if one.value is not None and lower - reach <= one.value <= upper + reach
-        for end in (one.value, one.low, one.high)
-        if end is not None
-    ]
-    low, high = min(ends), max(ends)
-    step = next((s for s in _STEPS if (high - low) / s <= _TICKS - 1), (high - low) / _TICKS)
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    last = max(last, first + 1)
-    return first * step, last * step, [round(i * step, 6) for i in range(first, last + 1)]
 
 
 def _bar(one: Spread, start: float, end: float) -> Bar | None:
