@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +52,18 @@ def write_files(folder: Path) -> list[Path]:
 
 def make(folder: Path, name: str = "my.exam") -> exampp.Collection:
     """The exam as an open collection."""
-    collection = exampp.Collection.create(folder / name)
-    collection.import_files(*write_files(folder / "files"))
-    return collection
+    write_files(folder / "files")
+    (folder / name).write_bytes(_imported())
+    return exampp.Collection(folder / name)
+
+
+@functools.cache
+def _imported() -> bytes:
+    """The collection, made once in a process: it says nothing of where or for whom it was made."""
+    with tempfile.TemporaryDirectory() as folder:
+        with exampp.Collection.create(Path(folder, "my.exam")) as collection:
+            collection.import_files(*write_files(Path(folder, "files")))
+        return collection.path.read_bytes()
 
 
 def tables(path: Path) -> dict[str, list[Any]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,9 +30,17 @@ def rate(ask: Ask) -> str:
 
 def graded(folder: Path, name: str = "my.exam") -> Path:
     """The small exam of `exams`, graded by `rate`; its file."""
-    with exams.make(folder, name) as collection:
-        collection.grade(ScriptedGrader(rate, record=False))
+    exams.write_files(folder / "files")
+    (folder / name).write_bytes(_graded())
     return folder / name
+
+
+@functools.cache
+def _graded() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        with exams.make(Path(folder)) as collection:
+            collection.grade(ScriptedGrader(rate, record=False))
+        return collection.path.read_bytes()
 
 
 @dataclass(frozen=True)
