@@ -19,6 +19,7 @@ from commands import Commands
 from hypothesis import settings
 
 import exampp
+from exampp.demo import demo_files
 from exampp.store import connection
 
 if TYPE_CHECKING:
@@ -159,6 +160,18 @@ def dl19_exam(shared_data: Path, built: Build) -> Path:
             collection.import_files(*(shared_data / "dl19" / name for name in names))
 
     return built("dl19", make) / "dl19.exam"
+
+
+@pytest.fixture(scope="session")
+def demo_exam(built: Build) -> Path:
+    """The bundled example as the draft grader grades it; only for looking at and copying."""
+
+    def make(folder: Path) -> None:
+        with exampp.Collection.create(folder / "demo.exam") as collection:
+            collection.import_files(*demo_files())
+            collection.grade("draft")
+
+    return built("demo", make) / "demo.exam"
 
 
 @pytest.fixture(scope="module")

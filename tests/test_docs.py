@@ -31,13 +31,13 @@ def folder(template: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def template(built: tiny_models.Build) -> Path:
+def template(built: tiny_models.Build, demo_exam: Path) -> Path:
     """The files that the documentation speaks of."""
-    return built("docs", write_template)
+    return built("docs", lambda folder: write_template(folder, demo_exam))
 
 
-def write_template(folder: Path) -> None:
-    """Make them from the bundled example."""
+def write_template(folder: Path, graded: Path) -> None:
+    """Make them from the bundled example, `graded` being its collection."""
     files = {path.name: path for path in demo_files()}
     (folder / "runs").mkdir()
     for name in ("bm25", "dense"):
@@ -87,9 +87,8 @@ def write_template(folder: Path) -> None:
     (folder / "answers.jsonl").write_text("".join(rows))
     config = next(code for code in blocks(ROOT / "docs" / "inputs.md", "toml"))
     (folder / "exam.toml").write_text(config)
-    with exampp.Collection.create(folder / "made.exam") as collection:
-        collection.import_files(*demo_files())
-        collection.grade("draft")
+    shutil.copy(graded, folder / "made.exam")
+    with exampp.Collection(folder / "made.exam") as collection:
         collection.export(folder / "graded.jsonl.gz")
     write_tour(folder / "tour")
     shutil.copy(folder / "graded.jsonl.gz", folder / "tour")

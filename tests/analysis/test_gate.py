@@ -333,12 +333,10 @@ def test_checks_raise_what_tests_understand() -> None:
 
 
 @pytest.fixture(scope="module")
-def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def graded(tmp_path_factory: pytest.TempPathFactory, demo_exam: Path) -> Path:
     """The demo, graded so that dense is at 1 and bm25 at 0 wherever both answer."""
     folder = tmp_path_factory.mktemp("gate")
-    with exampp.create(folder / "made.exam") as exam:
-        exam.import_files(*demo_files())
-        exam.grade("draft")
+    shutil.copy(demo_exam, folder / "made.exam")
     with exampp.create(folder / "ungraded.exam") as exam:
         exam.import_files(*demo_files())
     with exampp.open(folder / "made.exam") as exam:

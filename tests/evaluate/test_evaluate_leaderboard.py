@@ -27,6 +27,16 @@ def two_queries() -> Gradebook:
     )
 
 
+@pytest.mark.parametrize("policy", [EXAM, RUBRIC])
+def test_cutoffs_past_the_longest_ranking_are_evaluated_as_alone(policy: CoverPolicy) -> None:
+    measures = ["Cover@1", "nCover@2", "Cover@7", "nCover@50"]
+    if policy is EXAM:
+        measures += ["NuggetAll@7", "NuggetVital@7", "NuggetAll@9"]
+    together = evaluate(two_queries(), measures, [3, 4], policy=policy)
+    alone = [evaluate(two_queries(), [name], [3, 4], policy=policy) for name in measures]
+    assert set(together.rows) == {row for board in alone for row in board.rows}
+
+
 def test_a_leaderboard_by_hand() -> None:
     board = evaluate(two_queries(), ["Cover", "P@1", "nDCG@1"], [3, 4], k=2)
     assert board.systems == ("high", "low", "aaa")

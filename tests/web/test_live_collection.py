@@ -129,7 +129,7 @@ def test_the_first_page_says_that_a_large_collection_is_being_read(
     monkeypatch.setattr(LiveCollection, "_make", slow)
     monkeypatch.setattr("exampp.web.pages.overview.PATIENCE", 0.05)
     with rooms.visiting(path) as client:
-        answer = client.get("/?by=1")
+        answer = client.request("GET", "/?by=1")
         assert 'content="1;url=/?by=1"' in answer.text
         assert "being read" in answer.text
         may_end.set()

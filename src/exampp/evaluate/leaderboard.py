@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from exampp.errors import InputError
 from exampp.evaluate.chance import ChanceFloor, chance_floor
-from exampp.evaluate.cover import OVERALL, CoverResult, Covers, Missing, cover
+from exampp.evaluate.cover import OVERALL, CoverResult, Covers, Missing, cover, longest_sitting
 from exampp.evaluate.exams import FacetChoice, Facets, resolve_facets
 from exampp.evaluate.leaderboard_notes import Notes
 from exampp.evaluate.measure import Measure, as_measures, parse_measure
@@ -279,6 +279,16 @@ def evaluate_gradebook(
     )
 
 
+def _ends(
+    gradebook: Gradebook, depths: Sequence[int], facets: Facets, policy: CoverPolicy
+) -> dict[int, int]:
+    """Where each depth ends: with the longest ranking, at the latest, of several depths."""
+    if len(depths) < 2 or policy.ranks_as_written:
+        return dict(zip(depths, depths, strict=True))
+    longest = longest_sitting(gradebook, facets)
+    return {depth: min(depth, longest) for depth in depths}
+
+
 def _evaluated(
     gradebook: Gradebook,
     measures: Iterable[Measure | str],
@@ -301,18 +311,23 @@ def _evaluated(
         if measure.kind.cover:
             of_depth = at_depth.setdefault(measure.cutoff or k, [])
             of_depth += [measure] if measure.name in NUGGET_SCORES else []
-    covers = {
-        depth: cover(
+    ends = _ends(gradebook, list(at_depth), mode, policy)
+    reached: dict[int, list[Measure]] = {}
+    for depth, nuggets in at_depth.items():
+        reached.setdefault(ends[depth], []).extend(nuggets)
+    found = {
+        end: cover(
             gradebook,
             thresholds,
-            k=depth,
+            k=end,
             facets=mode,
             missing=missing,
             policy=policy,
             nuggets=nuggets,
         )
-        for depth, nuggets in at_depth.items()
+        for end, nuggets in reached.items()
     }
+    covers = {depth: found[ends[depth]] for depth in at_depth}
     floors = {
         depth: chance_floor(gradebook, thresholds, depth, mode, policy)
         for depth in at_depth
