@@ -186,6 +186,22 @@ def test_contexts_of_a_reference_are_relevant_passages(tmp_path: Path) -> None:
         assert set(runs(exam, tmp_path)) == {"mine", "mine:response"}
 
 
+def test_parquet_has_the_columns_of_json(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    polars.DataFrame([RAGAS]).write_parquet(tmp_path / "rag.parquet")
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.import_files(tmp_path / "rag.parquet")
+        assert runs(exam, tmp_path) == {
+            "rag": [digest(CATS), digest(LIGHT)],
+            "rag:response": [digest(SAID)],
+        }
+        polars.DataFrame({"x": [1]}).write_parquet(tmp_path / "other.parquet")
+        (tmp_path / "cut.parquet").write_bytes((tmp_path / "rag.parquet").read_bytes()[:40])
+        for name in ("other.parquet", "cut.parquet"):
+            with pytest.raises(InputError, match="is a Parquet file"):
+                exam.import_files(tmp_path / name)
+
+
 def test_a_reranker_decides_what_was_retrieved(tmp_path: Path) -> None:
     reranker = {
         "context": {"trace_id": "t", "span_id": "c"},

@@ -1,9 +1,10 @@
 """Files of other programs for RAG systems: a question, what was retrieved, what was answered.
 
 A preset says in which fields a program keeps these. Files are told by the fields that mark them:
-JSON-lines, an array, or a table whose lists are Python literals or joined by a mark. Sources: ragas
-0.4 (`user_input`; before `question`), DeepEval 4 (goldens and test cases), IBM's MTRAG, LangSmith
-(examples, runs), OpenInference (spans of Phoenix and Arize).
+JSON-lines, an array, Parquet, or a table whose lists are Python literals or joined by a mark.
+
+Sources: ragas 0.4 (`user_input`; before `question`), DeepEval 4 (goldens and test cases), IBM's
+MTRAG, LangSmith (examples, runs), OpenInference (spans of Phoenix and Arize).
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from exampp.errors import InputError
+from exampp.formats.held import held
 from exampp.formats.json_objects import OBJECT, Fields
 from exampp.formats.lines import OnError, read_lines, read_text
 from exampp.formats.plain_table import ragged, table_rows
+from exampp.installed import install_command
 
 Document = tuple[str, str]
 """(id, text); the id is the MD5 of the text where the file has none."""
@@ -110,13 +113,44 @@ _LONGEST_HEADER = 1 << 14
 
 def kind_of(path: str | Path) -> str | None:
     """The kind of a file, a key of `KINDS`, told from the fields of its first line; else None."""
-    with suppress(InputError, ValueError, RecursionError, csv.Error):
-        _, head = next(read_lines(path))
-        fields = _names(head)
+    with suppress(InputError, OSError, ValueError, RecursionError, csv.Error):
+        fields = _columns(path) if _is_parquet(path) else _names(next(read_lines(path))[1])
         for kind, marks in (*((name, one.marks) for name, one in PRESETS.items()), (SPANS, _SPAN)):
             if all(fields & some for some in marks):
                 return kind
     return None
+
+
+def _is_parquet(path: str | Path) -> bool:
+    if held(path):
+        return False
+    with Path(path).open("rb") as stream:
+        return stream.read(4) == b"PAR1"
+
+
+def _columns(path: str | Path) -> frozenset[str]:
+    try:
+        import polars
+    except ImportError:
+        # that the file holds no lines is said by whoever reads it
+        return frozenset()
+    try:
+        return frozenset(polars.read_parquet_schema(path))
+    except polars.exceptions.PolarsError as error:
+        raise InputError(f"is a damaged Parquet file ({error})", file=path) from None
+
+
+def _parquet(path: str | Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    try:
+        import polars
+    except ImportError:
+        what = "is a Parquet file, which polars reads"
+        raise InputError(what, file=path, mend=f"Install it: {install_command('polars')}") from None
+    try:
+        rows = polars.read_parquet(path).iter_rows(named=True)
+    except polars.exceptions.PolarsError as error:
+        raise InputError(f"is a damaged Parquet file ({error})", file=path) from None
+    yield from enumerate(rows, 1)
 
 
 def _names(head: bytes) -> frozenset[str]:
@@ -221,6 +255,9 @@ def _digest(text: str) -> str:
 def _rows(
     path: str | Path, preset: Preset, on_error: OnError
 ) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    if _is_parquet(path):
+        yield from _parquet(path)
+        return
     _, head = next(read_lines(path))
     if head.lstrip().startswith(b"{"):
         yield from _objects(path, on_error)

@@ -31,7 +31,9 @@ def unfold(
             found.append(given)
             continue
         records = list(read(given.path, kind, on_error))
-        for part, lines in _parts(records, system or system_of(given.path)):
+        for part, lines in _parts(
+            records, system or system_of(given.path).removesuffix(".parquet")
+        ):
             # messages name the part and the line of the file
             path = Path(f"{given.path} ({part})")
             found.append(GivenFile(path, part))
