@@ -19,12 +19,13 @@ PANELS: Mapping[str, str] = {
     "max-queries shard retry-failed per more keys grounded keep-near credit irt weights "
     "build battery uses targets attack answers texts rating "
     "labels design number plan over predictor folds save require baseline baseline-system margin "
-    "may-lack junit pair",
-    "Whose grades": "grader prompt kind bank decisions answers-of min-answers author reason",
+    "may-lack junit blind shared guidelines pair",
+    "Whose grades": "grader prompt kind bank decisions answers-of min-answers author reason "
+    "assessor",
     "Model": "model revision device dtype quantize decode beams least-mass batch-tokens "
     "max-new-tokens temperature top-p reasoning-effort chat-template-kwargs unnumbered task epochs "
     "batch-size learning-rate max-steps save-steps resume",
-    "Server": "base-url endpoint extra-body redirect-to concurrency retries timeout",
+    "Server": "host port base-url endpoint extra-body redirect-to concurrency retries timeout",
     "Cost and stopping": "dry-run max-requests max-cost price-read price-cached price-written "
     "price-hour max-failures take-over grace",
     "Chance": "alpha looks correction permutations samples splits seed",
