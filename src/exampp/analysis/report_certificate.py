@@ -45,16 +45,18 @@ def certificate_section(
         if gaming.grader.is_draft
         else None,
         Facts(tuple((name, said) for name, said in facts if said)),
+        gaming.figure(),
         *(Folded(table.caption, table) for table in tables.values() if table.rows),
     ]
     return Section.of("certificate", TITLE, blocks)
 
 
 def _reliability(found: Reliability) -> Iterator[str]:
-    for study in found.studies:
-        if study.says_something:
-            without = f" without the worst {study.drop:.0%} of systems" if study.drop else ""
-            yield f"generalisability over queries {_bounded(study.erho2)}{without}"
+    known = [study for study in found.studies if study.says_something]
+    for number, study in enumerate(known):
+        what = "" if number else "generalisability over queries "
+        without = f" without the worst {study.drop:.0%} of systems" if study.drop else ""
+        yield f"{what}{_bounded(study.erho2)}{without}"
 
 
 def _bounded(one: Estimate) -> str:
@@ -80,7 +82,7 @@ def _guessing(battery: GradedBattery) -> Iterator[str]:
     for one in battery.results.guessing:
         if one.rate is not None and one.luck is not None:
             name = one.texts.partition("-")[2]
-            yield f"{one.rate:.3f} on texts of the sort {name}; {DEPTH} cover {one.luck:.3f}"
+            yield f"{one.rate:.3f} on {name} texts, of which {DEPTH} cover {one.luck:.3f}"
 
 
 def _shared(gaming: Gaming) -> str:
@@ -93,7 +95,7 @@ def _agreement(blocks: Sequence[AgreementBlock]) -> Iterator[str]:
     for block in blocks[:1]:
         kappa = block.estimates.get("kappa")
         if kappa is not None:
-            yield f"kappa {_bounded(kappa)} ({block.title})"
+            yield f"kappa {_bounded(kappa)}, {block.title}"
     if not blocks:
         yield "nobody judged"
 

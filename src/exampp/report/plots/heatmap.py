@@ -123,6 +123,9 @@ def _axes(
 ) -> dict[str, object]:
     shown = {one: f"{one}  {texts[one]}" if texts.get(one) else one for one in ids}
     axis = {"labels": named, "labelAngle": -90, "labelLimit": _TEXT, "labelFontSize": 9}
+    if named:
+        # room in a reader's font, which may be wider than the one that they are measured in
+        axis["minExtent"] = min(_TEXT, max(map(len, shown.values())) * 9 * 0.62) * 1.25
     queries = f"{len(ids)} queries, from easiest to hardest"
     return {
         # any point on both axes makes them appear
@@ -161,7 +164,7 @@ def _legend(reach: float, title: str) -> dict[str, object]:
                 "scale": scale,
                 "legend": {
                     **legend,
-                    "values": [-reach, -reach / 2, 0, reach / 2, reach],
+                    "values": [-reach, 0, reach],
                     "format": "+.3~f",
                     "orient": "top",
                     "direction": "horizontal",
