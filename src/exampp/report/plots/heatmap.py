@@ -122,7 +122,12 @@ def _axes(
     named: bool,
 ) -> dict[str, object]:
     shown = {one: f"{one}  {texts[one]}" if texts.get(one) else one for one in ids}
-    axis = {"labels": named, "labelAngle": -90, "labelLimit": _TEXT, "labelFontSize": 9}
+    axis: dict[str, Any] = {
+        "labels": named,
+        "labelAngle": -90,
+        "labelLimit": _TEXT,
+        "labelFontSize": 9,
+    }
     if named:
         # room in a reader's font, which may be wider than the one that they are measured in
         axis["minExtent"] = min(_TEXT, max(map(len, shown.values())) * 9 * 0.62) * 1.25
