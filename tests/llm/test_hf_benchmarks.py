@@ -32,6 +32,20 @@ def test_score_vs_generate(run: Run) -> None:
     assert "same rating 6/6" in next(line for line in out.splitlines() if "score float32" in line)
 
 
+def test_the_passage_first_on_a_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from servers import write_tiny_model
+
+    write_tiny_model(tmp_path / "tiny.gguf")
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    options = [str(tmp_path / "tiny.gguf"), "--passages", "2", "--questions", "5"]
+    monkeypatch.setattr(sys, "argv", ["passage_first", *options])
+    importlib.import_module("passage_first").main()
+    ratio = capsys.readouterr().out.rpartition("ratio ")[2]
+    assert float(ratio) > 1.5
+
+
 def test_gpu_on_a_cpu(run: Run) -> None:
     out = run("hf_gpu", "--cells", "12", "--device", "cpu")
     assert "12 cells of" in out
