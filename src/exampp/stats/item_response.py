@@ -25,7 +25,8 @@ LOG_A_VARIANCE = 0.25
 """a is lognormal: log a ~ N(0, 0.5 squared)."""
 B_VARIANCE = 4.0
 """b ~ N(0, 2 squared)."""
-_STEPS = 3
+_STEPS = 1
+_HALVINGS = 5
 _LARGEST_STEP = 1.0
 
 
@@ -134,12 +135,15 @@ class _Expectation:
     def leap(self, before: Floats, moved: Floats, turned: Floats, after: Floats) -> Floats:
         """Where many steps would lead, if that is no worse than two."""
         size = float(np.sqrt((moved**2).sum() / max((turned**2).sum(), 1e-300)))
-        if size <= 1:
-            return after
-        far: Floats = before + 2 * size * moved + size**2 * turned
-        if np.abs(far).max() > _FAR or self.goal(far) < self.goal(after):
-            return after
-        return far
+        least = self.goal(after)
+        for _ in range(_HALVINGS):
+            if size <= 1:
+                break
+            far: Floats = before + 2 * size * moved + size**2 * turned
+            if np.abs(far).max() <= _FAR and self.goal(far) >= least:
+                return far
+            size /= 2
+        return after
 
     def goal(self, parameters: Floats) -> float:
         """What EM makes as large as it can: the likelihood with the priors, on the log scale."""
@@ -175,10 +179,25 @@ class _Expectation:
             shared = np.full_like(by_a, (by_a @ self.size) / (of_a @ self.size))
             return log_a + _short(shared), b + _short(by_b / of_b)
         determinant = np.maximum(of_a * of_b - across**2, 1e-12)
-        return (
-            log_a + _short((of_b * by_a - across * by_b) / determinant),
-            b + _short((of_a * by_b - across * by_a) / determinant),
-        )
+        to_a = _short((of_b * by_a - across * by_b) / determinant)
+        to_b = _short((of_a * by_b - across * by_a) / determinant)
+        # a whole step may leap over the top, and the next one back, without end
+        now, share = self._expected(log_a, b, passed, there), np.ones_like(b)
+        for _ in range(_HALVINGS):
+            then = self._expected(log_a + share * to_a, b + share * to_b, passed, there)
+            worse = then < now - 1e-9 * np.abs(now)
+            if not worse.any():
+                break
+            share[worse] /= 2
+        return log_a + share * to_a, b + share * to_b
+
+    def _expected(self, log_a: Floats, b: Floats, passed: Floats, there: Floats) -> Floats:
+        """What a step of an item makes larger, [items]: its expected log likelihood with priors."""
+        eta = np.exp(log_a)[:, None] * (GRID - b[:, None])
+        found: Floats = (passed * eta - there * np.logaddexp(0, eta)).sum(axis=1)
+        if self.priors:
+            found -= log_a + log_a**2 / (2 * LOG_A_VARIANCE) + b**2 / (2 * B_VARIANCE)
+        return found
 
 
 _FAR = 20.0
