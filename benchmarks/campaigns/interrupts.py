@@ -25,6 +25,7 @@ import sys
 import tempfile
 import threading
 import time
+import unittest.mock
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -189,22 +190,31 @@ def stored(path: Path) -> set[tuple[str, str]]:
 def from_thread(action: Callable[[], object], after: float) -> None:
     ended = threading.Event()
     main = ctypes.c_ulong(threading.get_ident())
+    # A thread that is being started still goes by the name of the one that starts it: Python would
+    # give it the exception, and whoever started it would wait for ever.
+    starting = threading.Lock()
+    start = threading.Thread.start
+
+    def start_alone(thread: threading.Thread) -> None:
+        with starting:
+            start(thread)
 
     def interrupt() -> None:
         if not ended.wait(after):
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(main, ctypes.py_object(KeyboardInterrupt))
+            with starting:
+                error = ctypes.py_object(KeyboardInterrupt)
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(main, error)
 
     thread = threading.Thread(target=interrupt, daemon=True)
     finished = False
     try:
         thread.start()
-        action()
+        with unittest.mock.patch.object(threading.Thread, "start", start_alone):
+            action()
         finished = True
         ended.set()
         thread.join()
-        # One that is on its way comes here. Python gives it to another thread where the action is
-        # just starting one: then none comes.
-        for _ in range(1000):
+        for _ in range(1000):  # one that is on its way comes here
             pass
     except KeyboardInterrupt:
         if not finished:
