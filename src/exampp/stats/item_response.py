@@ -5,7 +5,8 @@ apart, b the ability at which half of them cover it. EM over a grid of abilities
 too little of hundreds of items for their likelihood alone to settle a and b: without priors the
 answer is whatever bounds the program has.
 
-Sources: Birnbaum 1968 (the model); Bock and Aitkin 1981 (EM); Mislevy 1986 (priors).
+Sources: Birnbaum 1968 (the model); Bock and Aitkin 1981 (EM); Mislevy 1986 (priors); Liu, Rubin and
+Wu 1998 (the scale as a parameter of a step).
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ LOG_A_VARIANCE = 0.25
 """a is lognormal: log a ~ N(0, 0.5 squared)."""
 B_VARIANCE = 4.0
 """b ~ N(0, 2 squared)."""
-_STEPS = 1
+_PLACINGS = 5
 _HALVINGS = 5
+_GAIN = 0.25
+"""The share of what a step promises at its start that it must keep; half is kept at the top."""
 _LARGEST_STEP = 1.0
 
 
@@ -128,9 +131,38 @@ class _Expectation:
         log_a, b = parameters
         weights = _posterior(self.table, log_a, b, self.size)[0] * self.counts[:, None]
         passed, there = self.table.T @ weights, weights.sum(axis=0)
-        for _ in range(_STEPS):
-            log_a, b = self._scored(log_a, b, passed, there)
-        return np.stack([log_a, b])
+        log_a, b = self._scored(log_a, b, passed, there)
+        return self._placed(log_a, b, there)
+
+    def _placed(self, log_a: Floats, b: Floats, there: Floats) -> Floats:
+        """The same items on the scale on which systems and priors are likeliest, [2, items].
+
+        Where all systems stand moves by a crumb in an ordinary step where there are many items;
+        it is a parameter of its own here (Liu, Rubin and Wu 1998).
+        """
+        systems, first, second = there.sum(), there @ GRID, there @ GRID**2
+        items = self.size.sum() if self.priors else 0.0
+        shift = log_scale = 0.0
+        for _ in range(_PLACINGS):
+            narrow = np.exp(-2 * log_scale)
+            spread = second - 2 * shift * first + shift**2 * systems
+            by_shift, of_shift = narrow * (first - shift * systems), narrow * systems
+            by_scale, of_scale = narrow * spread - systems, 2 * narrow * spread
+            across = 2 * by_shift
+            if self.priors:
+                far = narrow / B_VARIANCE * ((b - shift) ** 2 @ self.size)
+                pull = narrow / B_VARIANCE * ((b - shift) @ self.size)
+                sharp = (log_a @ self.size + items * log_scale) / LOG_A_VARIANCE
+                by_shift, of_shift = by_shift + pull, of_shift + narrow * items / B_VARIANCE
+                by_scale += far - items - sharp
+                of_scale += 2 * far + items / LOG_A_VARIANCE
+                across += 2 * pull
+            determinant = of_shift * of_scale - across**2
+            if determinant <= 0:
+                break
+            shift += _short((of_scale * by_shift - across * by_scale) / determinant)
+            log_scale += _short((of_shift * by_scale - across * by_shift) / determinant)
+        return np.stack([log_a + log_scale, (b - shift) * np.exp(-log_scale)])
 
     def leap(self, before: Floats, moved: Floats, turned: Floats, after: Floats) -> Floats:
         """Where many steps would lead, if that is no worse than two."""
@@ -181,11 +213,12 @@ class _Expectation:
         determinant = np.maximum(of_a * of_b - across**2, 1e-12)
         to_a = _short((of_b * by_a - across * by_b) / determinant)
         to_b = _short((of_a * by_b - across * by_a) / determinant)
-        # a whole step may leap over the top, and the next one back, without end
+        # a whole step may leap over the top, and the next one back, without end (Armijo 1966)
+        promised = by_a * to_a + by_b * to_b
         now, share = self._expected(log_a, b, passed, there), np.ones_like(b)
         for _ in range(_HALVINGS):
             then = self._expected(log_a + share * to_a, b + share * to_b, passed, there)
-            worse = then < now - 1e-9 * np.abs(now)
+            worse = then < now + _GAIN * share * promised - 1e-12 * np.abs(now)
             if not worse.any():
                 break
             share[worse] /= 2
