@@ -17,6 +17,7 @@ from exampp.decisions import CollectionGrades
 from exampp.errors import InputError
 from exampp.records.plans import SamplePlan
 from exampp.report.page import Notices, Text
+from exampp.report.plots.figure import Figure
 from exampp.report.table import Table
 from exampp.stats.sampling import random_numbers
 
@@ -190,11 +191,12 @@ def test_the_report_has_what_samples_say(exam: exampp.Collection) -> None:
     assert isinstance(open_.blocks[0], Notices)
     judge_all(grades, plan)
     (done,) = [one for one in exam.grades().report().sections if one.key == "corrected"]
-    said, table = done.blocks
+    said, table, drawn = done.blocks
     assert isinstance(said, Text)
     assert f"By a sample of {len(plan.drawn)} passages that people decided, P@6" in said.text
     assert isinstance(table, Table)
     assert len(table.rows) == 3
+    assert isinstance(drawn, Figure)
 
 
 # ---- refused -------------------------------------------------------------------------------------

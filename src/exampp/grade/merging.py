@@ -127,12 +127,13 @@ def _merge_together(
     connection: sqlite3.Connection, copies: Sequence[OtherCollection], at: str
 ) -> list[tuple[list[MergeCount], list[MergeConflict]]]:
     """Take what these copies hold in one transaction; what each brought and differs in."""
-    with attached(connection, copies), connection, transaction(connection):
-        found = [
-            merge_attached(connection, number, other, at) for number, other in enumerate(copies)
-        ]
-        verify_again(connection)
-    return found
+    with attached(connection, copies):
+        with connection, transaction(connection):
+            found = [
+                merge_attached(connection, number, other, at) for number, other in enumerate(copies)
+            ]
+            verify_again(connection)
+        return found
 
 
 def _distinct(into: Path, others: Sequence[str | Path]) -> list[Path]:

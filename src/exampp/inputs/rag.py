@@ -15,6 +15,7 @@ from exampp.formats.held import HeldLines, as_lines, held
 from exampp.formats.lines import OnError, system_of
 from exampp.formats.rag_records import KINDS, RagRecord, kind_of, read
 from exampp.inputs.files import GivenFile
+from exampp.outside import check_path
 
 Rows = list[tuple[int, Mapping[str, Any]]]
 
@@ -46,7 +47,7 @@ def _kind(given: GivenFile) -> str | None:
         return given.kind
     if given.kind or given.role or given.data is not None or held(given.path):
         return None
-    return kind_of(given.path) if given.path.is_file() else None
+    return kind_of(given.path) if check_path(given.path).is_file() else None
 
 
 def _parts(records: list[tuple[int, RagRecord]], system: str) -> Iterator[tuple[str, Rows]]:

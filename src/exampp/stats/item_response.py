@@ -160,8 +160,8 @@ class _Expectation:
             determinant = of_shift * of_scale - across**2
             if determinant <= 0:
                 break
-            shift += _short((of_scale * by_shift - across * by_scale) / determinant)
-            log_scale += _short((of_shift * by_scale - across * by_shift) / determinant)
+            shift += float(_short((of_scale * by_shift - across * by_scale) / determinant))
+            log_scale += float(_short((of_shift * by_scale - across * by_shift) / determinant))
         return np.stack([log_a + log_scale, (b - shift) * np.exp(-log_scale)])
 
     def leap(self, before: Floats, moved: Floats, turned: Floats, after: Floats) -> Floats:
