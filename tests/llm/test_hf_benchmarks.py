@@ -47,5 +47,5 @@ def test_the_passage_first_on_a_server(
 
 
 def test_gpu_on_a_cpu(run: Run) -> None:
-    out = run("hf_gpu", "--cells", "12", "--device", "cpu")
+    out = run("hf_gpu", "--cells", "12", "--device", "cpu", "--dtype", "float32")
     assert "12 cells of" in out
