@@ -33,12 +33,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import exampp
-from exampp.analysis.corrected import CorrectionSettings, JudgedSample, correct
+from exampp.analysis.corrected import CorrectionSettings, JudgedSample, Scope, correct
 from exampp.analysis.corrected_tables import bounds
 from exampp.errors import InputError
 from exampp.evaluate.measure import parse_measure
 from exampp.evaluate.population import Population, check_linear, population
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
+from exampp.records.plans import Design
 from exampp.review.planning import SampleDesign, chances
 from exampp.stats.difference import Sample, totals
 from exampp.stats.rank_correlation import kendall_rows
@@ -141,19 +142,19 @@ class Setting(NamedTuple):
     """So many labels, drawn so, and the tally of what they showed."""
 
     labels: int
-    design: str
+    design: Design
     tally: Tally
 
 
 def one_draw(
-    units: Population, truth: Floats, scores: Floats, setting: Setting, over: str, seed: int
+    units: Population, truth: Floats, scores: Floats, setting: Setting, over: Scope, seed: int
 ) -> Iterator[tuple[str, float]]:
     """What one sample shows, against the truth."""
-    pi = chances(units, SampleDesign(setting.labels, setting.design, seed))  # type: ignore[arg-type]
+    pi = chances(units, SampleDesign(setting.labels, setting.design, seed))
     numbers = _numbers(units, seed)
     at = np.flatnonzero(numbers < pi)
     judged = JudgedSample(Sample(at, pi[at]), truth[..., at], seed, setting.design, "")
-    settings = CorrectionSettings(over=over, draws=DRAWS)  # type: ignore[arg-type]
+    settings = CorrectionSettings(over=over, draws=DRAWS)
     found = correct(units, judged, settings, min_rating=MIN_RATING)
     rows = [units.systems.index(name) for name in found.systems]
     true = scores[rows]

@@ -44,9 +44,13 @@ class _Rating(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     nugget_id: str | UnsetType = UNSET
 
 
-class _Entry(msgspec.Struct, forbid_unknown_fields=True):
-    correctAnswered: list[str]  # noqa: N815
-    wrongAnswered: list[str]  # noqa: N815
+class _Entry(
+    msgspec.Struct,
+    forbid_unknown_fields=True,
+    rename={"correct_answered": "correctAnswered", "wrong_answered": "wrongAnswered"},
+):
+    correct_answered: list[str]
+    wrong_answered: list[str]
     answers: list[tuple[str, str]]
     llm: str
     llm_options: msgspec.Raw
@@ -56,17 +60,17 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
     self_ratings: list[_Rating] | UnsetType = UNSET
 
 
-class _Judgment(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+class _Judgment(msgspec.Struct, gc=False, forbid_unknown_fields=True, rename="camel"):
     relevance: Label
     query: str
-    paragraphId: str | UnsetType = UNSET  # noqa: N815
-    titleQuery: str | UnsetType = UNSET  # noqa: N815
+    paragraph_id: str | UnsetType = UNSET
+    title_query: str | UnsetType = UNSET
 
 
-class _Ranking(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+class _Ranking(msgspec.Struct, gc=False, forbid_unknown_fields=True, rename="camel"):
     method: str
-    paragraphId: str  # noqa: N815
-    queryId: str  # noqa: N815
+    paragraph_id: str
+    query_id: str
     rank: Rank
     score: float
 
@@ -163,7 +167,7 @@ class PlainReader:
             return None
         correct = [item for item, rating in zip(items, ratings, strict=True) if rating]
         wrong = [item for item, rating in zip(items, ratings, strict=True) if not rating]
-        if entry.correctAnswered != correct or entry.wrongAnswered != wrong:
+        if entry.correct_answered != correct or entry.wrong_answered != wrong:
             return None
         ratio = len(correct) / len(items) if items else 0.0
         if entry.exam_ratio is not UNSET and entry.exam_ratio != ratio:
@@ -232,7 +236,7 @@ def _read_head(entry: _Entry) -> tuple[_Head | None, bool]:
 def _ratings(entry: _Entry, items: Sequence[str], grader: GraderIdentity) -> Sequence[int] | None:
     """The rating of each item, in their order; None where one has none, or is rated otherwise."""
     if entry.self_ratings is UNSET:
-        correct = set(entry.correctAnswered)
+        correct = set(entry.correct_answered)
         return [int(item in correct) for item in items]
     by_nugget = grader.kind == "nugget"
     named = [one.nugget_id if by_nugget else one.question_id for one in entry.self_ratings]
@@ -256,7 +260,7 @@ def _judgments(
     for one in typed:
         facet = facet_of(query_id, one.query)
         written = f"{query_id}/{facet}" if facet else query_id
-        said = (one.query, one.paragraphId, one.titleQuery)
+        said = (one.query, one.paragraph_id, one.title_query)
         if one.query != written or said[1] not in (passage_id, UNSET):
             return None
         if said[2] not in (written, UNSET):
@@ -279,12 +283,12 @@ def _rankings(
     passage_id: str, typed: Sequence[_Ranking]
 ) -> tuple[tuple[RankedPassage, Residue], ...] | None:
     found = {
-        (one.method, one.queryId): (
-            RankedPassage(one.queryId, passage_id, one.rank, one.score, one.method),
+        (one.method, one.query_id): (
+            RankedPassage(one.query_id, passage_id, one.rank, one.score, one.method),
             None,
         )
         for one in typed
-        if one.paragraphId == passage_id and one.queryId and -_EXACT < one.score < _EXACT
+        if one.paragraph_id == passage_id and one.query_id and -_EXACT < one.score < _EXACT
     }
     return tuple(found.values()) if len(found) == len(typed) else None
 

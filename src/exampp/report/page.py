@@ -13,6 +13,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -145,13 +146,11 @@ def to_html(document: Document) -> str:
     Raises:
         InputError: The extra `plots` is not installed.
     """
-    try:
-        import jinja2  # noqa: F401
-    except ImportError:
+    if find_spec("jinja2") is None:
         raise InputError(
             "making a page needs packages that are not installed",
             mend=f"Install them: {install_command('plots')}",
-        ) from None
+        )
     kinds = {type(block): _kind(block) for part in document.sections for block in part.blocks}
     page: str = _template().render(document=document, kind=lambda block: kinds[type(block)])
     return page

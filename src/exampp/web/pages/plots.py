@@ -18,7 +18,6 @@ from exampp.report.plots.figure import Figure
 from exampp.web.drawing import TYPES, Theme, draw
 from exampp.web.live_collection import Snapshot
 from exampp.web.page_request import Visiting
-from exampp.web.rendering import link
 
 router = APIRouter()
 T = TypeVar("T")
@@ -32,10 +31,6 @@ class Picture(NamedTuple):
     name: str
     figure: Figure
     by: int | None
-
-    def address(self, kind: str, theme: Theme | None = None) -> str:
-        """Where the plot is as a file of this kind."""
-        return link(f"/plots/{self.name}.{kind}", by=self.by, theme=theme)
 
 
 def _leaderboard(snapshot: Snapshot, by: int) -> Figure:
