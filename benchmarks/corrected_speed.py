@@ -35,9 +35,9 @@ def made(systems: int, queries: int) -> Gradebook:
         )
         return QueryGrades(
             query_id=f"q{number}",
-            facet_ids=(),
+            subtopic_ids=(),
             item_ids=tuple(f"q{number}/{item}" for item in range(10)),
-            item_facets=np.zeros(10, np.int32),
+            item_subtopics=np.zeros(10, np.int32),
             weights=np.ones(10),
             passage_ids=tuple(f"p{number}-{one}" for one in range(PASSAGES)),
             pool_size=PASSAGES,

@@ -44,9 +44,9 @@ def made_book(systems: int, queries: int, passages: int, items: int) -> Gradeboo
         found.append(
             QueryGrades(
                 query_id=f"q{number}",
-                facet_ids=(),
+                subtopic_ids=(),
                 item_ids=tuple(f"q{number}/{item}" for item in range(items)),
-                item_facets=np.zeros(items, np.int32),
+                item_subtopics=np.zeros(items, np.int32),
                 weights=np.ones(items),
                 passage_ids=tuple(f"q{number}-p{passage}" for passage in range(passages)),
                 pool_size=passages,

@@ -47,9 +47,9 @@ def one_query(
         rankings.append(Ranking(name, 0, found, np.arange(DEPTH, 0, -1, dtype=np.float64)))
     return QueryGrades(
         query_id=query_id,
-        facet_ids=(),
+        subtopic_ids=(),
         item_ids=tuple(f"{query_id}/{number}" for number in range(items)),
-        item_facets=np.zeros(items, np.int32),
+        item_subtopics=np.zeros(items, np.int32),
         weights=np.ones(items),
         passage_ids=tuple(f"p{number}" for number in range(POOL)),
         pool_size=POOL,

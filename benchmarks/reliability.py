@@ -43,9 +43,9 @@ def large(systems: int, queries: int, items: int, missing: float) -> Gradebook:
         found.append(
             QueryGrades(
                 query_id=f"q{number}",
-                facet_ids=(),
+                subtopic_ids=(),
                 item_ids=tuple(f"q{number}/i{item}" for item in range(items)),
-                item_facets=np.zeros(items, np.int32),
+                item_subtopics=np.zeros(items, np.int32),
                 weights=np.ones(items),
                 passage_ids=tuple(f"p{row}" for row in range(POOL)),
                 pool_size=POOL,

@@ -1,12 +1,14 @@
 """Assessors at once over HTTP while a grading run commits: no error, no lost decision, how quick.
 
 python benchmarks/review_load.py COLLECTION [--seconds 60] [--people 5] [--pause 0.5] [--no-grading]
+                                            [--word WORD]
 
 A copy of the collection is served in a process of its own, and another one grades it with a
 scripted grader that commits all the time. Each person walks through what an assessor does: takes a
 cell from the queue, decides, looks at the cell, at its query, at the lists and the overview, and
 tries an edit of the bank. In the end the decisions that were sent are compared with those in the
-file, one by one.
+file, one by one. Then one person asks for every page five times, alone: the seconds of a core that
+the server took for each say how quick it is on a machine that does something else as well.
 """
 
 from __future__ import annotations
@@ -31,10 +33,17 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
+import psutil
+
 from exampp import Collection
 from exampp.llm.base import Ask
 from exampp.llm.scripted import ScriptedGrader
 from exampp.web import serve
+
+IDLE_SECONDS = 3.0
+"""A connection that was idle for longer is not used again: the server may be closing it."""
+QUIET_SECONDS = 120.0
+"""So long what is computed in the background may take, before pages are measured alone."""
 
 
 def served(path: str, people: list[str], said: multiprocessing.SimpleQueue[str]) -> None:
@@ -64,13 +73,15 @@ class Person:
     pause: float
     seconds: float
     dice: random.Random
+    word: str
     sent: list[tuple[str, ...]] = field(default_factory=list)
     times: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     sizes: dict[str, int] = field(default_factory=dict)
     faults: Counter[str] = field(default_factory=Counter)
+    last: float = 0.0
 
-    def work(self) -> None:
-        """Come in, and go round until the time is up."""
+    def enter(self) -> None:
+        """Come in."""
         address = urlsplit(self.entrance)
         self.host = address.netloc
         self.connection = HTTPConnection(self.host, timeout=60)
@@ -78,6 +89,10 @@ class Person:
         answer = self.connection.getresponse()
         answer.read()
         self.cookie = (answer.getheader("set-cookie") or "").partition(";")[0]
+
+    def work(self) -> None:
+        """Come in, and go round until the time is up."""
+        self.enter()
         end = time.monotonic() + self.seconds
         while time.monotonic() < end:
             try:
@@ -100,7 +115,7 @@ class Person:
         bank = self.ask("bank", "GET", f"/bank?query={place['query']}")
         self.impact(bank, place["query"])
         for kind, path in self.dice.sample(PAGES, 3):
-            self.ask(kind, "GET", path)
+            self.ask(kind, "GET", path.format(word=f"{self.word}{self.dice.randrange(1000)}"))
 
     def decide(self, part: str) -> None:
         """Decide the cell of a part by chance, and note what was sent."""
@@ -136,13 +151,16 @@ class Person:
                 "content-type": "application/x-www-form-urlencoded",
             }
             body = urlencode(form)
+        if time.monotonic() - self.last > IDLE_SECONDS:
+            self.connection.close()
         start = time.perf_counter()
         self.connection.request(method, path, body, headers)
         answer = self.connection.getresponse()
         content = answer.read()
+        self.last = time.monotonic()
         self.times[kind].append(time.perf_counter() - start)
         self.sizes[kind] = max(len(content), self.sizes.get(kind, 0))
-        if answer.status != 200:
+        if answer.status not in (200, 204):
             self.faults[f"{kind}: {answer.status}"] += 1
         return content.decode()
 
@@ -153,11 +171,59 @@ PAGES = [
     ("missing", "/lists/missing"),
     ("spurious", "/lists/spurious"),
     ("verify", "/lists/verify"),
+    ("grid", "/lists/grid"),
+    ("items", "/items"),
+    ("worst", "/items?order=worst"),
+    ("queue", "/queue"),
+    ("compare", "/compare"),
     ("history", "/history"),
     ("disputes", "/disputes"),
     ("agreement", "/agreement"),
+    ("cells", "/agreement/cells"),
+    ("trust", "/trust"),
+    ("sample", "/sample"),
+    ("basket", "/basket"),
+    ("search", "/search?q={word}"),
+    ("found", "/search?q=the"),
+    ("fresh", "/fresh?at=4e9"),
     ("qrels", "/export/best.qrels"),
 ]
+
+
+def warm(person: Person) -> None:
+    """Wait until every page that reads the whole collection was there once."""
+    person.pause, pause = 0.0, person.pause
+    person.enter()
+    start = time.monotonic()
+    while "Being counted" in person.ask("overview", "GET", "/"):
+        time.sleep(1)
+    for path in ("/items", "/trust", "/judge"):
+        while "being read" in person.ask("first", "GET", path):
+            time.sleep(1)
+    print(f"ready after {time.monotonic() - start:.1f} s")
+    person.times.clear()
+    person.pause = pause
+
+
+def alone(person: Person, server: int, times: int = 5) -> None:
+    """Print the seconds of a core that the server takes for each page, asked for by one person."""
+    process = psutil.Process(server)
+    person.enter()
+    person.pause = 0
+    deadline = time.monotonic() + QUIET_SECONDS
+    before = -1.0
+    while time.monotonic() < deadline and (now := process.cpu_times().user) - before > 0.02:
+        before = now
+        time.sleep(1.0)
+    print(f"{'alone':10} {'CPU ms':>8} {'wall ms':>8}")
+    for kind, path in PAGES:
+        person.ask(kind, "GET", path.format(word=person.word))
+        start, spent = time.perf_counter(), sum(process.cpu_times()[:2])
+        for number in range(times):
+            person.ask(kind, "GET", path.format(word=f"{person.word}{number}"))
+        spent = sum(process.cpu_times()[:2]) - spent
+        wall = time.perf_counter() - start
+        print(f"{kind:10} {1000 * spent / times:8.0f} {1000 * wall / times:8.0f}")
 
 
 def fields(page: str) -> dict[str, str]:
@@ -221,6 +287,7 @@ def main() -> int:
     parser.add_argument("--people", type=int, default=5)
     parser.add_argument("--pause", type=float, default=0.5, help="mean seconds before a request")
     parser.add_argument("--no-grading", action="store_true")
+    parser.add_argument("--word", default="zzqx", help="what is searched for; in vain is slowest")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path, commits = Path(folder) / "load.exam", Path(folder) / "commits"
@@ -233,18 +300,23 @@ def main() -> int:
         if not given.no_grading:
             processes.append(started(grade, str(path), str(commits)))
         people = [
-            Person(name, entrance, given.pause, given.seconds, random.Random(name))
+            Person(name, entrance, given.pause, given.seconds, random.Random(name), given.word)
             for name, entrance in zip(names, entrances, strict=True)
         ]
+        warm(people[0])
         threads = [threading.Thread(target=person.work) for person in people]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        for process in processes[::-1]:
+        report(people)
+        for process in processes[:0:-1]:
             process.terminate()
             process.join()
-        report(people)
+        fresh = Person(names[0], entrances[0], 0, 0, random.Random(0), given.word)
+        alone(fresh, processes[0].pid or 0)
+        processes[0].terminate()
+        processes[0].join()
         faults = sum((person.faults for person in people), Counter[str]())
         sent, kept, missing = lost(path, people)
         print(f"decisions: {sent} sent, {kept} in the file, {missing} lost")

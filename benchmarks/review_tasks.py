@@ -1,11 +1,11 @@
 """Five tasks of a review done in a browser: clicks, keys, and seconds of the machine for each.
 
-python benchmarks/review_tasks.py COLLECTION [--grader NAME]
+python benchmarks/review_tasks.py COLLECTION [--grader NAME] [--keyboard]
 
 Works on a copy, with headless Chromium by Playwright. The collection needs grades on a scale from 0
 to 5 and two systems. The tasks: 30 cells judged, the five worst items repaired, from the
 leaderboard to a quote, nine disputes settled in the order of what hangs on them, the verdict of the
-report.
+report. With `--keyboard` nothing is clicked: what would be is reached by Tab, and Enter presses it.
 """
 
 from __future__ import annotations
@@ -26,20 +26,43 @@ from exampp.web.serving import listen, prepare
 
 DISPUTES = 9
 CELLS = 30
+FARTHEST = 500
+"""Presses of Tab until something counts as out of reach."""
+SETTLES = 300
+"""Milliseconds until a page that was asked for by a key has begun to load."""
 
 
 class Hand:
-    """A person's hand on a page: counts what it clicks and types."""
+    """A person's hand on a page: counts what it clicks and types; without a mouse, all by keys."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: Page, *, keyboard: bool = False) -> None:
         self.page = page
+        self.keyboard = keyboard
         self.clicks = self.keys = 0
 
     def click(self, what: Locator) -> None:
         """Click, and wait until what it leads to is there."""
-        self.clicks += 1
-        what.click(timeout=60_000)
+        if self.keyboard:
+            self.reach(what)
+            self.press("Enter")
+            self.page.wait_for_timeout(SETTLES)
+        else:
+            self.clicks += 1
+            what.click(timeout=60_000)
         self.page.wait_for_load_state()
+
+    def reach(self, what: Locator) -> None:
+        """Press Tab until something has the focus, and shows that it has."""
+        what.wait_for(state="attached", timeout=60_000)
+        for _ in range(FARTHEST):
+            if what.evaluate("one => one === document.activeElement"):
+                break
+            self.press("Tab")
+        else:
+            raise AssertionError(f"no key leads to {what}")
+        seen = what.evaluate("one => getComputedStyle(one).outlineStyle !== 'none'")
+        if not seen:
+            raise AssertionError(f"nobody sees that {what} has the focus")
 
     def press(self, key: str) -> None:
         """Press a key."""
@@ -129,6 +152,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("collection", type=Path)
     parser.add_argument("--grader")
+    parser.add_argument("--keyboard", action="store_true", help="without a mouse")
     asked = parser.parse_args()
     folder = Path(tempfile.mkdtemp())
     path = folder / "copy.exam"
@@ -159,7 +183,7 @@ def main() -> None:
         for name, task in tasks.items():
             page.goto(home)
             page.locator(".scripted table.board").wait_for(timeout=120_000)
-            hand, start = Hand(page), time.perf_counter()
+            hand, start = Hand(page, keyboard=asked.keyboard), time.perf_counter()
             said = task(hand)
             seconds = time.perf_counter() - start
             print(f"{name}: {hand.clicks} clicks, {hand.keys} keys, {seconds:.1f} s; {said}")

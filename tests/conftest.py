@@ -34,8 +34,9 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # autojudge-base is not imported without a list of stopwords, which it would download
 os.environ.setdefault("NLTK_DATA", str(Path(__file__).parent / "nltk_data"))
-# a process that a test starts would compile the whole source each time
+# each process would compile the whole source each time, and each worker the tests
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 # a shell has its jobs in the background ignore Ctrl-C, and Python then leaves it so
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

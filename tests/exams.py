@@ -99,8 +99,9 @@ def older(path: Path, version: int) -> None:
         for (table,) in opened.execute(names).fetchall():
             rows = opened.execute(f"SELECT name FROM pragma_table_info('{table}')").fetchall()
             columns = ", ".join(name for (name,) in rows)
+            now, read = (name.replace("facet", "subtopic") for name in (table, columns))
             opened.execute(
-                f"INSERT OR REPLACE INTO main.{table} ({columns}) SELECT {columns} FROM new.{table}"
+                f"INSERT OR REPLACE INTO main.{table} ({columns}) SELECT {read} FROM new.{now}"
             )
     for beside in ("-wal", "-shm"):
         Path(f"{path}{beside}").unlink(missing_ok=True)

@@ -24,6 +24,13 @@ from exampp.errors import InputError, Unfinished
 
 WORKFLOW = Path(__file__).parents[1] / "examples" / "autojudge" / "workflow.yml"
 DEAD = "http://127.0.0.1:9/v1"
+
+
+@pytest.fixture(autouse=True)
+def _asks_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("exampp.llm.openai.sender.LONGEST_BACKOFF", 0.01)
+
+
 TOPICS = [
     Request(request_id="sky", title="blue sky", problem_statement="Why is it blue?"),
     Request(request_id="sea", title="salty sea"),

@@ -41,9 +41,9 @@ def write_template(folder: Path, graded: Path) -> None:
     files = {path.name: path for path in demo_files()}
     (folder / "runs").mkdir()
     for name in ("bm25", "dense"):
-        # five passages a query: fewer cells to be graded by a model
+        # three passages a query: fewer cells to be graded by a model
         lines = files[f"{name}.run"].read_text().splitlines(keepends=True)
-        top = "".join(line for line in lines if int(line.split()[3]) <= 5)
+        top = "".join(line for line in lines if int(line.split()[3]) <= 3)
         (folder / f"{name}.run").write_text(top)
         (folder / "runs" / f"{name}.run").write_text(top)
     shutil.copy(files["passages.jsonl"], folder)
@@ -53,6 +53,11 @@ def write_template(folder: Path, graded: Path) -> None:
     queries = [json.loads(line) for line in files["queries.jsonl"].read_text().splitlines()]
     rows = [f"{query['query_id']}\t{query['text']}\n" for query in queries]
     (folder / "queries.tsv").write_text("".join(rows))
+    topics = (
+        f"<top>\n<num> Number: {query['query_id']}\n<title> {query['text']}\n</top>\n"
+        for query in queries
+    )
+    (folder / "topics.trec").write_text("".join(topics))
     questions = csv.DictReader(files["questions.tsv"].read_text().splitlines(), delimiter="\t")
     with (folder / "bank.csv").open("w", newline="") as stream:
         writer = csv.writer(stream)
@@ -85,6 +90,16 @@ def write_template(folder: Path, graded: Path) -> None:
     ]
     (folder / "cited.jsonl").write_text("".join(json.dumps(one) + "\n" for one in cited))
     (folder / "answers.jsonl").write_text("".join(rows))
+    ragas = [
+        {
+            "user_input": query["text"],
+            "retrieved_contexts": [text, texts[0]],
+            "response": text,
+            "reference": text,
+        }
+        for query, text in zip(queries, texts, strict=False)
+    ]
+    (folder / "ragas.jsonl").write_text("".join(json.dumps(one) + "\n" for one in ragas))
     config = next(code for code in blocks(ROOT / "docs" / "inputs.md", "toml"))
     (folder / "exam.toml").write_text(config)
     shutil.copy(graded, folder / "made.exam")
@@ -147,6 +162,7 @@ def local_models(folder: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(folder)
     monkeypatch.setenv("OPENAI_BASE_URL", server)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", server)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
 
 
@@ -207,6 +223,38 @@ def test_the_tour_as_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert "FirstAnswer@5" in measured
     assert "dense compared with bm25" in compared
     assert all("<table" in one for one in trusted)
+
+
+SHOWN = {
+    "teaching": ("15 of 15 cells done", "(1.0, 0.667)", "repeating compared with careful"),
+    "track": ("Cells to grade", "graded by overlap-v1", "leaderboard.json"),
+    "weeks": ("18 of 18 cells done", "this week compared with last week", "cannot be told"),
+}
+"""What cells of the notebooks show, in their order."""
+
+
+def test_every_notebook_is_run() -> None:
+    found = (ROOT / "docs" / "notebooks").glob("*.ipynb")
+    assert {path.stem for path in found} == set(SHOWN)
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_notebook_tells_its_story(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is kept without outputs, and runs from top to bottom on what it brings along."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    notebook = json.loads((ROOT / "docs" / "notebooks" / f"{name}.ipynb").read_text())
+    names: dict[str, Any] = {}
+    shown = []
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            assert (cell["outputs"], cell["execution_count"]) == ([], None)
+            shown.append(run_cell("".join(cell["source"]), names))
+    whole = "\n".join(shown)
+    places = [whole.find(text) for text in SHOWN[name]]
+    assert -1 not in places
+    assert places == sorted(places)
 
 
 def run_cell(source: str, names: dict[str, Any]) -> str:

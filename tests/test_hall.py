@@ -13,6 +13,7 @@ from commands import Commands
 import exampp
 from exampp.analysis.compare import SystemComparison
 from exampp.analysis.correlation import Correlations
+from exampp.errors import InputError
 from exampp.report.result import Result
 
 
@@ -104,6 +105,15 @@ def test_grader_and_bank_are_chosen_once(folder: Path) -> None:
         item = next(iter(exam.bank("main").show().rows))[2]
         exam.bank("main").reword(str(item), "A better question?", author="ada", reason="ambiguous")
         assert "A better question?" in exam.bank("main").show().render()
+
+
+def test_what_opens_nothing_says_how_to_make_it(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no such file\. Check the path; .*exampp\.create"):
+        exampp.open(tmp_path / "none.exam")
+    with exampp.create(tmp_path / "made.exam"):
+        pass
+    with pytest.raises(InputError, match=r"exists already.*or open this one"):
+        exampp.create(tmp_path / "made.exam")
 
 
 def test_a_graded_file_opens_the_same_way_and_is_read_only(folder: Path) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import hashlib
+import io
 import json
 import random
 import resource
@@ -178,6 +179,76 @@ files = ["bank.csv"]
 grader = "draft"
 depth = 20
 """
+UMBRELA = {"query": QUERIES["q1"], "passage": PASSAGES["p1"], "judgment": 3, "result_status": 1}
+RAGAS = {
+    "user_input": "why is the sky blue",
+    "retrieved_contexts": [PASSAGES["p1"], PASSAGES["p2"]],
+    "retrieved_context_ids": ["p1", "2"],
+    "response": "Air scatters light.",
+    "reference": "air",
+    "reference_contexts": [PASSAGES["p1"]],
+}
+PROMPTFOO = {
+    "vars": {"query": "why is the sky blue", "context": "Air."},
+    "promptIdx": 0,
+    "prompt": {"raw": "x", "label": "x"},
+    "provider": {"id": "a", "label": "b"},
+    "response": {"output": "Air.", "metadata": {"context": ["Air.", "Sea."]}},
+}
+OBSERVATION = {
+    "id": "a",
+    "traceId": "t",
+    "type": "SPAN",
+    "startTime": "2026-01-01T00:00:00Z",
+    "parentObservationId": None,
+    "input": {"question": "why?"},
+    "output": "So.",
+}
+RETRIEVED = {
+    **OBSERVATION,
+    "id": "b",
+    "type": "RETRIEVER",
+    "parentObservationId": "a",
+    "output": '[{"page_content": "Air.", "metadata": {"source": "p1"}}, "Sea."]',
+}
+SPANS = (
+    {
+        "name": "x",
+        "context": {"trace_id": "t"},
+        "span_kind": "CHAIN",
+        "parent_id": None,
+        "attributes": {"input": {"value": "why?"}, "output.value": "So."},
+    },
+    {
+        "name": "y",
+        "context": {"trace_id": "t"},
+        "span_kind": "RETRIEVER",
+        "parent_id": "a",
+        "attributes": {"retrieval.documents.0.document.content": "Air."},
+    },
+)
+_AI = "ai.observability"
+EVENTS = (
+    {
+        "record_attributes": {
+            f"{_AI}.span_type": "record_root",
+            f"{_AI}.record_id": "r",
+            f"{_AI}.record_root.input": "why?",
+            f"{_AI}.record_root.output": "So.",
+        },
+        "resource_attributes": {f"{_AI}.app_name": "a"},
+        "trace": {"trace_id": "t", "parent_id": "", "span_id": "s"},
+    },
+    {
+        "record_attributes": {
+            f"{_AI}.span_type": "retrieval",
+            f"{_AI}.record_id": "r",
+            f"{_AI}.retrieval.retrieved_contexts": ["Air.", "Sea."],
+        },
+        "resource_attributes": {f"{_AI}.app_name": "a"},
+        "trace": {"trace_id": "t", "parent_id": "s", "span_id": "u"},
+    },
+)
 
 
 def _import(collection: exampp.Collection, path: Path) -> object:
@@ -226,6 +297,14 @@ def _car(kind: int) -> bytes:
     return cbor2.dumps(["CAR", [kind], [["x", "y"]]]) + b"\x9f" + item + b"\xff"
 
 
+def _parquet(row: Mapping[str, object]) -> bytes:
+    import polars
+
+    stream = io.BytesIO()
+    polars.DataFrame([row]).write_parquet(stream)
+    return stream.getvalue()
+
+
 def _made() -> dict[str, bytes]:
     """Files of the formats that are written by hand or by others."""
     yaml = "q1:\n  - What does air scatter?\n  - text: Why?\n    answer: [red, air]\nq2: [a, b]\n"
@@ -259,6 +338,19 @@ def _made() -> dict[str, bytes]:
         "test.tsv": b"query-id\tcorpus-id\tscore\nq1\tp1\t2\nq2\tp3\t1\n",
         "msmarco.run": b"q1\tp1\t1\nq1\tp2\t2\n",
         "judgments.qrels": b"q1 0 p1 3\nq1 0 p2 1\nq2 0 p3 -1\n",
+        "umbrela.jsonl": _lines(UMBRELA, {**UMBRELA, "passage": "x", "result_status": 0}),
+        "ragas.jsonl": _lines(RAGAS, {**RAGAS, "user_input": "how?"}),
+        "ragas.csv": b"user_input,retrieved_contexts,response\nwhy?,\"['Air.', 'Sea.']\",So.\n",
+        "ragas.parquet": _parquet(RAGAS),
+        "corpus.parquet": _parquet({"_id": "p1", "title": "T", "text": "Air."}),
+        "deepeval.json": json.dumps([{"input": "why?", "retrieval_context": ["Air."]}]).encode(),
+        "promptfoo.json": json.dumps({"results": {"results": [PROMPTFOO]}}, indent=1).encode(),
+        "promptfoo.jsonl": _lines(PROMPTFOO, {**PROMPTFOO, "provider": {"id": "c"}}),
+        "langfuse.jsonl": _lines(OBSERVATION, RETRIEVED),
+        "langfuse.json": json.dumps({"observations": [OBSERVATION, RETRIEVED]}).encode(),
+        "spans.jsonl": _lines(*SPANS),
+        "events.jsonl": _lines(*EVENTS),
+        "own.csv": b"Question;Answer;Context 1;Context 2\nwhy?;So.;Air.;Sea.\n",
         "topics.cbor": _car(1),
         "paragraphs.cbor": _car(2),
     }
@@ -297,7 +389,8 @@ def build(folder: Path) -> tuple[Path, dict[str, Sample]]:
         for name, content in exported.items()
         if "sealed" not in name
     }
-    for name in ("passages.jsonl", "systems.run", "bank.yaml", "graded.jsonl", "responses.jsonl"):
+    skipped = ("passages.jsonl", "systems.run", "bank.yaml", "graded.jsonl", "responses.jsonl")
+    for name in (*skipped, "ragas.jsonl", "langfuse.jsonl", "promptfoo.json", "umbrela.jsonl"):
         samples[f"{name}, skipping"] = samples[name]._replace(read=_skipping)
     packed = {
         "gz": gzip.compress(exported["graded.jsonl"], mtime=0),

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from exampp.evaluate.leaderboard import Leaderboard
     from exampp.evaluate.qrels import Labelling
     from exampp.formats.declared import Format
+    from exampp.grade.batch_choice import Batches
+    from exampp.grade.spread.on_ray import Cluster
     from exampp.graded_file import GradedFile
     from exampp.grades.grades import Grades
     from exampp.grades.panel import Panel
@@ -38,6 +40,8 @@ _HOMES = {
     "AmbiguousGrader": "exampp.errors",
     "Ask": "exampp.llm.base",
     "Backend": "exampp.llm.backends",
+    "Batches": "exampp.grade.batch_choice",
+    "Cluster": "exampp.grade.spread.on_ray",
     "Collection": "exampp.collection",
     "CollectionBusy": "exampp.errors",
     "EditConflict": "exampp.errors",
@@ -66,6 +70,8 @@ __all__ = [
     "AmbiguousGrader",
     "Ask",
     "Backend",
+    "Batches",
+    "Cluster",
     "Collection",
     "CollectionBusy",
     "EditConflict",

@@ -215,7 +215,9 @@ class ExamJudge:
         book = _gradebook(case, llm_config, settings)
         depth = max(len(one.passages) for query in book.queries for one in query.rankings)
         measures = {name: parse_measure(name).cut(depth) for name in wanted.measures}
-        board = evaluate_gradebook(book, list(measures.values()), wanted.min_rating, facets="query")
+        board = evaluate_gradebook(
+            book, list(measures.values()), wanted.min_rating, subtopics="query"
+        )
         values = {
             (row.system, row.query_id, row.measure): row.value or 0.0 for row in board.per_query()
         }

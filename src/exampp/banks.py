@@ -116,7 +116,7 @@ class Bank:
         text: str,
         *,
         kind: str = "question",
-        facet_id: str | None = None,
+        subtopic_id: str | None = None,
         answers: Sequence[str] = (),
         weight: float = 1.0,
         item_id: str = "",
@@ -132,7 +132,7 @@ class Bank:
         edited since.
         """
         new = ItemState(
-            *(query_id, item_id, text, kind, facet_id, tuple(answers), weight),
+            *(query_id, item_id, text, kind, subtopic_id, tuple(answers), weight),
             extra={MODEL: model} if model else {},
         )
         return self._editor.add(new, edit_by(author, reason), seen)

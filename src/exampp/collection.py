@@ -21,12 +21,14 @@ from exampp.formats.lines import refuse
 from exampp.formats.output import keep_inputs
 from exampp.formats.workbench_graders import scale_note
 from exampp.grade import status as grade_status
+from exampp.grade.batch_choice import Batches
 from exampp.grade.calibrated import Calibrated, Frozen, label_collection
 from exampp.grade.given import GradingOptions, OfFunction, bank_of_kind, only_bank, plan
 from exampp.grade.merging import Merged, merge
 from exampp.grade.progress import Progress
 from exampp.grade.reparse import Reparsed, reparse
 from exampp.grade.run import MAX_FAILURES, GradingRun
+from exampp.grade.spread.on_ray import Cluster
 from exampp.grades.source import GradeSource
 from exampp.inputs.beir import corpus_of
 from exampp.inputs.datasets import has_documents, is_dataset
@@ -43,12 +45,14 @@ from exampp.records import GraderIdentity
 from exampp.records.bank import BankTexts
 from exampp.records.choosing import choose_grader
 from exampp.records.dossier import Dossier
+from exampp.records.found import FoundOfKind
 from exampp.records.gradebook import DecisionChoice, Gradebook
 from exampp.records.grading import RatingScale, check_scale
 from exampp.records.origin import own_bank
 from exampp.report.result import Tables
 from exampp.report.table import Table
 from exampp.review.trial import import_or_try
+from exampp.searching import SearchOptions, search_all
 from exampp.store.bank import MAIN_BANK, Makers, bank_names, edit_by, makers, now
 from exampp.store.bank_history import known_queries
 from exampp.store.bank_texts import read_bank_texts
@@ -81,15 +85,14 @@ class Collection(GradeSource[CollectionGrades]):
         """Make an empty collection and open it; `exist_ok` opens one that exists."""
         path = check_path(path)
         if path.exists() and path.stat().st_size and not exist_ok:
-            raise InputError("exists already", file=path, mend="Choose another name")
+            mend = "Choose another name, or open this one"
+            raise InputError("exists already", file=path, mend=mend)
         connect(path, create=True).close()
         return cls(path)
 
     def close(self) -> None:
         """Close the file; everything committed is on disk."""
         self._connection.close()
-
-    # ---- inputs and bank ------------------------------------------------------------------------
 
     def import_files(
         self,
@@ -132,8 +135,8 @@ class Collection(GradeSource[CollectionGrades]):
         cites is ranked by a system `NAME:cited`. `scale`, as (0, 3), is that of the
         graders of graded passages whose prompt is not known; by default it goes from 0 to the
         highest label found. A rating that cannot be read is kept as unparsed, and counted.
-        `columns` says which columns of tables go by names of their own, as {"query_id": "topic"}.
-        Raises InputError for anything malformed; the collection then is as it was.
+        `columns` names columns of tables, as {"query_id": "topic"}. Raises InputError for anything
+        malformed; the collection then is as it was.
         """
         if corpus is None:
             corpus = next(filter(has_documents, filter(is_dataset, files)), None)
@@ -228,8 +231,7 @@ class Collection(GradeSource[CollectionGrades]):
     def export(self, path: str | Path, kind: str = "workbench", *, bank: str | None = None) -> int:
         """Write the collection as a file of `kind`; returns the number of records written.
 
-        Raises InputError for a kind that is neither one of `inputs.exporting.EXPORTS` nor a format
-        of a package.
+        Raises InputError for a kind that is none of `inputs.exporting.EXPORTS` nor of a package.
         """
         keep_inputs([Path(path)], [self.path])
         return export(self._connection, Path(path), kind, bank)
@@ -238,10 +240,9 @@ class Collection(GradeSource[CollectionGrades]):
         """Take what other collections hold: copies of this one, or shards of one exam.
 
         All of it or, after an error, nothing; of more than ten, ten at a time. The others are only
-        read; merging again changes nothing. What two collections differ in is in the result, with
-        what is kept; `dry_run` says all this and changes nothing. Raises InputError for what is no
-        collection or is this one, for a newer exampp's or a damaged one, and where a run is grading
-        in one of them.
+        read; merging again changes nothing. What they differ in is in the result, with what is
+        kept; `dry_run` changes nothing. Raises InputError for what is no collection or is this one,
+        for a newer exampp's or a damaged one, and where a run is grading in one of them.
         """
         return merge(self._connection, self.path, others, dry_run=dry_run)
 
@@ -272,11 +273,16 @@ class Collection(GradeSource[CollectionGrades]):
         """A number that changes when something else, in any process, has written to the file."""
         return data_version(self._connection)
 
+    def search(self, text: str, **options: Unpack[SearchOptions]) -> list[FoundOfKind]:
+        """The records that hold all words of a text, whatever their case, kind by kind.
+
+        What stands in quotation marks is one word. Raises InputError for an option that is wrong.
+        """
+        return search_all(self._connection, text, **options)
+
     def fingerprint(self, *, grades: bool = False) -> str:
         """Changes where queries, passages, rankings, judgments or items change, or the grades."""
         return state(self._connection, grades=grades)
-
-    # ---- parts ----------------------------------------------------------------------------------
 
     def bank(self, name: str | None = MAIN_BANK) -> Bank:
         """The bank of that name, or the only one: its items, history and checks, how to edit it."""
@@ -296,8 +302,6 @@ class Collection(GradeSource[CollectionGrades]):
         """The systems: how many passages each returns; renaming and removing them."""
         return Systems(self._connection)
 
-    # ---- grading --------------------------------------------------------------------------------
-
     def grading(
         self,
         grader: str | Grader | Callable[..., Any],
@@ -313,18 +317,20 @@ class Collection(GradeSource[CollectionGrades]):
         max_queries: int | None = None,
         shard: str | None = None,
         take_over: bool = False,
+        on: str | Cluster | None = None,
+        batches: bool | Batches = False,
         **options: Unpack[Options],
     ) -> GradingRun:
         """A grading run that is planned but not started: iterate over its `steps`.
 
         `grader` is `draft`, `hf`, `openai`, a grader of your own, or a function: (item, passage) ->
         rating, `Reply`, or None where it cannot tell, perhaps async. A function has a `name`, by
-        which it is known, a `scale`, 0 to 5 by default, and perhaps a `batch`: it then gets lists
-        of so many items and passages. `options` are those of `llm.options.Options`, such as model,
-        prompt and kind. `answers_of` names the grader whose extracted answers are to be verified.
-        `select="failed"` takes only what was tried in vain, `take_over=True` also what a run holds
-        that is known to be gone. `max_queries` is for a trial of the first queries that can be
-        graded, `shard` one of equal parts of the passages, such as `3/16`, the same on every copy.
+        which it is known, a `scale` (0 to 5), perhaps a `batch`: it then gets lists of items and
+        passages. `options` are those of `llm.options.Options`, such as model, prompt and kind.
+        `answers_of` names the grader whose extracted answers are to be verified. `select="failed"`
+        takes what was tried in vain, `take_over=True` also what a run holds that is known to be
+        gone, `max_queries` the first queries, `shard` an equal part of the passages, as `3/16`.
+        `on` is a Ray cluster that grades; with `batches` a server answers at half the price.
         """
         return plan(
             self._connection,
@@ -340,6 +346,8 @@ class Collection(GradeSource[CollectionGrades]):
             select=select,
             max_failures=max_failures,
             take_over=take_over,
+            on=on,
+            batches=batches,
         )
 
     def grade(
@@ -349,14 +357,11 @@ class Collection(GradeSource[CollectionGrades]):
         on_progress: Callable[[Progress], None] | None = None,
         **options: Unpack[GradingOptions],
     ) -> Progress:
-        """Grade everything that is due; continues where an earlier call stopped.
-
-        Takes the options of `grading`.
-        """
+        """Grade everything that is due, as `grading` has it; goes on where a call stopped."""
         run = self.grading(grader, **options)
+        tell = on_progress or (lambda _: None)
         for progress in run.steps():
-            if on_progress:
-                on_progress(progress)
+            tell(progress)
         return progress
 
     def calibrate(self, calibration: Frozen, bank: str | None = None) -> Calibrated:
@@ -383,9 +388,8 @@ class Collection(GradeSource[CollectionGrades]):
         of their own; `dry_run` writes nothing. Raises InputError where there is nothing to read.
         """
         stored = graders(self._connection)
-        chosen = choose_grader(
-            [one.identity for one in stored], grader=grader, prompt=prompt, kind=kind
-        )
+        known = [one.identity for one in stored]
+        chosen = choose_grader(known, grader=grader, prompt=prompt, kind=kind)
         source = next(one for one in stored if one.identity == chosen)
         return reparse(
             self._connection,
@@ -416,8 +420,6 @@ class Collection(GradeSource[CollectionGrades]):
     def graders(self) -> tuple[GraderIdentity, ...]:
         """Everyone who graded, in order of first appearance."""
         return tuple(stored.identity for stored in graders(self._connection))
-
-    # ---- reading --------------------------------------------------------------------------------
 
     @property
     def highest_judgment(self) -> int | None:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from exampp.records.gradebook import Gradebook, QueryGrades
     from exampp.records.plans import Design, SamplePlan
     from exampp.review.disputing import WeighedDispute
-    from exampp.review.judging import Judging
+    from exampp.review.judging import ComparedCell, Judging
     from exampp.review.planning import SampleProgress
     from exampp.review.preview import EditPreview
     from exampp.review.queue import Candidate
@@ -399,6 +399,17 @@ class CollectionGrades(Grades):
             if cells is None or (one.query_id, one.item_id, one.passage_id) in cells
         ]
         return judging(judged, self.grader, threshold, intervals=intervals)
+
+    def compared_cells(
+        self, person: str = "everybody", other: str | None = None, *, blind: bool = False
+    ) -> list[ComparedCell]:
+        """The cells behind a comparison of `judging`: a person's beside the grader, or an `other`.
+
+        With `blind` by the decisions alone that were made while the grade was hidden.
+        """
+        from exampp.review.judging import compared_cells
+
+        return compared_cells(self.judged(), person, other, blind=blind)
 
     def preview(self, query: QueryGrades, edits: Sequence[Operation | ItemState]) -> EditPreview:
         """Try edits out on a query as it is now; nothing is saved. An ItemState is to be added.

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from exampp.analysis.phrases import counted
 from exampp.errors import InputError
 from exampp.formats.lines import Skipped, existing_file, refuse
 from exampp.formats.workbench_gradebook import read_grades
@@ -20,6 +19,7 @@ from exampp.records.dossier import Dossier
 from exampp.records.gradebook import DecisionChoice, Gradebook
 from exampp.records.grading import RatingScale, check_scale
 from exampp.records.readings import RuleCount
+from exampp.records.wording import counted
 
 
 class GradedFile(GradeSource[Grades]):
@@ -109,7 +109,8 @@ class GradedFile(GradeSource[Grades]):
         if chosen.key not in self._counted:
             from exampp.formats.workbench_readings import read_readings
 
-            self._counted[chosen.key] = read_readings(self.path, chosen, self._scale)
+            rated = self._read.rated(chosen)
+            self._counted[chosen.key] = read_readings(self.path, chosen, self._scale, rated)
         return self._counted[chosen.key]
 
     def read_dossiers(

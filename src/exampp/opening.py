@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from exampp.errors import InputError
 from exampp.formats.lines import read_lines
 from exampp.graded_file import GradedFile
+from exampp.outside import check_path
 from exampp.records.grading import RatingScale
 from exampp.store.connection import is_collection
 
@@ -35,6 +36,9 @@ def open(  # noqa: A001
                 mend="Leave out --scale, or import the graded passages again with it",
             )
         return Collection(path)
+    if not check_path(path).exists():
+        mend = "Check the path; exampp import, or in Python exampp.create, makes a collection"
+        raise InputError("no such file", file=path, mend=mend)
     _, first = next(read_lines(path))
     if not first.lstrip().startswith(b"["):
         raise InputError("is neither a collection nor a file of graded passages", file=path)

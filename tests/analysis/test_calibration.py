@@ -34,7 +34,10 @@ def label_of(query: int, passage: int) -> int:
 
 
 def exam(
-    folder: Path, queries: int = 8, judge: Callable[[int, int], int] | None = label_of
+    folder: Path,
+    queries: int = 8,
+    judge: Callable[[int, int], int] | None = label_of,
+    rater: Callable[[object, object], int] | None = None,
 ) -> exampp.Collection:
     """Twelve passages a query, rated about as people judge them."""
     ids = [f"q{number}" for number in range(queries)]
@@ -43,6 +46,7 @@ def exam(
         for number, query in enumerate(ids)
         if judge
     }
+    folder.mkdir(exist_ok=True)
     made = exampp.Collection.create(folder / "my.exam")
     made.add(
         queries={query: f"what of {query}" for query in ids},
@@ -51,7 +55,7 @@ def exam(
         runs={"s": {query: [f"{query}-{n}" for n in range(12)] for query in ids}},
         qrels=judged or None,
     )
-    made.grade(rate, name="rater")
+    made.grade(rater or rate, name="rater")
     return made
 
 
@@ -163,6 +167,24 @@ def test_what_cannot_be_learned_is_said(
 ) -> None:
     with exam(tmp_path, queries, judge) as made, pytest.raises(InputError, match=what):
         made.grades().calibration()
+
+
+def test_equal_ratings_tell_nothing(tmp_path: Path) -> None:
+    with (
+        exam(tmp_path, rater=lambda _item, _passage: 5) as made,
+        pytest.raises(InputError, match="all of 96 judged passages have the same ratings"),
+    ):
+        made.grades().calibration()
+
+
+def test_ratings_that_predict_nothing_are_said_to(tmp_path: Path) -> None:
+    def blind(item: object, passage: object) -> int:
+        return len(str(getattr(passage, "text", "")) + str(getattr(item, "text", ""))) % 5
+
+    with exam(tmp_path, judge=lambda query, n: (query + n) % 2, rater=blind) as made:
+        found = made.grades().calibration(FEW)
+    assert "predicts no better than one probability for all" in found.notes[1]
+    assert "predicts no better" not in " ".join(learn(tmp_path / "sound").notes)
 
 
 def test_few_queries_are_said(tmp_path: Path) -> None:

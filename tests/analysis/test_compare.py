@@ -18,7 +18,7 @@ from exampp.analysis.compare import (
 )
 from exampp.analysis.compare_items import Quote
 from exampp.errors import InputError
-from exampp.evaluate.exams import Facets
+from exampp.evaluate.exams import Subtopics
 from exampp.evaluate.leaderboard import Leaderboard
 from exampp.records import Grade, GraderIdentity, Item, State
 from exampp.records.decisions import Decision
@@ -43,9 +43,9 @@ def exam() -> Gradebook:
 
 
 def explained(
-    book: Gradebook, measure: str = "Cover@2", facets: Facets = "query", k: int = 2
+    book: Gradebook, measure: str = "Cover@2", subtopics: Subtopics = "query", k: int = 2
 ) -> tuple[SystemComparison, Leaderboard]:
-    found = compare(book, "old", "new", measure, min_rating=4, k=k, facets=facets)
+    found = compare(book, "old", "new", measure, min_rating=4, k=k, subtopics=subtopics)
     return found, found.board
 
 
@@ -113,18 +113,18 @@ def test_subtopics_are_read_as_cover_reads_them() -> None:
     book = make_book(
         make_query(
             [[5, 5], [0, 5]],
-            make_ranking("old", [1], facet=1),
-            make_ranking("new", [0], facet=1),
+            make_ranking("old", [1], subtopic=1),
+            make_ranking("new", [0], subtopic=1),
             query_id="q",
-            facets=["f1", "f2"],
-            item_facets=[1, 2],
+            subtopics=["f1", "f2"],
+            item_subtopics=[1, 2],
         )
     )
-    found, _ = explained(book, facets="subtopic")
+    found, _ = explained(book, subtopics="subtopic")
     # Nobody ranks f2, so that nobody covers its item.
     assert [(c.exam_id, c.item_id, c.move) for c in found.changes] == [("q/f1", "q/i0", "gained")]
     assert [(q.query_id, q.gained) for q in found.queries] == [("q", 1)]
-    ranked, _ = explained(book, "P@1", facets="subtopic", k=1)
+    ranked, _ = explained(book, "P@1", subtopics="subtopic", k=1)
     assert [(q.query_id, q.gained) for q in ranked.queries] == [("q/f1", 1), ("q/f2", 0)]
 
 
@@ -175,7 +175,7 @@ def dossier(
         bank="bank",
         query_id=query.query_id,
         query_text="sea life",
-        facet_texts={},
+        subtopic_texts={},
         grades=query,
         items=items,
         texts=(*texts, None)[: len(query.passage_ids)],

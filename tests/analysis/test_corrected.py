@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from exampp.analysis.corrected import CorrectionSettings, JudgedSample, correct
+from exampp.analysis.corrected_tables import lead
 from exampp.errors import InputError
 from exampp.evaluate.measure import parse_measure
 from exampp.evaluate.population import Population
@@ -109,7 +110,9 @@ def test_over_few_queries_no_pair_is_told_apart() -> None:
         pairs = found.records()["pairs"]
         by_scope = {row[2]: row[pairs.headings().index("verdict")] for row in pairs.rows}
         assert by_scope == {"pool": "better", "queries": verdict}
-        assert ("or 10 queries tell" in " ".join(found.tables()["scores"].notes)) == (apart == 9)
+        assert ("fewer than 10 queries tell" in " ".join(found.tables()["scores"].notes)) == (
+            apart == 9
+        )
 
 
 def test_queries_that_are_all_the_same_tell_nothing_of_others() -> None:
@@ -186,3 +189,37 @@ def test_no_spread_is_no_certainty() -> None:
     sure = correct(two_systems(40), every, CorrectionSettings(), min_rating=4)
     assert sure.tables()["scores"].rows[0][3:5] == pytest.approx((1.0, 1.0))
     assert sure.records()["pairs"].rows[0][-7] == "better"
+
+
+def test_what_lies_within_all_intervals_is_not_called_wrong() -> None:
+    def said(drawn: int, graded: float) -> str:
+        rows = np.full((2, 100), 0.01)
+        labels = np.tile([1.0, 0.0], 50)[:drawn]
+        at = np.arange(drawn)
+        pool = replace(units(rows.tolist()), graded=np.full(100, graded))
+        judged = JudgedSample(Sample(at, np.full(drawn, drawn / 100)), labels, 0, "uniform", "")
+        return lead(correct(pool, judged, CorrectionSettings(), min_rating=4))
+
+    assert "lies within the intervals of all 2 systems" in said(20, 0.6)
+    assert "for 2 of 2 systems it is outside the interval" in said(80, 1.0)
+
+
+def test_pairs_for_people_are_of_the_scope_asked_for() -> None:
+    judged = JudgedSample(Sample(np.arange(100), np.ones(100)), np.ones(100), 0, "all", "all")
+    rows = np.full((3, 100), 0.01)
+    rows[1, :60] = 0
+    found = correct(
+        units(rows.tolist(), queries=20),
+        judged,
+        CorrectionSettings(over="queries"),
+        min_rating=4,
+    )
+    shown = found.compared()
+    assert [(row[0], row[1], row[-1]) for row in shown.rows] == [
+        ("a", "c", "unresolved"),
+        ("a", "b", "better"),
+        ("c", "b", "better"),
+    ]
+    assert shown.rows[0][3:7] == (None, None, None, None)
+    recorded = [row for row in found.records()["pairs"].rows if row[2] == "queries"]
+    assert [row[7:11] for row in recorded] == [row[3:7] for row in shown.rows]

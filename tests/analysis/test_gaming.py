@@ -206,6 +206,10 @@ def test_nothing_changes_at_the_depth_of_the_rankings() -> None:
         ("Cover@1", 0.0, 1.0),
         ("P@1", 0.0, 1.0),
     ]
+    settled = make_query([[5], [0]], make_ranking("one", [0, 1]))
+    settled = replace(settled, judgments=np.array([[3, 0]], np.int16))
+    notes = circularity(make_book(settled), min_rating=4, min_relevant=2, k=1).notes
+    assert notes[1].startswith("Re-ranking changes no score")
     assert "2 passages at most" in circularity(book, min_rating=4, min_relevant=2, k=2).why
     none = make_book(make_query([[0]]))
     assert "No system returned" in circularity(none, min_rating=4, min_relevant=2).why

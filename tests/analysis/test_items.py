@@ -64,24 +64,24 @@ def test_swaps_as_the_leaderboard_says() -> None:
             *(make_ranking(name, rng.permutation(6)[:2].tolist()) for name in "abcd"),
             query_id=f"q{items}",
             weights=rng.integers(1, 4, items).tolist(),
-            item_facets=rng.integers(0, 3, items).tolist(),
-            facets=("x", "y"),
+            item_subtopics=rng.integers(0, 3, items).tolist(),
+            subtopics=("x", "y"),
         )
         for items in (1, 3, 4)
     )
     book = make_book(*queries)
-    for facets in ("query", "subtopic"):
-        scores = item_scores(book, 4, 2, facets=facets)
-        assert scores.cover() == pytest.approx(means(book, facets))
-        assert scores.columns.sum(axis=1) == pytest.approx(means(book, facets))
+    for subtopics in ("query", "subtopic"):
+        scores = item_scores(book, 4, 2, subtopics=subtopics)
+        assert scores.cover() == pytest.approx(means(book, subtopics))
+        assert scores.columns.sum(axis=1) == pytest.approx(means(book, subtopics))
         for at in range(len(scores.item_ids)):
             kept = np.arange(len(scores.item_ids)) != at
             less = without(book, scores.queries[scores.query[at]], scores.item_ids[at])
-            assert scores.cover(kept) == pytest.approx(means(less, facets))
+            assert scores.cover(kept) == pytest.approx(means(less, subtopics))
 
 
-def means(book: Gradebook, facets: Any) -> list[float]:
-    found = cover(book, [4], k=2, facets=facets).cover[0].values.means()
+def means(book: Gradebook, subtopics: Any) -> list[float]:
+    found = cover(book, [4], k=2, subtopics=subtopics).cover[0].values.means()
     return [mean.mean or 0.0 for mean in found]
 
 
@@ -91,7 +91,7 @@ def without(book: Gradebook, query_id: str, item_id: str) -> Gradebook:
         return replace(
             query,
             item_ids=tuple(query.item_ids[at] for at in left),
-            item_facets=query.item_facets[left],
+            item_subtopics=query.item_subtopics[left],
             weights=query.weights[left],
             ratings=query.ratings[:, left],
         )
@@ -127,7 +127,7 @@ def test_judgments_speak_of_items() -> None:
     assert "covers what is not relevant" in found.items[1].why
     # 5 passages are judged 0, of which all cover the second item and the third
     assert found.floor.values == pytest.approx((2 / 3,))
-    assert "Chance floor" in str(found)
+    assert "that people judged 0 (all of them on 1 with fewer) have" in str(found)
 
 
 def test_a_few_passages_are_no_reason_to_look_at_an_item() -> None:
@@ -156,6 +156,10 @@ POOR: Mapping[str, tuple[Callable[[], Gradebook], str]] = {
     "two systems": (lambda: exam_of("10", "01"), "any two systems lie on a line"),
     "no systems": (lambda: make_book(make_query([[5, 0]])), "there are no rankings"),
     "constant items": (lambda: exam_of("10", "10", "10"), "tells none of them apart"),
+    "items that contradict each other": (
+        lambda: exam_of("110", "001", "100", "011"),
+        "the items do not agree on who is better",
+    ),
     "one query": (lambda: exam_of("10", "11", "00"), "There is 1 query"),
     "one item": (lambda: exam_of("1", "0", "0"), "there is 1 item"),
     "an item a query": (lambda: exam_of("10", "11", "00", queries=2), "Every query has 1 item"),

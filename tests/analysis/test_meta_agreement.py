@@ -52,9 +52,9 @@ def make_query(
     judgments = [(judged or {}).get(passage, MISSING) for passage in ratings]
     return QueryGrades(
         query_id=query_id,
-        facet_ids=(),
+        subtopic_ids=(),
         item_ids=tuple(f"{query_id}/i{i}" for i in range(table.shape[1])),
-        item_facets=np.zeros(table.shape[1], np.int32),
+        item_subtopics=np.zeros(table.shape[1], np.int32),
         weights=np.ones(table.shape[1]),
         passage_ids=tuple(ratings),
         pool_size=len(ratings),
@@ -303,13 +303,13 @@ def test_direct_labels_are_compared_once_and_with_every_label() -> None:
 def test_subtopic_judgments_meet_the_items_of_the_subtopic() -> None:
     query = make_query({"a": [5, 0], "b": [0, 4]})
     judgments = np.array([[MISSING] * 2, [3, 0], [0, MISSING]], np.int16)
-    faceted = dataclasses.replace(
+    subtopiced = dataclasses.replace(
         query,
-        facet_ids=("f1", "f2"),
-        item_facets=np.array([1, 2], np.int32),
+        subtopic_ids=("f1", "f2"),
+        item_subtopics=np.array([1, 2], np.int32),
         judgments=judgments,
     )
-    found = find([make_book(faceted)], at_least=[1], layouts=["GRADED"], min_relevant=[1])
+    found = find([make_book(subtopiced)], at_least=[1], layouts=["GRADED"], min_relevant=[1])
     # f1: a 5 against 3, b 0 against 0; f2: a 0 against 0
     assert {cell: n for cell, n in counts(found).items() if n} == {("5", "3"): 1, ("0", "0"): 2}
     assert found.judged[0].comparison.queries == 1

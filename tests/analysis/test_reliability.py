@@ -101,7 +101,7 @@ def test_what_items_cost_decides_what_to_buy() -> None:
     assert cheapest.queries == min(one.queries or 0 for one in designs)
 
 
-def test_only_plain_means_over_items_have_items_as_a_facet() -> None:
+def test_only_plain_means_over_items_have_items_as_a_subtopic() -> None:
     ranking = [make_ranking(system, [row]) for row, system in enumerate("ab")]
     one = [make_query([[5], [row]], *ranking, query_id=f"q{row}") for row in range(4)]
     weighed = make_query([[5, 0], [0, 5]], *ranking, weights=[1, 2])
@@ -152,7 +152,7 @@ def test_two_systems() -> None:
     found = reliability(scored({"a": [0.4, 0.6, 0.3], "b": [0.2, 0.1, 0.2]}))
     assert found.studies[0].erho2.value is not None
     assert found.studies[1].erho2.reason == "fewer than 2 systems are left"
-    assert "undefined where worst 3% and worst 25% are left out" in notes(found)
+    assert "undefined where the worst 3% are left out" in notes(found)
     assert "With 2 systems the variance of systems is a guess" in notes(found)
 
 
@@ -190,7 +190,7 @@ def test_settings_that_make_no_sense(wrong: dict[str, float]) -> None:
         ReliabilitySettings(**wrong)  # type: ignore[arg-type]
 
 
-def test_graders_as_a_facet() -> None:
+def test_graders_as_a_subtopic() -> None:
     """Two graders that order the systems the other way round agree on no difference."""
     one = {"a": [0.9, 0.8, 0.7], "b": [0.1, 0.3, 0.2]}
     turned = grader_reliability({"x": scored(one), "y": scored({"a": one["b"], "b": one["a"]})})

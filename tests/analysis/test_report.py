@@ -125,9 +125,7 @@ def test_equal_systems_share_the_first_place() -> None:
     rankings = (make_ranking("one", [0]), make_ranking("two", [0]))
     book = make_book(*(make_query([[5]], *rankings, query_id=f"q{n}") for n in range(3)))
     said = verdict(made(book))
-    assert said["Do measures and thresholds agree?"][0].endswith(
-        "one and 1 more are first in all of them."
-    )
+    assert said["Do measures and thresholds agree?"][0].endswith("nothing tells them apart.")
     best, tone = said["Best"]
     assert best.startswith("one and 1 more share the best Cover@20")
     assert best.endswith("none of the others is significantly worse.")
@@ -224,8 +222,8 @@ def test_what_is_missing_is_in_a_table() -> None:
                 [[4, 0], [1, 5]],
                 make_ranking("a", [0, 1], 1),
                 make_ranking("b", [1], 2),
-                item_facets=[1, 2],
-                facets=["x", "y"],
+                item_subtopics=[1, 2],
+                subtopics=["x", "y"],
             )
         ),
     ],

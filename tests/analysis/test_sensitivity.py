@@ -221,7 +221,7 @@ def test_constant_scores_leave_all_pairs_open() -> None:
     found = studied(book, COVERS)
     assert found.share_above("a", "b") == 0.5
     assert found.between == ()
-    assert "1 (100.0%) are open" in found.survives()
+    assert found.survives().startswith("All systems tie under all")
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_an_added_item_is_due(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         grade(collection)
         collection.bank().add("q2", "Where do compasses point?", answers=["north"], weight=0.5)
-        collection.bank().add("q2", "point north", kind="nugget", facet_id="compasses")
+        collection.bank().add("q2", "point north", kind="nugget", subtopic_id="compasses")
         assert {item for item, _ in grade(collection)} == {"Where do compasses point?"}
         added = rows(collection.bank().show("q2"))[1:]
         assert [(row["item"], row["kind"], row["subtopic"]) for row in added] == [

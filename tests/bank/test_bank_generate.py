@@ -332,7 +332,7 @@ def test_the_published_banks_are_made_again(
         collection.import_files(queries, bank, bank="published")
         chosen: dict[str, Any] = {"prompt": f"car-{kind}s"}
         due = collection.bank("made").generation(ScriptedGrader(""), **chosen).due
-        queue = [replies[one.query_id, one.facet_id] for one in due]
+        queue = [replies[one.query_id, one.subtopic_id] for one in due]
         table, twins = collection.bank("made").generate(
             ScriptedGrader(queue, record=False), **chosen
         )

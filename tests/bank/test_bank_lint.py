@@ -143,8 +143,10 @@ def test_ids_and_queries_that_look_alike() -> None:
         BankEntry("caf\u00e9", (Item("a1", "caf\u00e9", "What is a?"),)),
         BankEntry("cafe\u0301", (Item("a1", "cafe\u0301", "Why b?"),)),
         BankEntry("q", (Item("b\u200b1", "q", "What is b?"), Item("b1", "q", "When is c?"))),
-        BankEntry("q", (Item("d1", "q", "What is d?", facet_id="s"),), facet_id="s"),
-        BankEntry("q", (Item("e1", "q", "Who is e?", facet_id="s\u2060"),), facet_id="s\u2060"),
+        BankEntry("q", (Item("d1", "q", "What is d?", subtopic_id="s"),), subtopic_id="s"),
+        BankEntry(
+            "q", (Item("e1", "q", "Who is e?", subtopic_id="s\u2060"),), subtopic_id="s\u2060"
+        ),
     ]
     queries = {"caf\u00e9": "Tea", "cafe\u0301": "Coffee", "q": "Milk\u200b", "r": "Milk"}
     twins = [f for f in lint(entries, queries) if f.rule == "twin"]
@@ -167,7 +169,7 @@ def test_duplicates_are_looked_for_within_a_query_and_kind() -> None:
     entries = [
         BankEntry("q", question),
         BankEntry("r", (Item("0", "r", "basalt"),)),
-        BankEntry("q", nugget, facet_id="f"),
+        BankEntry("q", nugget, subtopic_id="f"),
     ]
     assert lint(entries, {}) == []
 

@@ -37,8 +37,8 @@ SIZES = st.dictionaries(
 
 def states(sizes: dict[tuple[str, str | None], int]) -> list[ItemState]:
     return [
-        ItemState(query, f"{query}/{facet}/{n}", "x?", facet_id=facet)
-        for (query, facet), size in sizes.items()
+        ItemState(query, f"{query}/{subtopic}/{n}", "x?", subtopic_id=subtopic)
+        for (query, subtopic), size in sizes.items()
         for n in range(size)
     ]
 
@@ -56,15 +56,15 @@ def test_every_stratum_gives_its_share_to_within_one_item(
         return
     assert choose_sealed(list(reversed(every)), share, seed) == sealed
     by_query = Counter(state.query_id for state in sealed)
-    by_facet = Counter((state.query_id, state.facet_id) for state in sealed)
+    by_subtopic = Counter((state.query_id, state.subtopic_id) for state in sealed)
     totals = Counter(state.query_id for state in every)
     for query, total in totals.items():
         assert by_query[query] < total  # one stays public
         if by_query[query] < total - 1:
             assert abs(by_query[query] - share * total) < 1 + 1e-9
-            for facet in (None, "f", "g"):
-                size = sizes.get((query, facet), 0)
-                assert abs(by_facet[query, facet] - share * size) < 1 + 1e-9
+            for subtopic in (None, "f", "g"):
+                size = sizes.get((query, subtopic), 0)
+                assert abs(by_subtopic[query, subtopic] - share * size) < 1 + 1e-9
     assert len(sealed) <= share * len(every) + 1 + 1e-9
 
 
@@ -85,7 +85,7 @@ def test_shares_that_make_no_sense(share: float) -> None:
 def test_the_commitment_can_be_recomputed_by_anyone() -> None:
     """The recipe of the documentation, by hand."""
     items = [
-        ItemState("q2", "b", "Blue?", facet_id="f", answers=("x", "y"), weight=2.0),
+        ItemState("q2", "b", "Blue?", subtopic_id="f", answers=("x", "y"), weight=2.0),
         ItemState("q1", "a", "Grün?"),
     ]
     text = (
@@ -99,7 +99,7 @@ def make(folder: Path) -> exampp.Collection:
     """Two queries with six and four questions, two systems, everything graded 4 by p1 and p3."""
     collection = exams.make(folder)
     for number in range(4):
-        collection.bank().add("q1", f"Sky {number}?", facet_id="sky")
+        collection.bank().add("q1", f"Sky {number}?", subtopic_id="sky")
     for number in range(3):
         collection.bank().add("q2", f"Magnet {number}?", answers=["iron"])
     return collection

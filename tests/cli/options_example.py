@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import attacked
+
 import exampp
+from exampp.analysis.attacks.battery import BatterySettings
 from exampp.citations import collect
 from exampp.llm.base import Ask, Grader, Reply
 from exampp.llm.scripted import ScriptedGrader
@@ -17,14 +20,20 @@ from exampp.project.reading import read_config
 from exampp.project.steps import perform
 from exampp.records import item_id
 
-QUERIES = {f"q{number}": f"what of subject {number}" for number in range(1, 16)}
+FEW, MANY = 6, 15
+"""Numbers of queries; of many there are more resamples than can all be drawn."""
 SUBTOPICS = ("a", "b")
 PASSAGES = {
     f"p{number}": f"Passage {number} says what is known. It goes on." for number in range(9)
 }
-ITEMS = {query: [f"What of {query}, part {number}?" for number in range(4)] for query in QUERIES}
 RANKED = {"alpha": "0123456", "beta": "3517", "gamma": "86420"}
-ITEM = item_id("q1", ITEMS["q1"][0], "a")
+
+
+def items_of(query: str) -> list[str]:
+    return [f"What of {query}, part {number}?" for number in range(4)]
+
+
+ITEM = item_id("q1", items_of("q1")[0], "a")
 
 
 def chance(*parts: str) -> int:
@@ -40,15 +49,16 @@ def differ(ask: Ask) -> str:
     return str(chance("other", ask.item, ask.passage))
 
 
-def write(folder: Path) -> None:
+def write(folder: Path, number_of_queries: int) -> None:
     """The files that the example is made from, and some to be imported or compared with."""
+    texts = {f"q{n}": f"what of subject {n}" for n in range(1, number_of_queries + 1)}
     queries: list[dict[str, object]] = [
         {
             "query_id": query,
             "text": text,
             "subtopics": [{"subtopic_id": s, "text": f"part {s}"} for s in SUBTOPICS],
         }
-        for query, text in QUERIES.items()
+        for query, text in texts.items()
     ]
     lines: dict[str, list[dict[str, object]]] = {
         "queries.jsonl": queries,
@@ -76,8 +86,8 @@ def write(folder: Path) -> None:
     columns = "query_id\tsubtopic_id\tquestion\tanswer\n"
     rows = [
         f"{query}\t{SUBTOPICS[number > 0]}\t{text}\tkey {number}\n"
-        for query, texts in ITEMS.items()
-        for number, text in enumerate(texts)
+        for query in texts
+        for number, text in enumerate(items_of(query))
     ]
     (folder / "bank.tsv").write_text(columns + "".join(rows))
     (folder / "smaller.tsv").write_text(columns + "".join(rows[:6]))
@@ -87,16 +97,16 @@ def write(folder: Path) -> None:
     nuggets = [row.rsplit("\t", 1)[0] + "\n" for row in nuggets]
     (folder / "nuggets.tsv").write_text(heads + "".join(nuggets))
     (folder / "few.tsv").write_text(heads + "".join(nuggets[:5]))
-    (folder / "systems.run").write_text("".join(ranked(RANKED)))
+    (folder / "systems.run").write_text("".join(ranked(RANKED, texts)))
     (folder / "judged.qrels").write_text("q1 0 p1 1\n")
-    (folder / "turned.run").write_text("".join(ranked({"alpha": "753", "beta": "024"})))
-    (folder / "late.run").write_text("".join(ranked({"late": "75310"})))
+    (folder / "turned.run").write_text("".join(ranked({"alpha": "753", "beta": "024"}, texts)))
+    (folder / "late.run").write_text("".join(ranked({"late": "75310"}, texts)))
     eight = {f"system{number}": "".join(turned(number)) for number in range(8)}
-    of_queries = (line for line in ranked(eight) if "/" not in line)
+    of_queries = (line for line in ranked(eight, texts) if "/" not in line)
     (folder / "eight.run").write_text("".join(of_queries))
     (folder / "eight.json").write_text(json.dumps({name: n for n, name in enumerate(eight, 1)}))
     twelve = {f"system{number}": "".join(turned(number)) for number in range(12)}
-    (folder / "twelve.run").write_text("".join(ranked(twelve)))
+    (folder / "twelve.run").write_text("".join(ranked(twelve, texts)))
     (folder / "twelve.json").write_text(json.dumps({name: n for n, name in enumerate(twelve, 1)}))
     (folder / "corpus.run").write_text(
         "".join(f"q1 Q0 c{n} {n + 1} {30 - n} deep\n" for n in range(30))
@@ -112,11 +122,11 @@ def write(folder: Path) -> None:
     # what is judged is graded at any depth
     (folder / "few.qrels").write_text("".join(judged[:3]))
     (folder / "judgments.qrels").write_text("".join(judged))
-    made = [f"{q} 0 p{n} {chance('made', q, str(n))}\n" for q in QUERIES for n in range(9)]
+    made = [f"{q} 0 p{n} {chance('made', q, str(n))}\n" for q in texts for n in range(9)]
     (folder / "made.qrels").write_text("".join(made))
     (folder / "scores.csv").write_text("a,b,c\n.1,.5,.2\n.3,.9,.2\n.2,.6,.1\n")
     (folder / "uses.csv").write_text("system,uses\nalpha,judge\n")
-    memory = [f"{query}\tAll that is known of {query} is this.\n" for query in QUERIES]
+    memory = [f"{query}\tAll that is known of {query} is this.\n" for query in texts]
     (folder / "memory.tsv").write_text("".join(memory))
     (folder / "official.json").write_text(json.dumps({"alpha": 1, "beta": 2, "gamma": 3}))
     (folder / "other.json").write_text(json.dumps({"gamma": 1, "alpha": 2, "beta": 3}))
@@ -126,10 +136,10 @@ def turned(seed: int) -> list[str]:
     return sorted("012345678", key=lambda number: (chance("order", str(seed), number), number))
 
 
-def ranked(runs: dict[str, str]) -> Iterator[str]:
+def ranked(runs: dict[str, str], queries: Iterable[str]) -> Iterator[str]:
     """Rankings of each query and of its subtopics; ranks count from 0, and not all are answered."""
     for system, order in runs.items():
-        for query in QUERIES:
+        for query in queries:
             if (system, query) == ("gamma", "q3"):
                 continue
             for place, subtopic in (("", ""), ("/a", "a"), ("/b", "b")):
@@ -142,9 +152,9 @@ def grade(opened: exampp.Collection, script: Any, model: str, **options: Any) ->
     opened.grade(ScriptedGrader(script, name=model), model=model, **options)
 
 
-def make(folder: Path) -> None:
+def make(folder: Path, queries: int) -> None:
     """The files, and collections with one and with several graders and banks."""
-    write(folder)
+    write(folder, queries)
     inputs = ("queries.jsonl", "passages.jsonl", "systems.run", "judgments.qrels")
     with exampp.Collection.create(folder / "bare.exam") as opened:
         few = (*inputs[:-1], "few.qrels", "smaller.tsv", "few.tsv")
@@ -191,7 +201,7 @@ def make(folder: Path) -> None:
         opened.bank().export(folder / "edited.yaml")
         opened.bank().export(folder / "edited.csv")
         opened.bank("small").export(folder / "small.yaml")
-        same = ScriptedGrader(json.dumps([ITEMS["q1"][1], ITEMS["q1"][2]]), record=False)
+        same = ScriptedGrader(json.dumps(items_of("q1")[1:3]), record=False)
         opened.bank("main").generate(same, prompt="dl-questions", query_id="q1")
     for name in ("my", "graders", "banks"):
         shutil.copy(folder / f"{name}.exam", folder / f"judged-{name}.exam")
@@ -201,6 +211,11 @@ def make(folder: Path) -> None:
                 opened.export(folder / "judged.graded.jsonl.gz")
                 opened.grades().plan(60, "P@5", design="uniform", seed=1)
                 opened.grades().plan(60, "P@5", seed=2)
+    with attacked.make(folder / "gamed.exam") as opened:
+        opened.grade(by_chance, name="judge")
+        opened.bank().build_battery(settings=BatterySettings(attacks=("A4", "A9")))
+    with exampp.Collection(folder / "gamed.attacks.exam") as opened:
+        opened.grade(by_chance, name="judge")
     judged = lines_of(folder / "judged.graded.jsonl.gz")
     (folder / "bad.judged.jsonl").write_text("".join([*judged, '["q9", {"broken": 1}]\n']))
     (folder / "labels.judged.jsonl").write_text("".join(map(by_unknown, judged)))
@@ -220,6 +235,10 @@ def make(folder: Path) -> None:
             for (bank,) in {row[:1] for row in opened.banks().rows}:
                 opened.bank(str(bank)).split(0.5)
             opened.bank().export(folder / f"{name}.jsonl", part="sealed")
+
+
+def by_chance(item: Any, passage: Any) -> int:
+    return chance("judge", item.text, passage.text) % 6
 
 
 def cite(folder: Path) -> None:

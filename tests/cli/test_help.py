@@ -121,10 +121,16 @@ def grade_citations() -> None:
         opened.grade(lambda *_: 1, name="mine", scale=(0, 2))
 
 
+def grade_by_words() -> None:
+    with exampp.Collection("my.exam") as opened:
+        opened.grade(lambda *_: 4, name="words-v1")
+
+
 FILES: Mapping[str, Callable[[], object]] = {
     "exampp citations": cite,
     "exampp analyze citations": grade_citations,
     "exampp merge": lambda: shutil.copy("my.exam", "copy.exam"),
+    "exampp vote": grade_by_words,
     "exampp finetune": lambda: Path("train-v2.0.json").touch(),
 }
 """What makes files that are no command's output."""
@@ -142,7 +148,7 @@ def test_the_examples_run_one_after_the_other(
     # a gate asks for grades of all that is there, to which others add
     first = ["exampp demo", "exampp init", "exampp import", "exampp grade", "exampp gate"]
     # these make graders of their own, and from then on one must be named
-    last = ["exampp calibrate", "exampp reparse"]
+    last = ["exampp calibrate", "exampp vote", "exampp reparse"]
     for path in [*first, *(path for path in ALL if path not in (*first, *last)), *last]:
         if path in BEFORE:
             assert exampp_command.line(BEFORE[path]).code == 0

@@ -35,7 +35,8 @@ import pytest
 import typer
 import vl_convert
 from commands import Commands
-from options_example import ITEM
+from conftest import Build
+from options_example import FEW, ITEM, MANY
 
 from exampp.cli.command import Command
 from exampp.cli.main import app
@@ -52,6 +53,8 @@ class Uses(NamedTuple):
     """Command lines that are refused as they stand, and the options that mend them."""
     refused: int = 2
     """The exit code of a command line that is refused."""
+    queries: int = FEW
+    """How many the example has."""
 
 
 def choices(start: str, rest: str = "") -> Mapping[str, Sequence[str]]:
@@ -79,13 +82,13 @@ BOARD = {
     "--run": "late.run",
     "--system": "alpha",
     "--leave-out": "alpha",
-    "--facets": "pool",
+    "--subtopics": "pool",
     "--decisions": "without",
     "--on-error": "skip",
     "--scale": "0..3",
 }
 SHOWN = (
-    *("--min-rating", "--run", "--system", "--leave-out", "--facets", "--decisions"),
+    *("--min-rating", "--run", "--system", "--leave-out", "--subtopics", "--decisions"),
     *("--on-error", "--scale"),
 )
 OF_FILES = ("--on-error", "--scale")
@@ -216,6 +219,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--least-mass": "0.25",
             "--price-cached": "1 --price-read 2 --price-written 2",
             "--answers-of": "judge",
+            "--repetition": "2",
             "--max-failures": {},
             "--max-queries": "1",
             "--shard": "1/2",
@@ -294,6 +298,16 @@ OPTIONS: Mapping[str, Uses] = {
             if "labels" not in line
         },
     ),
+    "search": Uses(
+        ("search graders.exam 4", "search banks.exam 4", "search my.exam 4 --in replies"),
+        {
+            "--in": {"search my.exam": "items", "": "queries"},
+            "--limit": "1",
+            "--grader": {"search graders.exam": "other"},
+            "--bank": {"search banks.exam": "small"},
+            **FORMAT,
+        },
+    ),
     "serve": Uses(
         ("serve my.exam",),
         {
@@ -365,6 +379,7 @@ OPTIONS: Mapping[str, Uses] = {
             "gate my.exam --baseline turned.run": ("--margin 0.1",),
         },
         refused=3,
+        queries=MANY,
     ),
     "compare": Uses(
         (
@@ -408,11 +423,13 @@ OPTIONS: Mapping[str, Uses] = {
             *(f"plot {kind} my.exam -o out.json" for kind in (*AVERAGED, "grades", "calibration")),
             "plot scatter my.exam -o out.json --official official.json",
             "plot leaderboard my.exam -o out.csv",
+            "plot corrected judged-my.exam -o out.json -m P@5",
+            "plot attacks gamed.exam -o out.json",
         ),
         {
             **BOARD,
-            "--measure": {"plot curve": "Cover@2", "": "P@3"},
-            "--facets": {f"plot {kind}": "query" for kind in AVERAGED},
+            "--measure": {"plot curve": "Cover@2", "plot corrected": "RBP@5", "": "P@3"},
+            "--subtopics": {f"plot {kind}": "query" for kind in AVERAGED},
             "--decisions": {f"plot {kind}": "without" for kind in AVERAGED},
             "--output": "",
             "--official": "other.json",
@@ -431,7 +448,7 @@ OPTIONS: Mapping[str, Uses] = {
             "analyze leaderboards graders.exam -m P@3 --format tsv",
         ),
         {
-            **{name: value for name, value in BOARD.items() if name != "--facets"},
+            **{name: value for name, value in BOARD.items() if name != "--subtopics"},
             "--decisions": {"analyze leaderboards my.exam": "without"},
             "--official": "other.json",
             "--order": {"analyze leaderboards my.exam": "2"},
@@ -453,7 +470,7 @@ OPTIONS: Mapping[str, Uses] = {
             "analyze correlation my.exam --official official.json -m Cover@3 --format tsv",
         ),
         {
-            **{name: value for name, value in BOARD.items() if name != "--facets"},
+            **{name: value for name, value in BOARD.items() if name != "--subtopics"},
             "--decisions": {"analyze correlation my.exam": "without"},
             "--official": "other.json",
             "--statistic": "rbo",
@@ -471,6 +488,7 @@ OPTIONS: Mapping[str, Uses] = {
                 "--scale 0..3",
             ),
         },
+        queries=MANY,
     ),
     "analyze agreement": Uses(
         (
@@ -536,6 +554,7 @@ OPTIONS: Mapping[str, Uses] = {
             "analyze corrected labels.judged.jsonl -m P@5 --min-rating 3": ("--scale 0..3",),
             "analyze corrected judged-my.exam --plan 1": ("--measure P@5",),
         },
+        queries=MANY,
     ),
     "analyze calibration": Uses(
         ("analyze calibration learn.exam", "analyze calibration labels.graded.jsonl"),
@@ -561,6 +580,10 @@ OPTIONS: Mapping[str, Uses] = {
             "analyze calibration banks.exam": ("--bank small",),
             "analyze calibration bad.graded.jsonl": ("--on-error skip",),
         },
+    ),
+    "vote": Uses(
+        ("vote graders.exam --grader judge --grader other",),
+        {"--grader": "", "--rule": "mean", "--at-least": "1", **FORMAT},
     ),
     "calibrate": Uses(
         ("calibrate my.exam my.calibration",),
@@ -588,11 +611,12 @@ OPTIONS: Mapping[str, Uses] = {
             **READ,
         },
         choices("analyze significance"),
+        queries=MANY,
     ),
     "analyze reliability": Uses(
         (
             "analyze reliability my.exam --drop 0",
-            "analyze reliability my.exam -m Cover@2 --facets query --drop 0 --format tsv",
+            "analyze reliability my.exam -m Cover@2 --subtopics query --drop 0 --format tsv",
             "analyze reliability my.exam -m nDCG@3",
             "analyze reliability my.exam -m P@3",
             "analyze reliability scores.csv",
@@ -619,6 +643,7 @@ OPTIONS: Mapping[str, Uses] = {
             "analyze reliability bad.graded.jsonl": ("--on-error skip",),
             "analyze reliability labels.graded.jsonl --min-rating 3": ("--scale 0..3",),
         },
+        queries=MANY,
     ),
     "analyze items": Uses(
         (
@@ -810,9 +835,9 @@ OPTIONS: Mapping[str, Uses] = {
         {**EDIT, "--to": "", "--dry-run": ""},
     ),
     "bank undo": Uses(
-        ("bank undo banks.exam 82", "bank undo banks.exam 82 --dry-run"),
+        ("bank undo banks.exam 37", "bank undo banks.exam 37 --dry-run"),
         {**EDIT, "--dry-run": ""},
-        {"bank undo banks.exam 83": ("--bank small",)},
+        {"bank undo banks.exam 38": ("--bank small",)},
     ),
     "bank near": Uses(("bank near banks.exam",), {**BANK, "--query": "q2", **FORMAT}),
     "bank lint": Uses(("bank lint banks.exam",), {**BANK, **FORMAT}),
@@ -905,11 +930,10 @@ def _drawn_once() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
-def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("example")
-    options_example.make(folder)
-    return folder
+@pytest.fixture
+def example(built: Build, name: str) -> Path:
+    queries = OPTIONS[name].queries
+    return built(f"options-{queries}", lambda folder: options_example.make(folder, queries))
 
 
 Run = Callable[[str], Seen]
@@ -997,11 +1021,13 @@ def test_every_option_has_its_line() -> None:
 
 
 ELSEWHERE = {
-    *("--grace", "--take-over", "--max-failures", "--files", "--wide", "--plan", "--price-hour")
+    *("--grace", "--take-over", "--max-failures", "--files", "--wide", "--plan", "--price-hour"),
+    *("--on", "--workers", "--worker-cpus", "--worker-gpus"),
+    *("--batch", "--batch-file", "--replies", "--cancel-batches", "--poll"),
 }
-"""Options that need an interrupt or another run (tests/cli/test_interrupting.py), failures or a
-measured time (tests/grade), or that a command has which tells the time (tests/cli/test_help.py), or
-a terminal (tests/cli/test_terminal.py)."""
+"""Options that need an interrupt or another run (tests/cli/test_interrupting.py), failures, a
+measured time, a cluster or a provider of batches (tests/grade), or that a command has which tells
+the time (tests/cli/test_help.py), or a terminal (tests/cli/test_terminal.py)."""
 
 
 @pytest.mark.parametrize("name", OPTIONS)

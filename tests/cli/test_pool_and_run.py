@@ -73,6 +73,24 @@ def test_the_pool_in_all_formats(tmp_path: Path, exampp_command: Commands) -> No
     assert banks["rows"][0] == {"bank": "main", "kind": "question", "items": 3, "cells": 8}
 
 
+def test_items_of_which_only_ids_are_known_are_told(
+    tmp_path: Path, exampp_command: Commands
+) -> None:
+    with exams.make(tmp_path) as made:
+        made.grade("draft")
+        made.export(tmp_path / "graded.jsonl", "workbench")
+    path = tmp_path / "ids.exam"
+    assert exampp_command("import", path, tmp_path / "graded.jsonl").code == 0
+    said = "3 of 3 questions have no text, and nobody is asked about them: import the bank"
+    assert f"* {said}" in exampp_command("pool", path).out
+    ran = exampp_command("grade", path, "--grader", "draft")
+    assert (ran.out.startswith("Nothing is due."), said in ran.err) == (True, True)
+    bank = exams.write_files(tmp_path / "files")
+    assert exampp_command("import", path, *[f for f in bank if "questions" in str(f)]).code == 0
+    assert "no text" not in exampp_command("pool", path).out
+    assert "no text" not in exampp_command("grade", path, "--grader", "draft").err
+
+
 def steps(out: str) -> dict[str, bool]:
     """Each step's name, and whether it was skipped."""
     found = re.findall(r"^(\w+(?: \d)?)[^:\n]*: (skipped, )?", out, re.MULTILINE)

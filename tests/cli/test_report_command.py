@@ -228,7 +228,7 @@ def test_a_plot_is_not_written_over_a_collection(exampp_command: Commands, grade
         (["grades", "-m", "AP"], "it counts only for leaderboard, methods, scatter, curve, heat"),
         (["labels", "--min-rating", 2], "--min-rating changes nothing"),
         (["curve", "--official", "official.json"], "it counts only for methods, scatter"),
-        (["grades", "--facets", "pool"], "--facets changes nothing"),
+        (["grades", "--subtopics", "pool"], "--subtopics changes nothing"),
         (["leaderboard", "-m", "AP", "-m", "P@5"], "2 measures are too many"),
         (["curve", "-m", "nDCG@5"], "shows Cover@k, not nDCG@5"),
         (["curve", "-m", "Cover"], "shows Cover@k, not Cover"),

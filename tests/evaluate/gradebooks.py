@@ -22,14 +22,14 @@ Cells = Sequence[Sequence[int | None]]
 def make_ranking(
     system: str,
     passages: Sequence[int],
-    facet: int = 0,
+    subtopic: int = 0,
     scores: Sequence[float] | None = None,
     ranks: Sequence[int] | None = None,
 ) -> Ranking:
     n = len(passages)
     return Ranking(
         system,
-        facet,
+        subtopic,
         np.array(passages, np.int32),
         np.array(range(n, 0, -1) if scores is None else scores, np.float64),
         None if ranks is None else np.array(ranks, np.int32),
@@ -40,9 +40,9 @@ def make_query(
     ratings: Cells,
     *rankings: Ranking,
     query_id: str = "q",
-    item_facets: Sequence[int] | None = None,
+    item_subtopics: Sequence[int] | None = None,
     weights: Sequence[float] | None = None,
-    facets: Sequence[str] = (),
+    subtopics: Sequence[str] = (),
     pool_size: int | None = None,
     passage_ids: Sequence[str] | None = None,
     items: int | None = None,
@@ -55,14 +55,14 @@ def make_query(
     ).reshape(len(ratings), items)
     return QueryGrades(
         query_id=query_id,
-        facet_ids=tuple(facets),
+        subtopic_ids=tuple(subtopics),
         item_ids=tuple(f"{query_id}/i{i}" for i in range(items)),
-        item_facets=np.array(item_facets or [0] * items, np.int32),
+        item_subtopics=np.array(item_subtopics or [0] * items, np.int32),
         weights=np.array(weights or [1.0] * items, np.float64),
         passage_ids=tuple(passage_ids or (f"p{i}" for i in range(len(ratings)))),
         pool_size=len(ratings) if pool_size is None else pool_size,
         ratings=table,
-        judgments=np.full((len(facets) + 1, len(ratings)), MISSING, np.int16),
+        judgments=np.full((len(subtopics) + 1, len(ratings)), MISSING, np.int16),
         rankings=rankings,
         importances=tuple(importances),
     )

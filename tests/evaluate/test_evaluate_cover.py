@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from exampp.errors import InputError
 from exampp.evaluate.cover import CoverResult, Missing, cover, longest_sitting
-from exampp.evaluate.exams import FacetChoice, interleave
+from exampp.evaluate.exams import SubtopicChoice, interleave
 from exampp.evaluate.policy import EXAM, POLICIES, RUBRIC
 from exampp.evaluate.values import Mean
 from exampp.records.gradebook import Gradebook
@@ -159,7 +159,7 @@ def test_missing_cells_by_hand() -> None:
     assert [m.mean for m in high.means()] == [1, 1, 1, 1, 0]
 
 
-FACETED: Cells = [
+SUBTOPICED: Cells = [
     # i0 i1 (f1)  i2 (f2)  i3 (none)
     [5, 0, 0, 0],  # p0
     [0, 5, 0, 0],  # p1
@@ -168,22 +168,22 @@ FACETED: Cells = [
 ]
 
 
-def faceted(*, with_items: bool = True) -> Gradebook:
+def subtopiced(*, with_items: bool = True) -> Gradebook:
     return make_book(
         make_query(
-            FACETED,
-            make_ranking("car", [0, 1], facet=1),
-            make_ranking("car", [2, 0], facet=2),
+            SUBTOPICED,
+            make_ranking("car", [0, 1], subtopic=1),
+            make_ranking("car", [2, 0], subtopic=2),
             make_ranking("flat", [3, 0]),
-            make_ranking("half", [2], facet=2),
-            facets=["f1", "f2"],
-            item_facets=[1, 1, 2, 0] if with_items else None,
+            make_ranking("half", [2], subtopic=2),
+            subtopics=["f1", "f2"],
+            item_subtopics=[1, 1, 2, 0] if with_items else None,
         )
     )
 
 
 @pytest.mark.parametrize(
-    ("facets", "car", "flat", "half"),
+    ("subtopics", "car", "flat", "half"),
     [
         # Exams f1 (i0 i1), f2 (i2), none (i3). car: 1/2, 1, 0 by the first passage of each.
         # flat sits all three with its one ranking; half has none for f1.
@@ -194,20 +194,20 @@ def faceted(*, with_items: bool = True) -> Gradebook:
         ("auto", (1 / 2 + 1 + 0) / 3, 1.0, (0 + 1 + 0) / 3),
     ],
 )
-def test_facets_by_hand(facets: FacetChoice, car: float, flat: float, half: float) -> None:
-    result = cover(faceted(), (1,), k=1, facets=facets)
+def test_subtopics_by_hand(subtopics: SubtopicChoice, car: float, flat: float, half: float) -> None:
+    result = cover(subtopiced(), (1,), k=1, subtopics=subtopics)
     assert [m.mean for m in result.cover[0].values.means()] == pytest.approx([car, flat, half])
 
 
-def test_facets_chosen_from_the_data() -> None:
-    assert cover(faceted(), (1,)).facets == "subtopic"
-    assert cover(faceted(with_items=False), (1,)).facets == "pool"
-    assert cover(make_book(make_query(TABLE)), (1,)).facets == "query"
+def test_subtopics_chosen_from_the_data() -> None:
+    assert cover(subtopiced(), (1,)).subtopics == "subtopic"
+    assert cover(subtopiced(with_items=False), (1,)).subtopics == "pool"
+    assert cover(make_book(make_query(TABLE)), (1,)).subtopics == "query"
 
 
 def test_items_of_no_subtopic_are_sat_with_the_pooled_rankings() -> None:
     # Of car's rankings p0 p1 and p2 p0, p3 is not one: i3 stays uncovered at any depth.
-    result = cover(faceted(), (1,), k=9, facets="subtopic")
+    result = cover(subtopiced(), (1,), k=9, subtopics="subtopic")
     assert cover_of(result, "car").mean == pytest.approx((1 + 1 + 0) / 3)
 
 
@@ -241,7 +241,7 @@ def test_rubric_reads_ranks_as_written() -> None:
 def test_rubric_counts_graded_items_and_answered_queries_and_pools_all() -> None:
     book = make_book(
         make_query([[5, N, 0]], make_ranking("a", [0]), query_id="q1"),
-        make_query(FACETED, make_ranking("b", [0], 1), make_ranking("b", [2], 2), query_id="q2"),
+        make_query(SUBTOPICED, make_ranking("b", [0], 1), make_ranking("b", [2], 2), query_id="q2"),
     )
     result = cover(book, (1,), policy=RUBRIC)
     assert cover_of(result, "a") == Mean(1 / 2, None, 1)
@@ -254,8 +254,8 @@ def test_nonsense_is_refused() -> None:
     book = make_book(make_query(TABLE))
     with pytest.raises(InputError, match="cutoff"):
         cover(book, (1,), k=0)
-    with pytest.raises(InputError, match="no facet mode 'x'"):
-        cover(book, (1,), facets="x")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="no subtopic mode 'x'"):
+        cover(book, (1,), subtopics="x")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no way 'x'"):
         cover(book, (1,), missing="x")  # type: ignore[arg-type]
 
@@ -274,8 +274,8 @@ def books(draw: st.DrawFn) -> Gradebook:
             table,
             *(r for r in rankings if draw(st.booleans())),
             query_id=f"q{number}",
-            facets=["f1", "f2"],
-            item_facets=draw(st.lists(st.integers(0, 2), min_size=items, max_size=items)),
+            subtopics=["f1", "f2"],
+            item_subtopics=draw(st.lists(st.integers(0, 2), min_size=items, max_size=items)),
             weights=draw(
                 st.lists(st.sampled_from([0.1, 1.0, 2.5]), min_size=items, max_size=items)
             ),
@@ -284,7 +284,7 @@ def books(draw: st.DrawFn) -> Gradebook:
     return make_book(*queries, systems=["a", "b"])
 
 
-MODES: Sequence[FacetChoice] = ("query", "subtopic", "pool")
+MODES: Sequence[SubtopicChoice] = ("query", "subtopic", "pool")
 WAYS: Sequence[Missing] = ("zero", "skip", "bounds")
 CLOSE = 1e-12
 
@@ -292,14 +292,14 @@ CLOSE = 1e-12
 @settings(deadline=None)
 @given(books(), st.sampled_from(MODES), st.sampled_from(WAYS))
 def test_cover_is_a_share_and_falls_with_the_threshold(
-    book: Gradebook, facets: FacetChoice, missing: Missing
+    book: Gradebook, subtopics: SubtopicChoice, missing: Missing
 ) -> None:
-    result = cover(book, (1, 2, 3, 4, 5), k=2, facets=facets, missing=missing)
+    result = cover(book, (1, 2, 3, 4, 5), k=2, subtopics=subtopics, missing=missing)
     for table, normed in zip(result.cover, result.n_cover, strict=True):
         values, n_values = table.values, normed.values
         for found in (values, n_values):
             assert ((found.values >= 0) & (found.values <= 1)).all()
-        if facets != "subtopic":
+        if subtopics != "subtopic":
             # With subtopics nCover may leave out others than Cover does.
             both = values.counts & n_values.counts
             assert (n_values.values[both] >= values.values[both] - CLOSE).all()
@@ -313,8 +313,8 @@ def test_cover_is_a_share_and_falls_with_the_threshold(
 
 @settings(deadline=None)
 @given(books(), st.sampled_from(MODES))
-def test_cover_grows_with_the_depth(book: Gradebook, facets: FacetChoice) -> None:
-    depths = [cover(book, (1, 3), k=k, facets=facets) for k in (1, 2, 9)]
+def test_cover_grows_with_the_depth(book: Gradebook, subtopics: SubtopicChoice) -> None:
+    depths = [cover(book, (1, 3), k=k, subtopics=subtopics) for k in (1, 2, 9)]
     for shallow, deep in itertools.pairwise(depths):
         for kind in ("cover", "n_cover"):
             for less, more in zip(getattr(shallow, kind), getattr(deep, kind), strict=True):
@@ -323,9 +323,11 @@ def test_cover_grows_with_the_depth(book: Gradebook, facets: FacetChoice) -> Non
 
 @settings(deadline=None)
 @given(books(), st.sampled_from(MODES))
-def test_cover_is_the_same_past_the_longest_ranking(book: Gradebook, facets: FacetChoice) -> None:
-    longest = longest_sitting(book, facets)
-    last, deeper = (cover(book, (1, 3), k=longest + more, facets=facets) for more in (0, 2))
+def test_cover_is_the_same_past_the_longest_ranking(
+    book: Gradebook, subtopics: SubtopicChoice
+) -> None:
+    longest = longest_sitting(book, subtopics)
+    last, deeper = (cover(book, (1, 3), k=longest + more, subtopics=subtopics) for more in (0, 2))
     for one, other in zip(last.cover, deeper.cover, strict=True):
         assert (one.values.values == other.values.values).all()
 
@@ -333,9 +335,9 @@ def test_cover_is_the_same_past_the_longest_ranking(book: Gradebook, facets: Fac
 @settings(deadline=None)
 @given(books(), st.integers(1, 5), st.integers(1, 4))
 def test_cover_against_the_definition(book: Gradebook, tau: int, k: int) -> None:
-    result = cover(book, (tau,), k=k, facets="query")
+    result = cover(book, (tau,), k=k, subtopics="query")
     for column, query in enumerate(book.queries):
-        rankings = {r.system: r.passages.tolist() for r in query.rankings if r.facet == 0}
+        rankings = {r.system: r.passages.tolist() for r in query.rankings if r.subtopic == 0}
         for row, system in enumerate(book.systems):
             got = sum(
                 weight
@@ -351,7 +353,7 @@ def test_cover_against_the_definition(book: Gradebook, tau: int, k: int) -> None
 def test_no_filling_of_the_holes_leaves_the_bounds(
     book: Gradebook, tau: int, data: st.DataObject
 ) -> None:
-    bounds = cover(book, (tau,), k=2, facets="query", missing="bounds")
+    bounds = cover(book, (tau,), k=2, subtopics="query", missing="bounds")
     filled = []
     for query in book.queries:
         table = [
@@ -363,7 +365,7 @@ def test_no_filling_of_the_holes_leaves_the_bounds(
                 table, *query.rankings, query_id=query.query_id, weights=query.weights.tolist()
             )
         )
-    true = cover(make_book(*filled, systems=book.systems), (tau,), k=2, facets="query")
+    true = cover(make_book(*filled, systems=book.systems), (tau,), k=2, subtopics="query")
     for kind in ("cover", "n_cover"):
         (bounded,), (exact,) = getattr(bounds, kind), getattr(true, kind)
         both = bounded.values.counts & exact.values.counts

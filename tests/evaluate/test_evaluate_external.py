@@ -42,12 +42,12 @@ def test_runs_take_the_place_of_the_rankings() -> None:
 
 def test_subtopics_are_found_by_name() -> None:
     book = make_book(
-        make_query(TABLE, query_id="q", facets=["f", "g/h"], item_facets=[1, 2]),
+        make_query(TABLE, query_id="q", subtopics=["f", "g/h"], item_subtopics=[1, 2]),
         make_query(TABLE, query_id="q/f"),
     )
     found = with_runs(book, {"s": {"q/g/h": [("p1", 1.0)], "q/f": [("p0", 1.0)]}})
     assert [
-        (r.facet, r.passages.tolist()) for q in found.gradebook.queries for r in q.rankings
+        (r.subtopic, r.passages.tolist()) for q in found.gradebook.queries for r in q.rankings
     ] == [
         (2, [1]),
         (0, [0]),

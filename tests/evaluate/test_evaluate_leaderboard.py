@@ -153,7 +153,8 @@ def test_no_notes_where_there_is_nothing_to_say() -> None:
         "Of the cells that Cover@5 reads, up to 100.0% (b) have no grade: they count as below "
         "the threshold.",
         "Of the passages that it reads, up to 100.0% (b) have no grade: P@5.",
-        "At 3, 1 of 2 queries have no relevant passage and count 0 for every system: P@5.",
+        "From rating 3 on: 1 of 2 queries have no relevant passage and count 0 for every system: "
+        "P@5.",
         "1 rankings have scores that contradict their ranks: ranking measures follow the scores, "
         "as trec_eval does, Cover follows the ranks.",
     ],
@@ -172,13 +173,17 @@ def test_notes(note: str) -> None:
     assert note in notes_of(book)
 
 
-def test_notes_on_facets_and_policies() -> None:
-    facets = make_query(
-        TABLE, make_ranking("a", [0], facet=1), facets=["f"], item_facets=[1, 1], query_id="q"
+def test_notes_on_subtopics_and_policies() -> None:
+    subtopics = make_query(
+        TABLE,
+        make_ranking("a", [0], subtopic=1),
+        subtopics=["f"],
+        item_subtopics=[1, 1],
+        query_id="q",
     )
-    book = make_book(facets)
+    book = make_book(subtopics)
     assert any("each subtopic is a query of its own" in note for note in notes_of(book))
-    assert any("interleaved into one" in note for note in notes_of(book, facets="pool"))
+    assert any("interleaved into one" in note for note in notes_of(book, subtopics="pool"))
     rubric = notes_of(book, policy=RUBRIC)
     assert "Cover and nCover follow the policy rubric." in rubric
     assert any("all rankings of a system" in note for note in rubric)
@@ -216,10 +221,11 @@ def test_equal_notes_are_one() -> None:
     book = make_book(make_query([[1]], make_ranking("a", [0])))
     measures = ["nCover@5", "nCover@3", "AP", "RR"]
     found = evaluate(book, measures, [2, 3, 4]).notes
-    assert [note for note in found if note.startswith(("Left out", "At "))] == [
+    assert [note for note in found if note.startswith(("Left out", "From rating"))] == [
         "Left out of nCover@5 at 2, nCover@5 at 3, nCover@5 at 4, nCover@3 at 2, nCover@3 at 3, "
         "nCover@3 at 4, as no graded passage covers anything: q.",
-        "At 2, 3, 4, 1 of 1 queries have no relevant passage and count 0 for every system: AP, RR.",
+        "From rating 2, 3, 4 on: 1 of 1 queries have no relevant passage and count 0 for every "
+        "system: AP, RR.",
     ]
 
 

@@ -20,8 +20,8 @@ def book() -> Gradebook:
             # i0 (f1)  i1 i2 (f2)
             [[5, 3, 0], [N, N, N], [4, 4, N], [0, 0, 0]],
             query_id="q",
-            facets=["f1", "f2"],
-            item_facets=[1, 2, 2],
+            subtopics=["f1", "f2"],
+            item_subtopics=[1, 2, 2],
             passage_ids=["b", "ungraded", "a", "c"],
         )
     )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from exampp.errors import InputError
 from exampp.evaluate.cover import cover
 from exampp.evaluate.exam_sheets import contradictions
-from exampp.evaluate.exams import FacetChoice
+from exampp.evaluate.exams import SubtopicChoice
 from exampp.evaluate.external import with_runs
 from exampp.evaluate.measure import as_measures, parse_measure
 from exampp.evaluate.own_measures import own_formula
@@ -32,10 +32,10 @@ def scored(
     book: Gradebook,
     *measures: str,
     thresholds: Sequence[int] = (1,),
-    facets: FacetChoice = "auto",
+    subtopics: SubtopicChoice = "auto",
     labelling: Labelling | None = None,
 ) -> ScoreResult:
-    return score(book, as_measures(measures), thresholds, facets=facets, labelling=labelling)
+    return score(book, as_measures(measures), thresholds, subtopics=subtopics, labelling=labelling)
 
 
 def only(book: Gradebook, measure: str, threshold: int = 1) -> Score:
@@ -168,28 +168,28 @@ def test_scores_against_ranks_are_noticed() -> None:
     assert contradictions(make_book(make_query([[5], [0]], fine, wrong, scoreless))) == 1
 
 
-def faceted() -> Gradebook:
+def subtopiced() -> Gradebook:
     return make_book(
         make_query(
             [[5, 0], [0, 5], [0, 0]],
-            make_ranking("car", [0, 2], facet=1),
-            make_ranking("car", [2, 1], facet=2),
+            make_ranking("car", [0, 2], subtopic=1),
+            make_ranking("car", [2, 1], subtopic=2),
             make_ranking("flat", [1, 0]),
             query_id="q",
-            facets=["f1", "f2"],
-            item_facets=[1, 2],
+            subtopics=["f1", "f2"],
+            item_subtopics=[1, 2],
         )
     )
 
 
 def test_subtopics_are_queries_of_their_own() -> None:
-    result = scored(faceted(), "RR", "ERR@1", "Judged@2")
+    result = scored(subtopiced(), "RR", "ERR@1", "Judged@2")
     assert result.query_ids == ("q/f1", "q/f2")
     assert result.scores[0].values.values.tolist() == [[1, 1 / 2], [1 / 2, 1]]
 
 
 def test_subtopic_rankings_can_be_pooled() -> None:
-    result = scored(faceted(), "P@2", "StRecall@2", facets="pool")
+    result = scored(subtopiced(), "P@2", "StRecall@2", subtopics="pool")
     assert result.query_ids == ("q",)
     # car reads p0 p2 (p1): one of two items; flat both.
     assert result.scores[0].values.values.tolist() == [[1 / 2], [1.0]]

@@ -41,10 +41,11 @@ def runs(grades: exampp.Grades) -> dict[str, list[ScoredDoc]]:
     return found
 
 
-def check(grades: exampp.Grades, min_rating: int) -> None:
+def check(grades: exampp.Grades, min_rating: int, step: int = 1) -> None:
+    """Every `step`-th system, by both."""
     wanted = {"Cover@2": Cover, "nCover@5": nCover}
     board = grades.evaluate(list(wanted), min_rating=min_rating)
-    for system, run in runs(grades).items():
+    for system, run in list(runs(grades).items())[::step]:
         objects: dict[str, Any] = {
             name: kind(grades, min_rating=min_rating) @ int(name.partition("@")[2])
             for name, kind in wanted.items()
@@ -63,7 +64,7 @@ def test_the_values_are_those_of_evaluate(path: Path) -> None:
 @pytest.mark.skipif(not DATA.exists(), reason="the shared data is not here")
 def test_the_values_of_dl19() -> None:
     with exampp.open(DATA / "graded.jsonl.gz") as source:
-        check(source.grades(), 4)
+        check(source.grades(), 4, step=5)
 
 
 def test_they_print_as_exampp_writes_them_and_none_is_taken_for_another(path: Path) -> None:

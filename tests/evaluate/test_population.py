@@ -68,12 +68,12 @@ def test_what_is_no_sum_is_refused(measure: str, why: str) -> None:
 
 
 def test_subtopics_are_refused_and_nothing_ranked() -> None:
-    by_subtopic = make_query([[5]], make_ranking("a", [0], facet=1), facets=["s"])
+    by_subtopic = make_query([[5]], make_ranking("a", [0], subtopic=1), subtopics=["s"])
     with pytest.raises(InputError, match="by subtopic alone"):
         population(make_book(by_subtopic), parse_measure("P@1"), min_rating=4, min_relevant=2)
-    both = make_query([[5], [0]], make_ranking("a", [0], facet=1), make_ranking("a", [1]))
+    both = make_query([[5], [0]], make_ranking("a", [0], subtopic=1), make_ranking("a", [1]))
     units = population(
-        make_book(replace(both, facet_ids=("s",), judgments=np.full((2, 2), MISSING, np.int16))),
+        make_book(replace(both, subtopic_ids=("s",), judgments=np.full((2, 2), MISSING, np.int16))),
         parse_measure("P@1"),
         min_rating=4,
         min_relevant=2,

@@ -178,12 +178,12 @@ def test_changes_are_written(tmp_path: Path) -> None:
     items = (
         replace(where, answers=("Peru", "the Andes"), weight=1.0),
         which,
-        replace(old, item_id="own", facet_id="s"),
+        replace(old, item_id="own", subtopic_id="s"),
     )
     argue.write(tmp_path / "out.jsonl", [replace(entry, items=items)])
     (again,) = argue.read(tmp_path / "out.jsonl")
-    assert [(i.item_id, i.answers, i.weight, i.facet_id) for i in again.items] == [
-        (i.item_id, i.answers, i.weight, i.facet_id) for i in items
+    assert [(i.item_id, i.answers, i.weight, i.subtopic_id) for i in again.items] == [
+        (i.item_id, i.answers, i.weight, i.subtopic_id) for i in items
     ]
     with pytest.raises(InputError, match=r"the weight 0\.3 of item 'own' is neither vital"):
         argue.write(

@@ -49,7 +49,7 @@ def test_real_banks_are_written_as_they_were(
         # The older bank took the ids from texts with the spaces at their ends.
         digest = hashlib.md5(item.text.encode()).hexdigest()
         by_older = f"{item.query_id}/{digest}"
-        assert item.item_id in (item_id(item.query_id, item.text, item.facet_id), by_older)
+        assert item.item_id in (item_id(item.query_id, item.text, item.subtopic_id), by_older)
     bank.write(tmp_path / "copy.jsonl", entries)
     assert rows_of(tmp_path / "copy.jsonl") == rows_of(original)
 
@@ -58,7 +58,7 @@ def test_a_line_of_the_newer_layout(tmp_path: Path) -> None:
     row: Json = {
         "query_id": "q",
         "facet_id": "f",
-        "facet_text": "facet",
+        "facet_text": "subtopic",
         "test_collection": "c",
         "query_text": "query",
         "info": {"model": "m"},
@@ -85,7 +85,7 @@ def test_a_line_of_the_newer_layout(tmp_path: Path) -> None:
         ),
         "query",
         "f",
-        "facet",
+        "subtopic",
         {"test_collection": "c", "info": {"model": "m"}, "hash": 12},
     )
 
@@ -95,7 +95,7 @@ def test_new_entries_have_all_that_the_workbench_demands(tmp_path: Path) -> None
     question = Item(item_id("q", "what"), "q", "what", answers=("a",), weight=0.5)
     entries = [
         BankEntry("q", (question,), "query"),
-        BankEntry("r", (Item("1", "r", "x", "nugget", "f"),), facet_id="f", extra={"info": {}}),
+        BankEntry("r", (Item("1", "r", "x", "nugget", "f"),), subtopic_id="f", extra={"info": {}}),
     ]
     bank.write(path, entries, test_collection="mine")
     assert rows_of(path) == [
@@ -255,7 +255,7 @@ def item(**keys: Any) -> Json:
         (
             item(question_text="z", facet_id="f") | {"facet_id": "g"},
             "items[1].facet_id",
-            "the item is of facet 'f', its line of facet 'g'",
+            "the item is of subtopic 'f', its line of subtopic 'g'",
         ),
         (
             item(question_text="z", weight=-0.5),
@@ -303,8 +303,10 @@ def test_broken_json(tmp_path: Path) -> None:
 
 
 def test_the_same_query_with_another_subtopic_is_another_line(tmp_path: Path) -> None:
-    facets = (None, "f", "g", "f")
-    content = jsonl(*({"query_id": "q", "facet_id": facet, "items": []} for facet in facets))
+    subtopics = (None, "f", "g", "f")
+    content = jsonl(
+        *({"query_id": "q", "facet_id": subtopic, "items": []} for subtopic in subtopics)
+    )
     error = fault(bank.read, file(tmp_path, content))
     assert (error.line, error.what) == (4, "query 'q' and subtopic 'f' was on line 2 already")
 
@@ -314,7 +316,7 @@ def test_the_same_query_with_another_subtopic_is_another_line(tmp_path: Path) ->
     [
         ((Item("1", "q", "x", "query"),), "item '1' (query of query 'q') cannot stand"),
         ((Item("1", "r", "x"),), "item '1' (question of query 'r') cannot stand"),
-        ((Item("1", "q", "x", facet_id="g"),), "item '1' (question of query 'q') cannot stand"),
+        ((Item("1", "q", "x", subtopic_id="g"),), "item '1' (question of query 'q') cannot stand"),
         (
             (Item("1", "q", "x"), Item("1", "q", "y")),
             "the bank of query 'q' holds an item id twice",
@@ -325,7 +327,7 @@ def test_what_could_not_be_read_is_not_written(
     tmp_path: Path, items: tuple[Item, ...], what: str
 ) -> None:
     with pytest.raises(InputError) as caught:
-        bank.write(tmp_path / "bank.jsonl", [BankEntry("q", items, facet_id="f")])
+        bank.write(tmp_path / "bank.jsonl", [BankEntry("q", items, subtopic_id="f")])
     assert what in str(caught.value)
 
 

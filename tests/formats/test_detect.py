@@ -7,6 +7,7 @@ from samples import COMPRESSIONS, file
 
 from exampp.errors import InputError
 from exampp.formats.detect import KINDS, ROLES, detect
+from exampp.formats.rag_presets import NEEDS
 
 RUN = "q1 Q0 d1 1 2.5 a\n"
 TWO = "1\twhat is x\n2\twhat is y\n"
@@ -91,7 +92,7 @@ def test_compressed_files(tmp_path: Path, ending: str) -> None:
         assert detect(file(tmp_path, data, name + ending)) == kind
 
 
-ALL = ", ".join(KINDS)
+ALL = ", ".join((*KINDS, *NEEDS))
 
 
 @pytest.mark.parametrize(

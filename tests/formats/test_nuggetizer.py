@@ -119,18 +119,18 @@ def entries(draw: st.DrawFn) -> list[BankEntry]:
     made = []
     for query_id in draw(st.lists(WORDS, min_size=1, max_size=3, unique=True)):
         query_text = draw(TEXTS)
-        facets = draw(st.lists(st.none() | WORDS, min_size=1, max_size=2, unique=True))
-        for facet_id in facets:
+        subtopics = draw(st.lists(st.none() | WORDS, min_size=1, max_size=2, unique=True))
+        for subtopic_id in subtopics:
             items: list[Item] = []
             for text in draw(st.lists(SPOKEN, min_size=1, max_size=3, unique_by=str.strip)):
-                own = f"own {facet_id} {len(items)}"
+                own = f"own {subtopic_id} {len(items)}"
                 weight, word = draw(st.sampled_from([(1.0, "vital"), (0.5, "okay")]))
-                name = draw(st.sampled_from([own, item_id(query_id, text, facet_id)]))
+                name = draw(st.sampled_from([own, item_id(query_id, text, subtopic_id)]))
                 kind = draw(st.sampled_from(["nugget", "question"]))
                 answers = tuple(draw(st.lists(TEXTS, max_size=2)))
                 extra = {"importance": word}
-                items.append(Item(name, query_id, text, kind, facet_id, answers, weight, extra))
-            made.append(BankEntry(query_id, tuple(items), query_text, facet_id))
+                items.append(Item(name, query_id, text, kind, subtopic_id, answers, weight, extra))
+            made.append(BankEntry(query_id, tuple(items), query_text, subtopic_id))
     return made
 
 

@@ -14,9 +14,9 @@ from exampp.formats.lines import Skipped, read_text
 from exampp.records import BankEntry, Item, item_id
 
 
-def question(query_id: str, text: str, facet_id: str | None = None, /, **more: object) -> Item:
-    name = item_id(query_id, text.encode("utf-8", "replace").decode(), facet_id)
-    made = Item(name, query_id, text, facet_id=facet_id)
+def question(query_id: str, text: str, subtopic_id: str | None = None, /, **more: object) -> Item:
+    name = item_id(query_id, text.encode("utf-8", "replace").decode(), subtopic_id)
+    made = Item(name, query_id, text, subtopic_id=subtopic_id)
     return replace(made, **more)  # type: ignore[arg-type]
 
 
@@ -54,20 +54,20 @@ FULL = [
         ),
         "query",
     ),
-    BankEntry("q", (question("q", "z", "f"),), "query", "f", "facet"),
+    BankEntry("q", (question("q", "z", "f"),), "query", "f", "subtopic"),
 ]
 FULL_CSV = """\
 query_id,query_text,subtopic_id,subtopic_text,question,nugget,item_id,answer,weight
 q,query,,,x,,,a | b\\|c,2.5
 q,query,,,,y,my id,,
-q,query,f,facet,z,,,,
+q,query,f,subtopic,z,,,,
 """
 FULL_YAML = """\
 q:
   query: query
   subtopics:
     f:
-      text: facet
+      text: subtopic
   items:
   - question: x
     weight: 2.5
@@ -99,7 +99,7 @@ def test_yaml_as_people_write_it(tmp_path: Path) -> None:
   - 2024-01-01
   - {text: 1e3, answer: yes, subtopic: a, weight: 0}
   questions:
-  - {nugget: n, answers: [~, 1, 'null'], facet: b, id: i}
+  - {nugget: n, answers: [~, 1, 'null'], subtopic: b, id: i}
 """
     nugget = replace(question("007", "2024-01-01"), kind="nugget")
     in_a = replace(question("007", "1e3", "a"), kind="nugget", answers=("yes",), weight=0.0)
@@ -354,20 +354,20 @@ MODELS = PADLESS | st.lists(PADLESS, min_size=2, max_size=3, unique=True)
 def entries(draw: st.DrawFn, ids: st.SearchStrategy[str]) -> list[BankEntry]:
     made: list[BankEntry] = []
     for query_id in draw(st.lists(ids, min_size=1, max_size=3, unique=True)):
-        for facet_id in draw(st.lists(st.none() | ids, min_size=1, max_size=3, unique=True)):
+        for subtopic_id in draw(st.lists(st.none() | ids, min_size=1, max_size=3, unique=True)):
             items: list[Item] = []
             for text in draw(st.lists(SPOKEN, min_size=1, max_size=3, unique_by=str.strip)):
                 own = draw(st.booleans())
                 kind = draw(st.sampled_from(["question", "nugget"]))
                 number = f"{len(made)} {len(items)} {draw(ids)}"
-                name = number if own else item_id(query_id, text, facet_id)
+                name = number if own else item_id(query_id, text, subtopic_id)
                 answers = tuple(draw(st.lists(PADLESS, max_size=3)))
                 extra = {"model": draw(MODELS)} if draw(st.booleans()) else {}
                 items.append(
-                    Item(name, query_id, text, kind, facet_id, answers, draw(WEIGHTS), extra)
+                    Item(name, query_id, text, kind, subtopic_id, answers, draw(WEIGHTS), extra)
                 )
-            facet_text = draw(TEXTS) if facet_id is not None else ""
-            made.append(BankEntry(query_id, tuple(items), draw(TEXTS), facet_id, facet_text))
+            subtopic_text = draw(TEXTS) if subtopic_id is not None else ""
+            made.append(BankEntry(query_id, tuple(items), draw(TEXTS), subtopic_id, subtopic_text))
     return made
 
 
@@ -397,8 +397,8 @@ def test_texts_that_files_could_misread(tmp_path: Path, name: str, text: str) ->
     assert list(plain_bank.read(path)) == [entry]
 
 
-def one(*items: Item, facet_text: str = "") -> list[BankEntry]:
-    return [BankEntry("q", items, facet_text=facet_text)]
+def one(*items: Item, subtopic_text: str = "") -> list[BankEntry]:
+    return [BankEntry("q", items, subtopic_text=subtopic_text)]
 
 
 @pytest.mark.parametrize(
@@ -410,7 +410,11 @@ def one(*items: Item, facet_text: str = "") -> list[BankEntry]:
         ("b.csv", one(question("q", "x", "f")), "'q' has items of another query or subtopic"),
         ("b.yaml", SMALL + SMALL, "query 'q1' has two entries of the same subtopic"),
         ("b.yaml", one(*2 * [question("q", "x")]), "query 'q' has an item id that occurs twice"),
-        ("b.yaml", one(question("q", "x"), facet_text="x"), "has a subtopic text but no subtopic"),
+        (
+            "b.yaml",
+            one(question("q", "x"), subtopic_text="x"),
+            "has a subtopic text but no subtopic",
+        ),
         ("b.csv", one(question("q", "x", answers=(" a",))), "would not read back the same"),
         ("b.csv", one(question("q", "x", item_id=" a")), "would not read back the same"),
         ("b.yaml", one(question("q", "x", answers=("",))), "would not read back the same"),

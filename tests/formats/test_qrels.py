@@ -109,7 +109,9 @@ def test_ids_that_cannot_be_a_column_are_not_written(
 @in_one_folder
 @given(st.lists(st.builds(Judgment, IDS, IDS, st.integers(-9, 9), IDS), min_size=1))
 def test_what_is_written_reads_back(tmp_path: Path, judgments: list[Judgment]) -> None:
-    unique = list({(one.query_id, one.facet_id, one.passage_id): one for one in judgments}.values())
+    unique = list(
+        {(one.query_id, one.subtopic_id, one.passage_id): one for one in judgments}.values()
+    )
     path = tmp_path / "written.qrels"
     qrels.write(path, unique)
     assert list(qrels.read(path, subtopics=True)) == unique

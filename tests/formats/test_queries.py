@@ -11,7 +11,7 @@ from samples import COMPRESSIONS, SPOKEN, TEXTS, fault, file, in_one_folder
 from exampp.errors import InputError
 from exampp.formats import queries
 from exampp.formats.lines import Skipped
-from exampp.records import Facet, Query
+from exampp.records import Query, Subtopic
 
 TWO = [Query("q1", "what is x"), Query("q2", "")]
 
@@ -51,7 +51,7 @@ def test_subtopics(tmp_path: Path) -> None:
         ],
     }
     assert list(queries.read(file(tmp_path, json.dumps(row)))) == [
-        Query("q", "t", (Facet("a", "x"), Facet("2"), Facet("c", "z")))
+        Query("q", "t", (Subtopic("a", "x"), Subtopic("2"), Subtopic("c", "z")))
     ]
 
 
@@ -165,7 +165,7 @@ QUERIES = st.builds(
     Query,
     SPOKEN,
     TEXTS,
-    st.lists(st.builds(Facet, SPOKEN, TEXTS), max_size=3, unique_by=lambda f: f.facet_id).map(
+    st.lists(st.builds(Subtopic, SPOKEN, TEXTS), max_size=3, unique_by=lambda f: f.subtopic_id).map(
         tuple
     ),
 )
@@ -209,5 +209,5 @@ def test_a_dictionary_is_written_as_one(tmp_path: Path) -> None:
     assert list(queries.read(tmp_path / "q.json")) == found
     # what a dictionary cannot hold is not left out
     with pytest.raises(InputError, match=r"'q3' has subtopics.*\.jsonl"):
-        queries.write(tmp_path / "s.json", [Query("q3", "x", (Facet("s", "t"),))])
+        queries.write(tmp_path / "s.json", [Query("q3", "x", (Subtopic("s", "t"),))])
     assert not (tmp_path / "s.json").exists()

@@ -9,6 +9,7 @@ from samples import COMPRESSIONS, IDS, fault, file, in_one_folder
 
 from exampp.errors import InputError
 from exampp.formats import runs
+from exampp.formats.detect import detect
 from exampp.formats.lines import Skipped
 from exampp.records import RankedPassage
 
@@ -107,3 +108,18 @@ def test_ids_that_cannot_be_a_column_are_not_written(tmp_path: Path, bad: str, f
 def test_a_score_that_is_no_number_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has the score nan"):
         runs.write(tmp_path / "a.run", [RankedPassage("q", "d", 1, float("nan"), "s")])
+
+
+METADATA = "# ir_metadata.start\n# tag: bm25\n# actor:\n#   team: t\n# ir_metadata.end\n"
+
+
+def test_metadata_before_the_first_line_is_passed_over(tmp_path: Path) -> None:
+    path = file(tmp_path, METADATA + "q1 Q0 d1 1 2.5 a\n# Q0 d1 1 2.5 a\n", "a.run")
+    assert detect(path) == "run"
+    found = list(runs.read(path))
+    assert [one.query_id for one in found] == ["q1", "#"]
+    bad = file(tmp_path, METADATA + "q1 Q0 d1 1 2.5\n", "b.run")
+    assert fault(runs.read, bad).line == 6
+    assert "nothing but metadata" in str(fault(runs.read, file(tmp_path, METADATA, "c.run")))
+    # other comments are no lines of a run
+    assert fault(runs.read, file(tmp_path, "# by me\nq1 Q0 d1 1 2.5 a\n", "d.run")).line == 1

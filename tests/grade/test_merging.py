@@ -28,16 +28,16 @@ from exampp.records import State
 
 SAYS = {
     "query": "SELECT query_id, text FROM query",
-    "subtopic": "SELECT query_id, facet_id, f.text FROM facet f JOIN query USING (query)",
+    "subtopic": "SELECT query_id, subtopic_id, f.text FROM subtopic f JOIN query USING (query)",
     "passage": "SELECT passage_id, v.text, extra FROM passage LEFT JOIN passage_version v "
     "USING (version)",
     "texts of passages": "SELECT passage_id, title, text FROM passage_version v "
     "JOIN passage USING (passage)",
     "pool": "SELECT query_id, passage_id, o.extra FROM pool o JOIN query USING (query) "
     "JOIN passage USING (passage)",
-    "ranking": "SELECT name, query_id, facet, passage_id, rank, score, r.extra FROM ranking r "
+    "ranking": "SELECT name, query_id, subtopic, passage_id, rank, score, r.extra FROM ranking r "
     "JOIN system USING (system) JOIN query USING (query) JOIN passage USING (passage)",
-    "judgment": "SELECT query_id, facet, passage_id, relevance, j.extra FROM judgment j "
+    "judgment": "SELECT query_id, subtopic, passage_id, relevance, j.extra FROM judgment j "
     "JOIN query USING (query) JOIN passage USING (passage)",
     "item": "SELECT query_id, name, kind, item_id, v.text, weight, answers, active, i.extra "
     "FROM item i JOIN query USING (query) JOIN bank USING (bank) JOIN item_version v "

@@ -197,6 +197,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         r"^queries:1, query_id: the id is 1\.0, .*astype\('Int64'\)",
     ),
     "no id": ({"queries": two(query_id=["1", None], text=["a", "b"])}, "^queries:2, query_id: no"),
+    "queries of unknown columns": (
+        {"queries": two(qq=["1", "2"], body=["a", "b"])},
+        "^queries:1, query_id: no id .any of query_id, qid,",
+    ),
     "an id twice": (
         {"queries": two(query_id=["1", "1"], text=["a", "b"])},
         "^queries:2, query_id: query '1' was on line 1 already",

@@ -187,9 +187,13 @@ def test_subtopics_of_runs_and_qrels(tmp_path: Path) -> None:
         (tmp_path / "sub.qrels").write_text("q1/light 0 p1 2\n")
         collection.import_files(tmp_path / "sub.run", tmp_path / "sub.qrels")
         query = collection_gradebook_of_nobody(collection)
-        assert query.facet_ids == ("dusk", "light") or query.facet_ids == ("light", "dusk")
-        facets = {r.facet: query.passage_ids[r.passages[0]] for r in query.rankings if r.facet}
-        named = {query.facet_ids[facet - 1]: passage for facet, passage in facets.items()}
+        assert query.subtopic_ids == ("dusk", "light") or query.subtopic_ids == ("light", "dusk")
+        subtopics = {
+            r.subtopic: query.passage_ids[r.passages[0]] for r in query.rankings if r.subtopic
+        }
+        named = {
+            query.subtopic_ids[subtopic - 1]: passage for subtopic, passage in subtopics.items()
+        }
         assert named == {"light": "p1", "dusk": "p2"}
 
 

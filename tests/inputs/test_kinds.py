@@ -215,7 +215,7 @@ def test_the_track_s_own_reader_reads_the_same(tmp_path: Path) -> None:
             )
             for page in read_data.iter_outlines(stream)
         ]
-    ours = [(q.query_id, [f.facet_id for f in q.facets]) for q in car.read_topics(outlines)]
+    ours = [(q.query_id, [f.subtopic_id for f in q.subtopics]) for q in car.read_topics(outlines)]
     assert ours == theirs
     with paragraphs.open("rb") as stream:
         texts = [(p.para_id, p.get_text()) for p in read_data.iter_paragraphs(stream)]

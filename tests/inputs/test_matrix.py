@@ -11,12 +11,14 @@ from typing import Any
 import car_files
 import exams
 import pytest
+import test_rag_files
 
 import exampp
 from exampp.cli.options import ExportFormat
 from exampp.formats import leaderboards
 from exampp.formats.detect import KINDS as DETECTED
 from exampp.formats.matrix import MATRIX, Layout, markdown
+from exampp.formats.rag_records import KINDS as RAG_KINDS
 from exampp.inputs.exporting import EXPORTS
 from exampp.inputs.importing import KINDS
 
@@ -186,6 +188,12 @@ SAMPLES: dict[str, tuple[str, str]] = {
         "f",
         lines({"run_id": "a", "topic_id": "q1", "references": ["d"], "answer": [{"text": P1}]}),
     ),
+    "umbrela": ("f", lines({"query": Q1, "passage": P1, "judgment": 3, "result_status": 1})),
+    **{
+        name: (f"rag{Path(file).suffix}", content)
+        for file, content, name, *_ in reversed(test_rag_files.SAMPLES.values())
+    },
+    "trulens": ("f", lines(test_rag_files.TRULENS)),
     "tqa": ("f", json.dumps([{"globalID": "L_1", "lessonName": "rocks", "questions": {
         "nonDiagramQuestions": {"NDQ_1": {
             "beingAsked": {"processedText": "Geologists study"},
@@ -238,7 +246,9 @@ MADE: dict[str, Callable[[Path], Path]] = {
     "car-topics": _car(1, car_files.TOPICS),
     "car-paragraphs": _car(2, car_files.PARAGRAPHS),
 }
-ON_THE_EXAM = ("run", "ranx", "qrels", "ranx-qrels", "decisions", "responses", "texts")
+ON_THE_EXAM = (
+    *("run", "ranx", "qrels", "ranx-qrels", "decisions", "responses", "texts", "umbrela"),
+)
 """Kinds that name queries, passages and items that must be there."""
 
 
@@ -260,7 +270,12 @@ def collection(kind: str, path: Path) -> exampp.Collection:
 
 
 def rows(path: Path) -> list[Any]:
-    """The lines of a file as what they say: JSON values, or texts."""
+    """The lines of a file as what they say: JSON values, or texts; of BEIR's folder those of its
+    three files.
+    """
+    if path.is_dir():
+        inside = (rows(path / one) for one in ("queries.jsonl", "corpus.jsonl", "qrels/test.tsv"))
+        return [line for lines_of in inside for line in lines_of]
     content = path.read_text(encoding="utf-8").splitlines()
     return [json.loads(one) if one.startswith(("{", "[")) else one for one in content]
 
@@ -271,8 +286,8 @@ def test_the_documented_table_is_the_matrix() -> None:
 
 
 def test_the_matrix_is_what_the_code_reads_and_writes() -> None:
-    assert {layout.kind for layout in IMPORTED} == set(KINDS)
-    assert set(BY_KIND) == set(KINDS) | {"leaderboard"} >= set(DETECTED)
+    assert {layout.kind for layout in IMPORTED} == {*KINDS, *RAG_KINDS}
+    assert set(BY_KIND) == {*KINDS, *RAG_KINDS, "leaderboard"} >= set(DETECTED)
     assert {layout.written for layout in MATRIX if layout.written} == set(EXPORTS)
     assert {one.value for one in ExportFormat} == set(EXPORTS)
     assert all(bool(layout.lossless) == bool(layout.written) for layout in MATRIX)
@@ -286,7 +301,10 @@ def test_a_sample_is_read_written_and_read_again(layout: Layout, tmp_path: Path)
         if layout.kind == "decisions":
             _complete(opened, path)
         report = opened.import_files(path)
-        assert [file.kind for file in report.files] == [layout.kind]
+        if layout.kind in RAG_KINDS:
+            assert {"queries", "responses"} <= {file.kind for file in report.files}
+        else:
+            assert [file.kind for file in report.files] == [layout.kind]
         assert report.changes > 0
         assert report.remarks == ()
         if not layout.written:
@@ -296,13 +314,15 @@ def test_a_sample_is_read_written_and_read_again(layout: Layout, tmp_path: Path)
     assert layout.lossless.startswith("yes")
     assert rows(out) == rows(path)
     again = tmp_path / path.name if layout.kind == "ranx" else out
-    again.write_bytes(out.read_bytes())
+    if layout.kind == "ranx":
+        again.write_bytes(out.read_bytes())
     with collection(layout.kind, tmp_path / "two.exam") as second:
         told = second.import_files(again)
         assert [file.kind for file in told.files] == [layout.kind]
         second.export(tmp_path / "second", layout.written) if not path.suffix else None
     if not path.suffix:
-        assert (tmp_path / "second").read_bytes() == out.read_bytes()
+        content = rows if out.is_dir() else Path.read_bytes
+        assert content(tmp_path / "second") == content(out)
 
 
 def _complete(opened: exampp.Collection, path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import exampp
 from exampp.errors import InputError
+from exampp.formats.rag_presets import NEEDS
 from exampp.formats.rag_records import KINDS, kind_of
 
 ASKED, LIGHT, CATS, SAID = "What do plants need?", "Plants need light.", "Cats sleep.", "Light."
@@ -92,6 +93,86 @@ NESTED = {
     },
 }
 
+PROMPTFOO: dict[str, Any] = {
+    "vars": {"query": ASKED, "context": [CATS, LIGHT]},
+    "prompt": {"raw": "Answer {{query}}", "label": "Answer {{query}}"},
+    "promptIdx": 0,
+    "testIdx": 0,
+    "provider": {"id": "openai:gpt-4o", "label": ""},
+    "response": {"output": SAID, "tokenUsage": {"total": 12}},
+    "success": True,
+    "error": None,
+}
+PROMPTFOO_FILE = {
+    "evalId": "eval-1",
+    "results": {
+        "version": 3,
+        "prompts": [{"raw": "Answer {{query}}", "label": "Answer {{query}}"}],
+        "results": [PROMPTFOO],
+        "stats": {"successes": 1},
+    },
+    "config": {"tests": []},
+}
+OBSERVATIONS: list[dict[str, Any]] = [
+    {
+        "id": "o1",
+        "traceId": "t",
+        "type": "SPAN",
+        "name": "rag",
+        "startTime": "2026-05-01T10:00:00.000Z",
+        "parentObservationId": None,
+        "input": {"question": ASKED},
+        "output": {"answer": SAID},
+    },
+    {
+        "id": "o2",
+        "traceId": "t",
+        "type": "RETRIEVER",
+        "name": "search",
+        "startTime": "2026-05-01T10:00:00.100Z",
+        "parentObservationId": "o1",
+        "input": "plants need",
+        "output": [
+            {"page_content": CATS, "metadata": {}},
+            {"page_content": LIGHT, "metadata": {"source": "d1"}},
+        ],
+    },
+]
+BASE = "ai.observability"
+
+
+def event(kind: str, attributes: dict[str, Any], parent: str, version: str = "v1") -> Any:
+    return {
+        "event_id": kind,
+        "record": {"name": kind},
+        "record_attributes": {
+            f"{BASE}.span_type": kind,
+            f"{BASE}.record_id": f"r-{version}",
+            **{f"{BASE}.{name}": value for name, value in attributes.items()},
+        },
+        "resource_attributes": {f"{BASE}.app_name": "rag", f"{BASE}.app_version": version},
+        "trace": {"trace_id": f"t-{version}", "parent_id": parent, "span_id": kind},
+    }
+
+
+def events(version: str = "v1", said: str = SAID) -> list[Any]:
+    root = {"record_root.input": ASKED, "record_root.output": said}
+    retrieved = {"retrieval.query_text": "need", "retrieval.retrieved_contexts": [CATS, LIGHT]}
+    return [
+        event("record_root", root, "", version),
+        event("retrieval", retrieved, "record_root", version),
+    ]
+
+
+TRULENS = {
+    "app_name": "rag",
+    "app_version": "v1",
+    "record_id": "r1",
+    "input": ASKED,
+    "output": SAID,
+    "tags": "",
+}
+
 
 def lines(*rows: Any) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
@@ -133,6 +214,59 @@ SAMPLES = {
     "MTRAG": ("rag.jsonl", lines(MTRAG), "mtrag", "c<::>2", ("d0", "d1")),
     "LangSmith": ("rag.jsonl", lines(LANGSMITH), "langsmith", "", ("", "d1")),
     "OpenInference": ("rag.jsonl", lines(ROOT, RETRIEVER), "openinference", "", ("", "d1")),
+    "promptfoo": ("rag.json", json.dumps(PROMPTFOO_FILE, indent=2), "promptfoo", "", ("", "")),
+    "promptfoo, on one line": ("rag.json", json.dumps(PROMPTFOO_FILE), "promptfoo", "", ("", "")),
+    "promptfoo, as lines": ("rag.jsonl", lines(PROMPTFOO), "promptfoo", "", ("", "")),
+    "Langfuse, as lines": ("rag.jsonl", lines(*OBSERVATIONS), "langfuse", "", ("", "d1")),
+    "Langfuse, a trace": (
+        "rag.json",
+        json.dumps({"id": "t", "name": "rag", "observations": OBSERVATIONS}, indent=2),
+        "langfuse",
+        "",
+        ("", "d1"),
+    ),
+    "Langfuse, a page": (
+        "rag.json",
+        json.dumps({"data": OBSERVATIONS, "meta": {"limit": 50}}),
+        "langfuse",
+        "",
+        ("", "d1"),
+    ),
+    "Langfuse, as stored": (
+        "rag.jsonl",
+        lines(
+            *(
+                {
+                    "trace_id": one["traceId"],
+                    "parent_observation_id": one["parentObservationId"] or "",
+                    "start_time": one["startTime"],
+                    "type": one["type"],
+                    "input": json.dumps(one["input"]),
+                    "output": json.dumps(one["output"]),
+                }
+                for one in OBSERVATIONS
+            )
+        ),
+        "langfuse",
+        "",
+        ("", "d1"),
+    ),
+    "TruLens, events": ("rag.jsonl", lines(*events()), "trulens-events", "", ("", "")),
+    "answers": (
+        "rag.csv",
+        "Question;Model answer;Context 1;Context 2;Ground Truth\n"
+        f"{ASKED};{SAID};{CATS};{LIGHT};light\n",
+        "answers",
+        "",
+        ("", ""),
+    ),
+    "answers, as JSON": (
+        "rag.jsonl",
+        lines({"query_id": 7, "Query": ASKED, "retrievedDocuments": [CATS, LIGHT], "Answer": SAID}),
+        "answers",
+        "7",
+        ("", ""),
+    ),
     "OpenInference, nested": ("rag.jsonl", lines(NESTED, ROOT), "openinference", "", ("", "d1")),
 }
 
@@ -150,7 +284,7 @@ def runs(exam: exampp.Collection, folder: Path) -> dict[str, list[str]]:
 def test_contexts_are_a_system_and_the_answer_is_another(tmp_path: Path, name: str) -> None:
     file, content, kind, query, ids = SAMPLES[name]
     (tmp_path / file).write_text(content)
-    assert kind_of(tmp_path / file) == kind
+    assert (kind_of(tmp_path / file) or "answers") == kind
     with exampp.create(tmp_path / "my.exam") as exam:
         exam.import_files(tmp_path / file)
         assert exam.query_texts() == {query or digest(ASKED): ASKED}
@@ -161,6 +295,7 @@ def test_contexts_are_a_system_and_the_answer_is_another(tmp_path: Path, name: s
             or "reference" in content
             or "expected" in content
             or "targets" in content
+            or "Truth" in content
         ):
             (entry,) = exam.bank().texts().entries
             assert [(item.text, item.answers) for item in entry.items] == [(ASKED, ("light",))]
@@ -196,10 +331,11 @@ def test_parquet_has_the_columns_of_json(tmp_path: Path) -> None:
             "rag:response": [digest(SAID)],
         }
         polars.DataFrame({"x": [1]}).write_parquet(tmp_path / "other.parquet")
+        with pytest.raises(InputError, match="fields found: x; that is of no kind"):
+            exam.import_files(tmp_path / "other.parquet")
         (tmp_path / "cut.parquet").write_bytes((tmp_path / "rag.parquet").read_bytes()[:40])
-        for name in ("other.parquet", "cut.parquet"):
-            with pytest.raises(InputError, match="is a Parquet file"):
-                exam.import_files(tmp_path / name)
+        with pytest.raises(InputError, match="is a damaged Parquet file"):
+            exam.import_files(tmp_path / "cut.parquet")
 
 
 def test_a_reranker_decides_what_was_retrieved(tmp_path: Path) -> None:
@@ -245,8 +381,151 @@ def test_a_question_that_comes_twice_is_named_with_its_line(tmp_path: Path) -> N
 
 
 def test_every_kind_may_be_named(tmp_path: Path) -> None:
-    assert {sample[2] for sample in SAMPLES.values()} == set(KINDS)
+    # the table of records of TruLens has no contexts
+    assert {sample[2] for sample in SAMPLES.values()} | {"trulens"} == set(KINDS) == set(NEEDS)
     (tmp_path / "rag.jsonl").write_text(lines(RAGAS))
     with exampp.create(tmp_path / "my.exam") as exam:
         exam.import_files(tmp_path / "rag.jsonl", kind="ragas")
         assert len(exam.query_texts()) == 1
+
+
+def test_systems_of_one_file_are_named_by_what_differs(tmp_path: Path) -> None:
+    other = {**PROMPTFOO, "provider": {"id": "local", "label": "my model"}}
+    other["response"] = {"output": "Water."}
+    (tmp_path / "rag.jsonl").write_text(lines(PROMPTFOO, other))
+    (tmp_path / "events.jsonl").write_text(lines(*events(), *events("v2", "Water.")))
+    (tmp_path / "records.csv").write_text(
+        "app_name,app_version,record_id,input,output\n"
+        f"rag,v1,r1,{ASKED},{SAID}\nrag,v2,r2,{ASKED},Water.\n"
+    )
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.import_files(tmp_path / "rag.jsonl")
+        assert set(runs(exam, tmp_path)) == {
+            *("my_model", "my_model:response"),
+            *("openai:gpt-4o", "openai:gpt-4o:response"),
+        }
+    with exampp.create(tmp_path / "two.exam") as exam:
+        exam.import_files(tmp_path / "events.jsonl")
+        assert set(runs(exam, tmp_path)) == {
+            *("rag/v1", "rag/v1:response"),
+            *("rag/v2", "rag/v2:response"),
+        }
+    with exampp.create(tmp_path / "three.exam") as exam:
+        exam.import_files(tmp_path / "records.csv")
+        assert set(runs(exam, tmp_path)) == {"v1:response", "v2:response"}
+
+
+FAULTS: dict[str, tuple[Any, str]] = {
+    "a number for a question": ({"user_input": 7}, "user_input: must be a text, and is '7'"),
+    "a list for an answer": ({"response": ["a", "b"]}, "response: is a list of 2, where one"),
+    "a number for an answer": ({"response": 4.5}, "response: must be a text, and is '4.5'"),
+    "true for an answer": ({"response": True}, "response: must be a text, and is 'True'"),
+    "an object without a text": ({"response": {"x": 1}}, "response: is an object without text"),
+    "a number for a context": (
+        {"retrieved_contexts": [CATS, 3]},
+        r"retrieved_contexts\[1\]: must be a text",
+    ),
+    "fewer ids than contexts": (
+        {"retrieved_context_ids": ["a"]},
+        "retrieved_contexts: 2 texts, and 1 ids",
+    ),
+    "an id that is a fraction": (
+        {"retrieved_context_ids": [1.5, 2]},
+        r"retrieved_contexts\[0\]: an id must be a text or a whole number, and is '1.5'",
+    ),
+    "an id of two texts": (
+        {"retrieved_context_ids": [1, 1]},
+        r"retrieved_contexts\[1\]: the id '1' has another text, too",
+    ),
+    "nothing returned": (
+        {"retrieved_contexts": [], "response": None},
+        "retrieved_contexts: nothing that a system returned",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_names_its_line_and_field_and_takes_nothing(tmp_path: Path, name: str) -> None:
+    changed, said = FAULTS[name]
+    other = {**RAGAS, "user_input": "Another?", **changed}
+    (tmp_path / "rag.jsonl").write_text(lines(RAGAS, other))
+    with exampp.create(tmp_path / "my.exam") as exam:
+        with pytest.raises(InputError, match=rf"rag.jsonl:2, {said}"):
+            exam.import_files(tmp_path / "rag.jsonl")
+        assert exam.query_texts() == {}
+        report = exam.import_files(tmp_path / "rag.jsonl", on_error="skip")
+        assert len(exam.query_texts()) == 1
+        assert report.skipped == 1
+
+
+def test_what_is_no_fault_is_read(tmp_path: Path) -> None:
+    row = {
+        "user_input": ASKED,
+        "retrieved_contexts": [CATS, None, " ", f"NaN: NaN {'x' * 10_000_000}"],
+        "retrieved_context_ids": [1, 2, 3, 4],
+        "response": f"\ufeff{SAID} \ud800",
+        "reference": None,
+        "score": float("nan"),
+    }
+    (tmp_path / "rag.jsonl").write_bytes(b"\xef\xbb\xbf" + lines(row).encode())
+    with exampp.create(tmp_path / "my.exam") as exam:
+        report = exam.import_files(tmp_path / "rag.jsonl")
+        assert [*runs(exam, tmp_path)["rag"]] == ["1", "4"]
+        assert [*exam.query_texts().values()] == [ASKED]
+        assert any("rag.jsonl:1: 2 contexts have no text" in one for one in report.remarks)
+        exam.export(tmp_path / "out.jsonl", "passages")
+    passages = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
+    texts = {one["passage_id"]: one["text"] for one in passages}
+    assert texts["4"].startswith("NaN: NaN xxx")
+
+
+@pytest.mark.parametrize("name", ["promptfoo", "Langfuse, a trace", "ragas, as an array"])
+def test_a_file_that_is_cut_off_says_on_which_line(tmp_path: Path, name: str) -> None:
+    file, content, kind, *_ = SAMPLES[name]
+    (tmp_path / file).write_text(content[: len(content) * 2 // 3])
+    with exampp.create(tmp_path / "my.exam") as exam:
+        with pytest.raises(InputError, match=rf"{file}:\d+: broken JSON"):
+            exam.import_files(tmp_path / file, kind=kind)
+        assert exam.query_texts() == {}
+
+
+def test_references_of_several_files_are_all_right_answers(tmp_path: Path) -> None:
+    (tmp_path / "one.jsonl").write_text(lines({**RAGAS, "reference": "light | water"}))
+    (tmp_path / "two.jsonl").write_text(lines({**RAGAS, "reference": "sun"}))
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.import_files(tmp_path / "one.jsonl", tmp_path / "two.jsonl")
+        (entry,) = exam.bank().texts().entries
+        assert [item.answers for item in entry.items] == [("light | water", "sun")]
+        assert set(runs(exam, tmp_path)) == {"one", "one:response", "two", "two:response"}
+
+
+def test_a_column_with_an_endless_number_is_no_context(tmp_path: Path) -> None:
+    name = f"Context {'9' * 5000}"
+    (tmp_path / "a.csv").write_text(f"question,response,{name}\n{ASKED},{SAID},{CATS}\n")
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.import_files(tmp_path / "a.csv", kind="answers")
+        assert runs(exam, tmp_path) == {"a:response": [digest(SAID)]}
+
+
+def test_answers_that_may_be_a_bank_are_not_guessed(tmp_path: Path) -> None:
+    (tmp_path / "qa.csv").write_text(f"question,answer\n{ASKED},{SAID}\n")
+    with exampp.create(tmp_path / "my.exam") as exam:
+        with pytest.raises(InputError, match=r"nearest: answers \(question, contexts, answer\)"):
+            exam.import_files(tmp_path / "qa.csv")
+        exam.import_files(tmp_path / "qa.csv", kind="answers")
+        assert runs(exam, tmp_path) == {"qa:response": [digest(SAID)]}
+    (tmp_path / "bank.csv").write_text(f"query_id,question,answer\nq1,{ASKED},{SAID}\n")
+    with exampp.create(tmp_path / "two.exam") as exam:
+        report = exam.import_files(tmp_path / "bank.csv")
+        assert [one.kind for one in report.files] == ["plain-bank"]
+
+
+def test_a_file_of_no_kind_lists_its_fields_and_what_comes_near(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text(lines({"vars": {}, "provider": "x", "verdict": 1}))
+    with (
+        exampp.create(tmp_path / "my.exam") as exam,
+        pytest.raises(
+            InputError, match=r"fields found: vars, provider, verdict; .*nearest: promptfoo"
+        ),
+    ):
+        exam.import_files(tmp_path / "x.jsonl")

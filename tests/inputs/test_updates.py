@@ -238,7 +238,8 @@ def guarded(collection: exampp.Collection) -> Any:
             "WHERE version IN (SELECT item_version FROM grade)",
             "SELECT passage_id, title, text FROM passage p JOIN passage_version v USING (version) "
             "WHERE version IN (SELECT passage_version FROM grade)",
-            "SELECT item_id, version, weight, answers, active, kind, facet FROM item WHERE item IN "
+            "SELECT item_id, version, weight, answers, active, kind, subtopic FROM item "
+            "WHERE item IN "
             "(SELECT item FROM item_edit WHERE operation NOT IN ('import', 'generate'))",
             "SELECT * FROM grade ORDER BY 1, 2, 3",
             "SELECT query, passage, rank, score FROM ranking WHERE system = 1 AND query = 1",

@@ -105,3 +105,12 @@ def test_no_line_is_wider_than_the_room_and_no_number_is_lost(table: Table, room
     for value in table.rows[0][2:]:
         assert f"{value:z.2f}" in said.split()
     assert said.split().count(f"{table.rows[0][-1]:z.2f}") >= len(table.rows)
+
+
+def test_a_group_that_fits_stands_together() -> None:
+    """Where not all has room, a table breaks before a group and not within."""
+    grouped = [Column(name, group=group) for group in ("items", "queries") for name in "abc"]
+    said = as_text(Table.of(["exam", *grouped], [["all systems", *[0.5] * 6]]), 40)
+    heads = [line.replace("-", "").split() for line in said.splitlines() if "e" in line]
+    assert [one for one in heads if one[0] in ("items", "queries")] == [["items"], ["queries"]]
+    assert ["exam", *"abc"] in heads

@@ -21,13 +21,13 @@ def random_book(
     systems: int = 5,
     depth: int = 6,
     missing: float = 0.2,
-    facets: int = 0,
-    by_facet: bool = False,
+    subtopics: int = 0,
+    by_subtopic: bool = False,
     equal_weights: bool = False,
 ) -> Gradebook:
     """Queries may lack items, systems may lack queries, cells may lack grades.
 
-    `by_facet` lets systems rank subtopics, in place of the query or beside it.
+    `by_subtopic` lets systems rank subtopics, in place of the query or beside it.
     """
     random = np.random.default_rng(seed)
     names = tuple(f"s{number}" for number in range(systems))
@@ -43,23 +43,25 @@ def random_book(
         for name in names:
             if random.random() < 0.1:
                 continue
-            ranked = random.choice(facets + 1, random.integers(1, 3), False) if by_facet else [0]
-            for facet in ranked:
+            ranked = (
+                random.choice(subtopics + 1, random.integers(1, 3), False) if by_subtopic else [0]
+            )
+            for subtopic in ranked:
                 length = int(random.integers(1, depth + 1))
                 chosen = random.permutation(passages)[:length].astype(np.int32)
                 scores = np.sort(random.integers(0, 5, length).astype(np.float64))[::-1]
-                rankings.append(Ranking(name, int(facet), chosen, scores))
+                rankings.append(Ranking(name, int(subtopic), chosen, scores))
         made.append(
             QueryGrades(
                 query_id=f"q{number}",
-                facet_ids=tuple(f"f{n}" for n in range(facets)),
+                subtopic_ids=tuple(f"f{n}" for n in range(subtopics)),
                 item_ids=tuple(f"q{number}/i{n}" for n in range(own)),
-                item_facets=random.integers(0, facets + 1, own).astype(np.int32),
+                item_subtopics=random.integers(0, subtopics + 1, own).astype(np.int32),
                 weights=weights,
                 passage_ids=tuple(f"p{n}" for n in random.permutation(passages)),
                 pool_size=pool,
                 ratings=ratings,
-                judgments=np.full((facets + 1, passages), MISSING, np.int16),
+                judgments=np.full((subtopics + 1, passages), MISSING, np.int16),
                 rankings=tuple(rankings),
             )
         )
@@ -85,10 +87,10 @@ def _random_edit(query: QueryGrades, random: np.random.Generator, number: int) -
     }
     operation = random.choice(["retire", "add", "weigh", "reword"]) if query.item_ids else "add"
     if operation == "add":
-        facets = [None, *query.facet_ids, "new"] if query.facet_ids else [None]
-        facet = facets[random.integers(len(facets))]
+        subtopics = [None, *query.subtopic_ids, "new"] if query.subtopic_ids else [None]
+        subtopic = subtopics[random.integers(len(subtopics))]
         at = int(random.integers(0, len(query.item_ids) + 1))
-        return Add(f"new{number}", float(random.choice(WEIGHTS)), facet, known, at)
+        return Add(f"new{number}", float(random.choice(WEIGHTS)), subtopic, known, at)
     item = str(random.choice(query.item_ids))
     if operation == "retire":
         return Retire(item)

@@ -13,7 +13,7 @@ from exampp.llm.scripted import ScriptedGrader
 from exampp.records import GraderIdentity, item_id
 from exampp.records.decisions import Decision
 from exampp.review.decision_tables import agreement_table, confusion_table
-from exampp.review.judging import EVERYBODY, judging
+from exampp.review.judging import EVERYBODY, compared_cells, judging
 from exampp.store.decisions import JudgedCell
 
 GRADER = GraderIdentity("m", "p", "question", 0, 5)
@@ -144,3 +144,29 @@ def test_intervals_are_over_queries() -> None:
     assert alone.low is None
     assert alone.no_interval
     assert judging([], GRADER, 4, intervals=True).with_grader[0].answer_kappa.value is None
+
+
+def test_the_cells_behind_a_confusion_are_as_many_as_it_counts() -> None:
+    cells = [
+        cell(5, ("a", 5), ("b", 4), blind="b"),
+        cell(5, ("a", 0), blind="a"),
+        cell(None, ("a", 4), ("b", 4)),
+        cell(2, ("b", 2), ("b", None)),
+        cell(3, ("a", 1), ("b", 1)),
+    ]
+    found = judging(cells, GRADER, 4)
+    for blind, group in ((False, found.with_grader), (True, found.blind)):
+        for one in group:
+            listed = [(c.rating, c.other) for c in compared_cells(cells, one.person, blind=blind)]
+            assert listed
+            for square in set(listed):
+                assert listed.count(square) == one.counts[square]
+            assert len(listed) == one.cells
+    (pair,) = found.between
+    between = compared_cells(cells, "a", "b")
+    assert [(c.assessor, c.rating, c.other) for c in between] == [
+        ("a", 5, 4),
+        ("a", 4, 4),
+        ("a", 1, 1),
+    ]
+    assert pair.cells == 3

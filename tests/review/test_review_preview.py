@@ -47,8 +47,8 @@ def query_of(collection: exampp.Collection, query_id: str = "q1") -> QueryGrades
 def same(one: QueryGrades, other: QueryGrades) -> bool:
     return (
         one.item_ids == other.item_ids
-        and one.facet_ids == other.facet_ids
-        and np.array_equal(one.item_facets, other.item_facets)
+        and one.subtopic_ids == other.subtopic_ids
+        and np.array_equal(one.item_subtopics, other.item_subtopics)
         and np.array_equal(one.weights, other.weights)
         and np.array_equal(one.ratings, other.ratings)
         and one.judgments.shape == other.judgments.shape
@@ -58,8 +58,10 @@ def same(one: QueryGrades, other: QueryGrades) -> bool:
 def save(collection: exampp.Collection, edits: Sequence[Operation | ItemState]) -> None:
     for edit in edits:
         if isinstance(edit, ItemState):
-            text, facet = edit.text or "", edit.facet_id
-            collection.bank().add("q1", text, kind=edit.kind, facet_id=facet, weight=edit.weight)
+            text, subtopic = edit.text or "", edit.subtopic_id
+            collection.bank().add(
+                "q1", text, kind=edit.kind, subtopic_id=subtopic, weight=edit.weight
+            )
         else:
             collection.bank().edit(edit.operation, edit.item, *edit.values, query_id="q1")
 
@@ -86,7 +88,7 @@ def test_each_edit(tmp_path: Path) -> None:
         assert check(collection, Operation("key", SKY_ID, ("blue",))).to_grade == 0
         assert check(collection, Operation("retire", SKY_ID)).to_grade == 0
         assert check(collection, Operation("restore", SKY_ID)).to_grade == 0
-        new = ItemState("q1", "", "How far does light go?", facet_id="light", weight=0.5)
+        new = ItemState("q1", "", "How far does light go?", subtopic_id="light", weight=0.5)
         assert check(collection, new).to_grade == OF_Q1
         nugget = ItemState("q1", "", "blue light", "nugget")
         assert collection.grades().preview(query_of(collection), [nugget]).to_grade == 0
@@ -177,7 +179,7 @@ WANTED = st.lists(
             query_id=st.just("q1"),
             item_id=st.just(""),
             text=WORDINGS,
-            facet_id=st.sampled_from([None, "light"]),
+            subtopic_id=st.sampled_from([None, "light"]),
         ),
     ),
     max_size=8,

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from books import random_book
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import exampp
 from exampp.evaluate.cover import cover
-from exampp.evaluate.exams import resolve_facets
+from exampp.evaluate.exams import resolve_subtopics
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.review.queue import (
     Candidate,
@@ -31,8 +31,8 @@ MIN_RATING = 3
 
 
 def means(book: Gradebook, k: int) -> list[float]:
-    mode = resolve_facets(book, "auto")
-    found = cover(book, [MIN_RATING], k=k, facets=mode).cover[0].values.means()
+    mode = resolve_subtopics(book, "auto")
+    found = cover(book, [MIN_RATING], k=k, subtopics=mode).cover[0].values.means()
     return [mean.mean or 0.0 for mean in found]
 
 
@@ -83,11 +83,14 @@ def names(candidates: list[Candidate]) -> list[CellName]:
     return [(one.query_id, one.item_id, one.passage_id) for one in candidates]
 
 
+@settings(max_examples=40)  # each tries every cell of a book out
 @given(
     st.integers(0, 10**6), st.sampled_from([(0, False), (2, False), (2, True)]), st.integers(1, 5)
 )
-def test_what_a_cell_can_change(seed: int, facets: tuple[int, bool], k: int) -> None:
-    book = random_book(seed, queries=3, passages=7, facets=facets[0], by_facet=facets[1])
+def test_what_a_cell_can_change(seed: int, subtopics: tuple[int, bool], k: int) -> None:
+    book = random_book(
+        seed, queries=3, passages=7, subtopics=subtopics[0], by_subtopic=subtopics[1]
+    )
     found = queue(book, min_rating=MIN_RATING, k=k, most=10**6)
     wanted = brute_force(book, k)
     assert len(found) == len(wanted)
@@ -181,6 +184,7 @@ def test_dl19_by_trying_out(shared_data: Path) -> None:
     assert found[0].swaps > 5
 
 
+@settings(max_examples=40)  # each tries every cell of a book out
 @given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 4))
 def test_effects_are_those_of_the_queue_decided_or_not(seed: int, k: int) -> None:
     book = random_book(seed)

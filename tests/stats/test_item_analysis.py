@@ -153,6 +153,11 @@ def test_halves_that_agree_and_halves_that_do_not() -> None:
     found = split_halves(turned, one, ~one)
     assert (found.r, found.tau) == pytest.approx((-1, -1))
     assert found.whole is None, "-1 cannot be stepped up"
+    slightly = np.array([[1.0, 0.0], [0.0, 0.1], [0.5, 0.4]])
+    found = split_halves(slightly, one, ~one)
+    assert found.r is not None
+    assert -1 < found.r < 0
+    assert found.whole is None
     none = split_halves(np.ones((3, 2)), one, ~one)
     assert (none.r, none.tau) == (None, None)
 

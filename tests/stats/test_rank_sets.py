@@ -26,7 +26,7 @@ def of_queries(
     if resolved is None:
         resolved = np.ones((n, n), bool)
     covariance = np.cov(values) / queries
-    resampling = Resampling(values, None, draws=draws)
+    resampling = Resampling(values, None, values, 0, draws=draws)
     return pair_tests(
         values.mean(axis=1), covariance, resolved, np.full((n, n), queries - 1.0), resampling
     )
@@ -54,11 +54,16 @@ def test_rank_sets_hold_what_is_undecided() -> None:
     assert [ranks.tolist() for ranks in found.rank_sets()] == [[1, 1, 3], [2, 2, 3]]
 
 
-def test_the_largest_of_a_sample_drawn_anew() -> None:
-    """By hand: every draw's sum and its own standard error, a unit being 1/pi copies of itself."""
+@pytest.mark.parametrize("fewest", [0, 10])
+def test_the_largest_of_a_sample_drawn_anew(fewest: int) -> None:
+    """By hand: every draw's sum and its own standard error, a unit being 1/pi copies of itself.
+
+    The first two differ on eight units alone, of which most draws have fewer than ten.
+    """
     random = np.random.default_rng(1)
     values, pi = random.normal(size=(3, 30)), np.full(30, 0.25)
-    resampling = Resampling(values, pi, draws=3000, seed=2)
+    values[1, 8:] = values[0, 8:]
+    resampling = Resampling(values, pi, values, fewest, draws=3000, seed=2)
     found = resampling.largest(np.ones((3, 3), bool), np.ones((3, 3)), 0.9)
     largest = []
     for _ in range(3000):
@@ -66,10 +71,13 @@ def test_the_largest_of_a_sample_drawn_anew() -> None:
         of_pairs = []
         for one, other in ((0, 1), (0, 2), (1, 2)):
             apart = values[one] - values[other]
+            if drawn[apart != 0].sum() < fewest:
+                continue
             error = (drawn * apart).sum() / 0.25 - (4 * apart).sum()
             variance = (drawn * apart**2).sum() * 0.75 / 0.25**2
             of_pairs.append(abs(error) / variance**0.5)
-        largest.append(max(of_pairs))
+        if of_pairs:
+            largest.append(max(of_pairs))
     assert found == pytest.approx(np.quantile(largest, 0.9), rel=0.05)
 
 
@@ -77,9 +85,9 @@ def test_few_that_are_left_out_reach_further_than_normal_vectors_do() -> None:
     """Nearly all is drawn: the error hangs on the few that are not, of which some tell much."""
     values = np.zeros((2, 60))
     values[0] = np.repeat([1.0, -1.0, 12.0], [29, 29, 2])
-    resampling = Resampling(values, np.full(60, 0.95))
+    resampling = Resampling(values, np.full(60, 0.95), values, 0)
     assert resampling.largest(np.ones((2, 2), bool), np.ones((2, 2)), 0.95) > 2.5
-    certain = Resampling(values, np.ones(60))
+    certain = Resampling(values, np.ones(60), values, 0)
     assert certain.largest(np.ones((2, 2), bool), np.zeros((2, 2)), 0.95) == 0
 
 
@@ -94,6 +102,16 @@ def test_what_is_unresolved_is_never_better() -> None:
 
 def test_without_error_every_difference_counts_but_rounding() -> None:
     scores = np.array([0.3, 0.1 + 0.2, 0.2])
-    certain = Resampling(np.ones((3, 4)), np.ones(4))
+    ones = np.ones((3, 4))
+    certain = Resampling(ones, np.ones(4), ones, 0)
     found = pair_tests(scores, np.zeros((3, 3)), np.ones((3, 3), bool), SURE, certain)
     assert [ranks.tolist() for ranks in found.rank_sets()] == [[1, 1, 3], [2, 2, 3]]
+
+
+def test_of_all_pairs_no_interval_is_shorter_than_that_of_the_pair() -> None:
+    """Where no sample drawn anew tells enough, none decides anything."""
+    values = independent([0.9, 0.1], queries=20)
+    found = of_queries(values, draws=100)
+    assert (found.joint >= found.half)[0, 1]
+    blind = Resampling(values, None, np.zeros((2, 20)), 10)
+    assert blind.largest(np.ones((2, 2), bool), np.ones((2, 2)), 0.95) == np.inf

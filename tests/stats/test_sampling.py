@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from exampp.errors import InputError
 from exampp.stats.sampling import FLOOR, folds, inclusion, influence, random_numbers, uncertainty
 
-UNITS = [("q1", "p1"), ("q1", "p2"), ("q2", "p1")]
+UNITS = (("q1", "p1"), ("q1", "p2"), ("q2", "p1"))
 
 
 def test_the_numbers_are_those_of_the_names() -> None:

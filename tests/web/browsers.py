@@ -13,10 +13,18 @@ if TYPE_CHECKING:
 
 
 def faults(page: Page) -> list[tuple[str, list[str]]]:
-    """What axe finds in a page, of any weight, the size of targets among it."""
+    """What axe finds in a page, of any weight, the size of targets among it.
+
+    The page is tried in the light, too: in the dark it is asked for what hangs on colours.
+    """
     from axe_playwright_python.sync_playwright import Axe
 
-    options = {"rules": {"target-size": {"enabled": True}}}
+    options: dict[str, object] = {
+        "rules": {"target-size": {"enabled": True}},
+        "resultTypes": ["violations"],
+    }
+    if page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches"):
+        options["runOnly"] = ["color-contrast", "link-in-text-block"]
     return [
         (one["id"], [node["html"][:200] for node in one["nodes"]][:3])
         for one in Axe().run(page, options=options).response["violations"]

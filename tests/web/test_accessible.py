@@ -24,6 +24,8 @@ PAGES = (
     "/history",
     "/history?what=edits",
     "/export",
+    "/search",
+    "/search?q=a",
     "/compare?a=beta&b=alpha",
     "/items",
     "/items?order=worst",
@@ -105,11 +107,18 @@ def test_keys_can_be_turned_off(page: Page) -> None:
     page.locator("[data-setting=keys]").check()
 
 
+LONG_CHOICES = """for (const one of document.querySelectorAll("select option")) {
+  if (!one.closest("#threshold, #decisions, #by, #only")) one.text = "m".repeat(90);
+}"""
+"""Graders, queries, systems and subtopics that one chooses from may be called anything."""
+
+
 @pytest.mark.parametrize("width", [390, 900, 1440])
 def test_nothing_is_wider_than_the_window(page: Page, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     for address in PAGES:
         page.goto(address)
+        page.evaluate(LONG_CHOICES)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
 
 

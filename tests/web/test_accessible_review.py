@@ -28,6 +28,7 @@ ADDRESSES = {
     "queue": "/queue",
     "disputes": "/disputes",
     "agreement": "/agreement",
+    "cells of the agreement": "/agreement/cells",
     "compare": "/compare?" + urlencode({"a": "sys/../%2e", "b": "<b>bold</b>\u202e"}),
     "items": "/items?" + urlencode({"query": QUERY, "item": ITEM}),
     "bank": "/bank?" + urlencode({"query": QUERY}),

@@ -14,7 +14,6 @@ from rooms import Client
 
 import exampp
 from exampp.web.kept import Kept
-from exampp.web.live_collection import LiveCollection
 
 
 def text_of(page: str) -> str:
@@ -132,20 +131,6 @@ def test_ties_are_those_of_the_significance_tests(dl19_exam: Path) -> None:
             time.sleep(0.05)
         assert page.count('class="tied"') == 36
         assert "36 of 37 systems share a letter with the best" in text_of(page)
-
-
-def test_the_overview_says_when_it_is_older_than_the_collection(path: Path) -> None:
-    with rooms.serving(path) as served:
-        client = Client(served).enter()
-        assert "as of " in client.get("/").text
-    room = LiveCollection(path)
-    try:
-        snapshot = room.snapshot(room.choice())
-        assert not room.is_stale(snapshot)
-        room.changed()
-        assert room.is_stale(snapshot)
-    finally:
-        room.close()
 
 
 def test_what_is_kept_is_made_once_and_a_failure_is_tried_again() -> None:

@@ -16,16 +16,16 @@ from exampp.web.rendering import shade
 RATINGS = [[0, 5], [4, 4], [MISSING, 1], [3, MISSING]]
 
 
-def ranking(system: str, *passages: int, facet: int = 0) -> Ranking:
-    return Ranking(system, facet, np.array(passages, np.int32), np.zeros(len(passages)))
+def ranking(system: str, *passages: int, subtopic: int = 0) -> Ranking:
+    return Ranking(system, subtopic, np.array(passages, np.int32), np.zeros(len(passages)))
 
 
 def dossier(decisions: dict[Cell, list[Decision]] | None = None) -> Dossier:
     grades = QueryGrades(
         query_id="q",
-        facet_ids=("f",),
+        subtopic_ids=("f",),
         item_ids=("i1", "i2"),
-        item_facets=np.zeros(2, np.int32),
+        item_subtopics=np.zeros(2, np.int32),
         weights=np.array([1.0, 2.0]),
         passage_ids=("a", "b", "c", "d"),
         pool_size=3,
@@ -34,7 +34,7 @@ def dossier(decisions: dict[Cell, list[Decision]] | None = None) -> Dossier:
         rankings=(
             ranking("one", 2, 0),
             ranking("two", 2, 1, 0),
-            ranking("two", 0, facet=1),
+            ranking("two", 0, subtopic=1),
             ranking("three", 3),
         ),
     )
@@ -44,7 +44,7 @@ def dossier(decisions: dict[Cell, list[Decision]] | None = None) -> Dossier:
         bank="main",
         query_id="q",
         query_text="why",
-        facet_texts={},
+        subtopic_texts={},
         grades=grades,
         items=(Item("i1", "q", "first?"), Item("i2", "q", "second?")),
         texts=(*texts, None),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -82,21 +83,29 @@ BLIND_PAGES = (
 )
 
 
+TIMES = re.compile(r"(datetime=|/fresh\?at=)[^ ]*|\d\d:\d\d:\d\d")
+
+
+def shown(client: Client, item: str) -> list[str]:
+    """The pages of one who decides blind, without the times of reading."""
+    return [TIMES.sub("", client.get(one.format(item=item)).text) for one in BLIND_PAGES]
+
+
 def test_blind_pages_are_the_same_whatever_the_grades(tmp_path: Path) -> None:
-    """Byte for byte: nothing of grade, reply or what follows from them is in them."""
+    """Byte for byte, times of reading aside: nothing of grade or reply is in them."""
     said = []
     for rating in (0, 5):
         path = graded_by(tmp_path / str(rating), rating)
         with rooms.visiting(path, blind=True) as client:
             item = first_item(path).replace("/", "%2F")
-            said.append([client.get(one.format(item=item)).text for one in BLIND_PAGES])
+            said.append(shown(client, item))
             form = form_of(client, first_item(path))
             # what others decided is hidden as well
             with exampp.Collection(path) as collection:
                 collection.grades().decide(
                     Q1, first_item(path), "p1", rating, author="bob", reason="clear"
                 )
-            said[-1] += [client.get(one.format(item=item)).text for one in BLIND_PAGES]
+            said[-1] += shown(client, item)
             assert form_of(client, first_item(path)) == form
     assert said[0] == said[1]
     assert all("The grade is hidden" in one for one in said[0][:4])
@@ -108,7 +117,7 @@ def test_without_blindness_they_differ(tmp_path: Path) -> None:
         path = graded_by(tmp_path / str(rating), rating)
         with rooms.visiting(path) as client:
             item = first_item(path).replace("/", "%2F")
-            said.append([client.get(one.format(item=item)).text for one in BLIND_PAGES])
+            said.append(shown(client, item))
     assert all(one != other for one, other in zip(*said, strict=True))
 
 
@@ -303,7 +312,7 @@ def waiting(client: Client) -> dict[str, list[str]]:
 def test_the_queue_learns_from_what_people_decide(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("exampp.web.live_collection.POLL_SECONDS", 0.02)
+    monkeypatch.setattr("exampp.web.changes.POLL_SECONDS", 0.02)
     monkeypatch.setattr("exampp.web.live_collection.REST", 0.0)
     with rooms.visiting(path, shared=0) as client:
         before = waiting(client)
@@ -331,7 +340,7 @@ def test_the_queue_learns_from_what_people_decide(
 
 
 def test_what_was_taken_back_waits_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exampp.web.live_collection.POLL_SECONDS", 0.02)
+    monkeypatch.setattr("exampp.web.changes.POLL_SECONDS", 0.02)
     monkeypatch.setattr("exampp.web.live_collection.REST", 0.0)
     with rooms.visiting(path) as client:
         before = waiting(client)

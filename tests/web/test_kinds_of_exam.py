@@ -19,7 +19,7 @@ from exampp.llm.scripted import ScriptedGrader
 ITEMS = {
     "query_id": "q1",
     "query_text": exams.QUERIES["q1"],
-    "query_facets": [{"facet_id": f, "facet_text": f"About {f}"} for f in ("air", "dusk")],
+    "query_subtopics": [{"facet_id": f, "facet_text": f"About {f}"} for f in ("air", "dusk")],
 }
 
 
@@ -35,26 +35,30 @@ def some_of(*names: str) -> Callable[[Path], exampp.Collection]:
     return make
 
 
-def bank_of(kind: str, facets: bool = False) -> Callable[[Path], exampp.Collection]:
+def bank_of(kind: str, subtopics: bool = False) -> Callable[[Path], exampp.Collection]:
     """The small exam with a bank of nuggets or of subtopics."""
 
     def make(folder: Path) -> exampp.Collection:
         files = {path.name: path for path in exams.write_files(folder / "files")}
         bank = folder / "bank.jsonl"
         lines = []
-        for facet in ("air", "dusk") if facets else (None,):
+        for subtopic in ("air", "dusk") if subtopics else (None,):
             items = [
                 {
                     "query_id": "q1",
-                    f"{kind}_id": f"{facet}-{n}",
-                    f"{kind}_text": f"{text} {facet or ''}",
-                    **({"facet_id": facet, "facet_text": f"About {facet}"} if facet else {}),
+                    f"{kind}_id": f"{subtopic}-{n}",
+                    f"{kind}_text": f"{text} {subtopic or ''}",
+                    **(
+                        {"facet_id": subtopic, "facet_text": f"About {subtopic}"}
+                        if subtopic
+                        else {}
+                    ),
                 }
                 for n, text in enumerate(("Air scatters blue", "Sunsets are red"))
             ]
             line = {"query_id": "q1", "query_text": exams.QUERIES["q1"], "items": items}
-            if facet:
-                line |= {"facet_id": facet, "facet_text": f"About {facet}"}
+            if subtopic:
+                line |= {"facet_id": subtopic, "facet_text": f"About {subtopic}"}
             lines.append(json.dumps(line))
         bank.write_text("\n".join(lines) + "\n")
         collection = exampp.Collection.create(folder / "my.exam")
@@ -70,7 +74,7 @@ KINDS = {
     "questions": (some_of(*ALL), "question-self-rating"),
     "answers": (some_of(*ALL), "question-answering"),
     "nuggets": (bank_of("nugget"), "nugget-self-rating"),
-    "subtopics": (bank_of("question", facets=True), "question-self-rating"),
+    "subtopics": (bank_of("question", subtopics=True), "question-self-rating"),
     "direct": (some_of(*ALL), "thomas"),
     "direct yes or no": (some_of(*ALL), "sun"),
     "no judgments": (some_of(*ALL[:-1]), "question-self-rating"),

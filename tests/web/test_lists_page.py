@@ -82,7 +82,9 @@ def test_lists_count_as_the_expected_files(dl19: Client, shared_data: Path) -> N
     spurious = expected["spurious: times covered (rating >= 4) by passages judged < 2"]
     wanted = sorted((n for items in spurious.values() for n in items.values()), reverse=True)
     assert count(page, "item") == len(wanted)
-    times = [int(t) for t in re.findall(r'<td class="n">(\d+)<span class="soft"> of', page)[::2]]
+    times = [
+        int(t) for t in re.findall(r'<td class="n"><a[^>]*>(\d+)<span class="soft"> of', page)[::2]
+    ]
     assert times == wanted[:50]
 
 

@@ -24,7 +24,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def room(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveCollection]:
-    monkeypatch.setattr(rooms_of_web, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr("exampp.web.changes.POLL_SECONDS", 0.02)
     monkeypatch.setattr(rooms_of_web, "REST", 0.0)
     one = LiveCollection(path)
     yield one

@@ -62,7 +62,7 @@ def test_what_waits_for_people_is_counted(dl19_exam: Path) -> None:
         page = text_of(counted(client))
     assert f"Mend the bank {findings} findings" in page
     assert "Fill gaps" in page
-    assert "92 600 of 92 600 cells, bank main" in page
+    assert "92 600 of 92 600 cells" in page
 
 
 def test_says_what_to_do_where_nothing_has_been_graded(tmp_path: Path) -> None:

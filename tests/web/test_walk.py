@@ -293,7 +293,6 @@ def test_the_ratings_never_scroll_away(
 
 
 def test_a_decision_that_does_not_arrive_is_sent_again(page: Page, path: Path) -> None:
-    page.goto("/judge?order=query&query=q")
     tries = []
 
     def fail_twice(route: object) -> None:
@@ -304,6 +303,7 @@ def test_a_decision_that_does_not_arrive_is_sent_again(page: Page, path: Path) -
             route.continue_()  # type: ignore[attr-defined]
 
     page.route("**/judge/decide", fail_twice)
+    page.goto("/judge?order=query&query=q")
     first = on_stage(page)
     page.keyboard.press("4")
     wait_for_another(page, first)
@@ -338,7 +338,10 @@ def test_arrow_keys_walk_the_heat_map(page: Page, path: Path) -> None:
 
 @contextmanager
 def held(page: Page, address: str | re.Pattern[str]) -> Iterator[list[Route]]:
-    """What the page asks of an address is under way until the end of the block."""
+    """What the page asks of an address is under way until the end of the block.
+
+    The block opens the page: one that is open already may ask past what is put before it.
+    """
     asked: list[Route] = []
     going = False
     page.route(address, lambda route: route.continue_() if going else asked.append(route))
@@ -360,8 +363,8 @@ def open_cell(page: Page) -> None:
 
 
 def test_escape_counts_while_a_decision_is_under_way(page: Page, path: Path) -> None:
-    open_cell(page)
     with held(page, "**/judge/decide") as asked:
+        open_cell(page)
         with page.expect_request("**/judge/decide"):
             page.locator("#panel button[value='5']").click()
         page.keyboard.press("Escape")
@@ -376,8 +379,8 @@ def test_escape_counts_while_a_decision_is_under_way(page: Page, path: Path) -> 
 
 
 def test_arrow_keys_count_while_a_decision_is_under_way(page: Page, path: Path) -> None:
-    open_cell(page)
     with held(page, "**/judge/decide"):
+        open_cell(page)
         with page.expect_request("**/judge/decide"):
             page.locator("#panel button[value='5']").click()
         page.keyboard.press("ArrowRight")
@@ -392,9 +395,9 @@ def test_arrow_keys_count_while_a_decision_is_under_way(page: Page, path: Path) 
 
 
 def test_keys_count_while_a_cell_is_under_way(page: Page) -> None:
-    page.goto("/query?id=q")
-    page.locator("#heat td[tabindex='0']").focus()
     with held(page, CELL):
+        page.goto("/query?id=q")
+        page.locator("#heat td[tabindex='0']").focus()
         with page.expect_request(CELL):
             page.keyboard.press("Enter")
         page.keyboard.press("Escape")
@@ -410,10 +413,10 @@ def test_keys_count_while_a_cell_is_under_way(page: Page) -> None:
 
 
 def test_a_decision_that_is_refused_brings_its_cell_back(page: Page, path: Path) -> None:
-    open_cell(page)
-    asked = page.locator("#panel h2").inner_text()
-    page.locator("#panel [name=versions]").evaluate("one => { one.value = '7,7,7'; }")
     with held(page, "**/judge/decide"):
+        open_cell(page)
+        asked = page.locator("#panel h2").inner_text()
+        page.locator("#panel [name=versions]").evaluate("one => { one.value = '7,7,7'; }")
         with page.expect_request("**/judge/decide"):
             page.locator("#panel button[value='5']").click()
         page.keyboard.press("Escape")
@@ -423,9 +426,9 @@ def test_a_decision_that_is_refused_brings_its_cell_back(page: Page, path: Path)
 
 
 def test_a_key_typed_while_the_next_cell_is_under_way_is_not_for_it(page: Page, path: Path) -> None:
-    page.goto("/judge?order=query&query=q")
-    first = on_stage(page)
     with held(page, "**/judge/decide") as asked:
+        page.goto("/judge?order=query&query=q")
+        first = on_stage(page)
         with page.expect_request("**/judge/decide"):
             page.keyboard.press("2")
         wait_for_another(page, first)

@@ -34,10 +34,10 @@ from exampp.analysis.agreement_tables import (
     tidy,
     tidy_counts,
 )
-from exampp.analysis.phrases import counted
 from exampp.errors import InputError
 from exampp.evaluate.people import said_by_people
 from exampp.records.gradebook import MISSING, Gradebook
+from exampp.records.wording import counted
 from exampp.report.result import Result
 from exampp.report.table import Table
 from exampp.stats.estimate import Estimate

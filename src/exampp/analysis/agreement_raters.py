@@ -164,23 +164,23 @@ def _sheets(
 ) -> Iterator[tuple[tuple[str, str], _Sheet]]:
     """((query, subtopic or nothing), sheet): the whole queries, or whatever was judged."""
     for query in book.queries:
-        facets = np.flatnonzero((query.judgments != MISSING).any(axis=1)) if judged else [0]
-        for facet in map(int, facets):
-            ratings = query.ratings[:, _items(query, facet)]
+        subtopics = np.flatnonzero((query.judgments != MISSING).any(axis=1)) if judged else [0]
+        for subtopic in map(int, subtopics):
+            ratings = query.ratings[:, _items(query, subtopic)]
             graded = graded_passages(ratings)
             labels = np.full((len(at_least), len(ratings)), MISSING, np.int32)
             for row, m in enumerate(at_least):
                 labelling = Labelling("best", 1 if book.grader.kind == "query" else m)
                 of_m = label_passages(ratings, labelling, lowest=book.grader.lowest)
                 labels[row, graded] = of_m[graded]
-            name = query.facet_ids[facet - 1] if facet else ""
-            judgments = query.judgments[facet].astype(np.int32)
+            name = query.subtopic_ids[subtopic - 1] if subtopic else ""
+            judgments = query.judgments[subtopic].astype(np.int32)
             yield (query.query_id, name), _Sheet(query.passage_ids, labels, judgments)
 
 
-def _items(query: QueryGrades, facet: int) -> NDArray[np.intp]:
+def _items(query: QueryGrades, subtopic: int) -> NDArray[np.intp]:
     """The items of a subtopic; all of them for the whole query, or where a subtopic has none."""
-    own = np.flatnonzero(query.item_facets == facet) if facet else np.empty(0, np.intp)
+    own = np.flatnonzero(query.item_subtopics == subtopic) if subtopic else np.empty(0, np.intp)
     return own if len(own) else np.arange(len(query.item_ids))
 
 

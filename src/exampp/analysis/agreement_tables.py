@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from exampp.analysis.agreement import SAME_IN_TWO, Layout, RaterComparison, group_name
-from exampp.analysis.phrases import counted, interval, with_interval
+from exampp.analysis.phrases import interval, with_interval
+from exampp.records.wording import counted
 from exampp.report.table import Column, Table, Value
 from exampp.stats.estimate import Estimate
 

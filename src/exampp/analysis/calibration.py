@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.analysis.phrases import counted
 from exampp.errors import InputError
 from exampp.formats import calibration as calibration_format
 from exampp.records.calibration import (
@@ -29,6 +28,7 @@ from exampp.records.calibration import (
 )
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.topics import default_min_relevant
+from exampp.records.wording import counted
 from exampp.report.result import Result
 from exampp.report.table import Table
 from exampp.stats.agreement import STATISTICS, confusions
@@ -175,6 +175,11 @@ def _checked(data: _Judged, settings: CalibrationSettings) -> int:
             f"people gave the label {data.known[0]} to all of {passages}, so that there is nothing "
             "to tell apart",
             mend="Judge passages of other labels, too",
+        )
+    if not np.ptp(data.vectors, axis=0).any():
+        raise InputError(
+            f"all of {passages} have the same ratings, which tell nothing of people's labels",
+            mend="Choose another grader: exampp analyze leaderboards",
         )
     if len(data.query_ids) < 2:
         raise InputError(
@@ -413,8 +418,17 @@ class _Trained:
         kappa = next(one for one in made.scores if one.score == "kappa")
         if kappa.low is not None and kappa.high is not None:
             notes.append(
-                f"With {queries} queries the kappa is known to lie between {kappa.low:.2f} and "
-                f"{kappa.high:.2f}: smaller differences between models mean nothing."
+                f"On other queries like these {queries} kappa may be anything from {kappa.low:.2f} "
+                f"to {kappa.high:.2f}: do not choose between models by a difference well within."
+            )
+        loss = next(one for one in made.scores if one.score.startswith("log loss"))
+        held, constant = loss.calibrated, loss.constant
+        if held is not None and constant is not None and held >= constant:
+            notes.insert(
+                0,
+                "On queries that it had not seen it predicts no better than one probability for "
+                f"all (log loss {held:.3f} against {constant:.3f}): these ratings "
+                "are not shown to tell anything of people's labels.",
             )
         if queries < FEW_QUERIES:
             notes.insert(

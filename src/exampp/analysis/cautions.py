@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exampp.analysis.phrases import counted
 from exampp.evaluate.lacking import lacking
 from exampp.evaluate.leaderboard import MeasureColumn
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
+from exampp.records.wording import counted
 
 FEW_QUERIES = 25
 FEW_SYSTEMS = 10

@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exampp.analysis.phrases import counted
 from exampp.errors import InputError
 from exampp.evaluate.values import Mean, mean_of
 from exampp.records.cited import CitedSentence, read_sentence
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
+from exampp.records.wording import counted
 from exampp.report.result import Result
 from exampp.report.table import Table
 

@@ -23,7 +23,7 @@ from exampp.analysis.compare_items import (
 )
 from exampp.analysis.significance import settled, without_rounding
 from exampp.errors import InputError
-from exampp.evaluate.exams import FacetChoice, Facets, Indices, QueryExam, exams
+from exampp.evaluate.exams import Indices, QueryExam, SubtopicChoice, Subtopics, exams
 from exampp.evaluate.lacking import lacking
 from exampp.evaluate.leaderboard import Leaderboard, MeasureColumn, evaluate
 from exampp.evaluate.measure import Measure, as_measures
@@ -134,7 +134,7 @@ class SystemComparison(Result):
             dossier = replace(dossier, decisions={})
         found = [
             _with_texts(item, dossier)
-            for exam in exams(both, self.board.facets)
+            for exam in exams(both, self.board.subtopics)
             for item in paired_items(exam, self.threshold, self.k)
         ]
         return QueryComparison(
@@ -184,7 +184,7 @@ def compare(
     *,
     min_rating: int | None = None,
     k: int | None = None,
-    facets: FacetChoice = "auto",
+    subtopics: SubtopicChoice = "auto",
     permutations: int = PERMUTATIONS,
     seed: int = 0,
     read: ReadDossiers = lambda _: (),
@@ -216,7 +216,7 @@ def compare(
         raise InputError(f"k must be 1 or more, not {k}")
     asked = asked.cut(k) if asked.kind.cover else asked
     threshold = gradebook.grader.default_min_rating if min_rating is None else min_rating
-    board = evaluate(gradebook, [asked], [threshold], facets=facets)
+    board = evaluate(gradebook, [asked], [threshold], subtopics=subtopics)
     column = board.columns[0]
     rows = [_row(gradebook.systems, name) for name in (first, second)]
     if seed < 0:
@@ -235,7 +235,7 @@ def compare(
         )
     )
     changed = list(
-        item_changes(gradebook, first, second, threshold=threshold, k=k, facets=board.facets)
+        item_changes(gradebook, first, second, threshold=threshold, k=k, subtopics=board.subtopics)
     )
     means = column.values.averages()
     queries = _queries(column, rows, changed)
@@ -264,13 +264,13 @@ def item_changes(
     *,
     threshold: int,
     k: int,
-    facets: Facets = "query",
+    subtopics: Subtopics = "query",
 ) -> Iterator[CoverChange]:
     """The items that only one of two systems covers with its first k passages, gained ones first.
 
     With subtopics an item is sat with the ranking for its subtopic, as for Cover.
     """
-    for exam in exams(_only(gradebook, (first, second)), facets):
+    for exam in exams(_only(gradebook, (first, second)), subtopics):
         before, after = (None if p is None else p[:k] for p in exam.passages)
         yield from _moved(exam, "gained", after, before, threshold)
         yield from _moved(exam, "lost", before, after, threshold)

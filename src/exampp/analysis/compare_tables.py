@@ -13,8 +13,9 @@ from exampp.analysis.compare_items import (
     QueryComparison,
     Quote,
 )
-from exampp.analysis.phrases import added_up, counted
+from exampp.analysis.phrases import added_up
 from exampp.evaluate.tables import PROVENANCE, caption, heading, provenance
+from exampp.records.wording import counted
 from exampp.report.table import Column, Table, Value
 
 _P = Column("p", 5)

@@ -176,6 +176,12 @@ class Corrected(Result):
 
         return {"scores": leaderboard_table(self)}
 
+    def compared(self) -> Table:
+        """A row a pair of systems, with the intervals of the scope asked for."""
+        from exampp.analysis.corrected_tables import compared_table
+
+        return compared_table(self)
+
     def records(self) -> dict[str, Table]:
         """`scores`, a row a system and scope; `pairs`, a row a pair and scope."""
         from exampp.analysis.corrected_tables import pairs_table, scores_table
@@ -290,12 +296,13 @@ class _Evidence(NamedTuple):
     """What the sample can tell of systems and of pairs of them.
 
     `own` [n] drawn units that count for a system, `sure` [n] whether all of its units are
-    certain; `shared` and `exact` [n, n] the same of the units on which two systems differ;
-    `identical` [n, n] that they return the same lists.
+    certain; `shared` and `exact` [n, n] the same of the units on which two systems differ: those
+    whose `kinds` [n, drawn] differ; `identical` [n, n] that they return the same lists.
     """
 
     own: NDArray[np.int64]
     sure: Bools
+    kinds: Floats
     shared: NDArray[np.int64]
     exact: Bools
     identical: Bools
@@ -324,7 +331,7 @@ def _evidence(
         shared[row] = apart[:, ~certain].sum(axis=1)
         known = apart[:, certain].sum(axis=1)
         exact[row] = sure.all() if of_items else (whole != whole[row]).sum(axis=1) == known
-    return _Evidence(own.astype(np.int64), sure, shared, exact, identical)
+    return _Evidence(own.astype(np.int64), sure, kinds, shared, exact, identical)
 
 
 def _of_pool(
@@ -344,7 +351,9 @@ def _of_pool(
         one.covariance,
         evidence.identical | evidence.exact | _telling(one, evidence),
         evidence.shared.astype(np.float64) - 1,
-        Resampling(one.residuals * pi, pi, settings.draws, settings.seed),
+        Resampling(
+            one.residuals * pi, pi, evidence.kinds, FEWEST_UNITS, settings.draws, settings.seed
+        ),
         level=settings.level,
     )
     return Estimator(one.scores, errors, half, tests)
@@ -363,14 +372,15 @@ def _of_queries(one: Totals, evidence: _Evidence, settings: CorrectionSettings) 
     half = student_reach(settings.level, freedom) * errors
     # queries that all give the same tell nothing of others, were they judged to the end
     half[_unsure(one, evidence) | (errors <= _EQUAL) | (queries < FEWEST_QUERIES)] = np.nan
-    apart = np.array([(np.abs(values - row) > _EQUAL).sum(axis=1) for row in values])
+    kinds = np.round(values, DECIMALS)
+    apart = np.array([(kinds != row).sum(axis=1) for row in kinds])
     seen = (evidence.exact | _telling(one, evidence)) & (apart >= FEWEST_QUERIES_APART)
     tests = pair_tests(
         one.scores,
         covariance,
         evidence.identical | seen,
         np.broadcast_to(freedom, covariance.shape),
-        Resampling(values, None, settings.draws, settings.seed),
+        Resampling(values, None, kinds, FEWEST_QUERIES_APART, settings.draws, settings.seed),
         level=settings.level,
     )
     return Estimator(one.scores, errors, half, tests)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,8 +17,9 @@ from exampp.analysis.corrected import (
     Estimator,
     Scope,
 )
-from exampp.analysis.phrases import counted, percent
+from exampp.analysis.phrases import percent
 from exampp.evaluate.tables import heading
+from exampp.records.wording import counted
 from exampp.report.page import Block, Notices, Section, Text
 from exampp.report.plots.corrected import CorrectedSystem, corrected_scores
 from exampp.report.plots.figure import Figure
@@ -41,7 +44,6 @@ def leaderboard_table(found: Corrected) -> Table:
     ranks = shown.pairs.rank_sets()
     by_grades, corrected = places(found.graded), places(shown.scores)
     level = percent(found.settings.level)
-    name = heading(found.measure, found.min_rating)
     columns: list[str | Column] = [
         "system",
         "grades alone",
@@ -69,10 +71,16 @@ def leaderboard_table(found: Corrected) -> Table:
                 f"{ranks[0][row]}-{ranks[1][row]}",
             ]
         )
+    return Table.of(columns, rows, _caption(found), list(notes(found)))
+
+
+def _caption(found: Corrected) -> str:
     source = f"{found.source}; " if found.source else ""
-    caption = f"{source}{name} corrected by people: {found.judged.origin}; intervals "
-    caption += f"speak of {_SPEAKS[found.settings.over]}"
-    return Table.of(columns, rows, caption, list(notes(found)))
+    name = heading(found.measure, found.min_rating)
+    return (
+        f"{source}{name} corrected by people: {found.judged.origin}; intervals speak of "
+        f"{_SPEAKS[found.settings.over]}"
+    )
 
 
 def bounds(one: Estimator, row: int) -> tuple[float | None, float | None]:
@@ -124,37 +132,65 @@ def _recorded(found: Corrected) -> tuple[Value, ...]:
     )
 
 
+class _Pair(NamedTuple):
+    """Two systems by their rows; `half` of the pair alone, `joint` of all at once."""
+
+    first: int
+    second: int
+    half: float | None
+    joint: float | None
+    verdict: str
+
+
+def _each_pair(found: Corrected, one: Estimator) -> Iterator[_Pair]:
+    for first, second in combinations(range(len(found.systems)), 2):
+        verdict = said_of_pair(found, one, first, second)
+        if verdict in ("unresolved", "identical"):
+            yield _Pair(first, second, None, None, verdict)
+            continue
+        half, joint = one.pairs.half[first, second], one.pairs.joint[first, second]
+        yield _Pair(first, second, float(half), float(joint), verdict)
+
+
+def _around(middle: float, width: float | None) -> tuple[float | None, float | None]:
+    return (None, None) if width is None else (middle - width, middle + width)
+
+
+def compared_table(found: Corrected) -> Table:
+    """A row a pair in the scope asked for, for people."""
+    rows: list[list[Value]] = []
+    tests, level = found.shown.pairs, percent(found.settings.level)
+    for pair in _each_pair(found, found.shown):
+        at = (pair.first, pair.second)
+        apart = float(tests.differences[at])
+        bounds = (*_around(apart, pair.half), *_around(apart, pair.joint))
+        names = (found.systems[pair.first], found.systems[pair.second])
+        rows.append([*names, apart, *bounds, pair.verdict])
+    columns: list[str | Column] = [
+        *("system", "other", "difference"),
+        *(Column(f"{level} low", group="this pair"), Column("high", group="this pair")),
+        *(Column(f"{level} low", group="all at once"), Column("high", group="all at once")),
+        "verdict",
+    ]
+    return Table.of(columns, rows, _caption(found), list(notes(found)))
+
+
 def pairs_table(found: Corrected) -> Table:
     """A row a pair and scope: the corrected difference, its intervals, and what it shows."""
     rows: list[list[Value]] = []
     for scope, one in found.corrected.items():
-        tests = one.pairs
-        for first in range(len(found.systems)):
-            for second in range(first + 1, len(found.systems)):
-                at = (first, second)
-                verdict = said_of_pair(found, one, first, second)
-                exact = verdict in ("unresolved", "identical")
-                half = (None, None) if exact else (float(tests.half[at]), float(tests.joint[at]))
-                difference = float(tests.differences[at])
-                values: list[Value] = [difference, float(tests.errors[at])]
-                for width in half:
-                    if width is None:
-                        values += [None, None]
-                    else:
-                        values += [difference - width, difference + width]
-                rows.append(
-                    [
-                        found.measure,
-                        found.min_rating,
-                        scope,
-                        found.systems[first],
-                        found.systems[second],
-                        *values,
-                        int(found.shared[at]),
-                        verdict,
-                        *_recorded(found),
-                    ]
-                )
+        for pair in _each_pair(found, one):
+            at = (pair.first, pair.second)
+            apart = float(one.pairs.differences[at])
+            rows.append(
+                [
+                    *(found.measure, found.min_rating, scope),
+                    *(found.systems[pair.first], found.systems[pair.second]),
+                    *(apart, float(one.pairs.errors[at])),
+                    *(*_around(apart, pair.half), *_around(apart, pair.joint)),
+                    *(int(found.shared[at]), pair.verdict, *_recorded(found)),
+                ]
+            )
     columns = [
         *("measure", "min_rating", "over", "system", "other", "difference", "se", "low", "high"),
         *("joint_low", "joint_high", "units_apart", "verdict"),
@@ -238,17 +274,18 @@ def _pairs(found: Corrected) -> Iterator[str]:
     decided = sum(word in ("better", "worse") for word in said)
     yield (
         f"Decided: {decided:,} of {counted(len(said), 'pair')}, all at once at "
-        f"{percent(found.settings.level)}; a rank set holds every rank that this leaves a system."
+        f"{percent(found.settings.level)} or more; a rank set holds every rank that this leaves a "
+        "system."
     )
     unresolved, identical = said.count("unresolved"), said.count("identical")
     if unresolved:
         verb = "is" if unresolved == 1 else "are"
-        of_queries = found.settings.over == "queries"
-        queries = f" or {FEWEST_QUERIES_APART} queries" if of_queries else ""
+        few = [f"{FEWEST_UNITS} drawn {found.unit}s"] * (found.judged.design != "all")
+        few += [f"{FEWEST_QUERIES_APART} queries"] * (found.settings.over == "queries")
         yield (
-            f"{counted(unresolved, 'pair')} {verb} unresolved: fewer than {FEWEST_UNITS} drawn "
-            f"{found.unit}s{queries} tell the two apart, or these show no spread. That a sample "
-            "shows no difference is no evidence that there is none."
+            f"{counted(unresolved, 'pair')} {verb} unresolved: fewer than {' or '.join(few)} tell "
+            "the two apart, or these show no spread. That a sample shows no difference is no "
+            "evidence that there is none."
         )
     if identical:
         yield f"{counted(identical, 'pair')} of the same lists: the difference is 0 exactly."
@@ -304,10 +341,15 @@ def lead(found: Corrected) -> str:
     name = heading(found.measure, found.min_rating)
     whole = found.judged.design == "all"
     sample = f"{'all' if whole else 'a sample of'} {found.labels:,} {found.unit}s"
-    of_systems = f"{found.outside} of {counted(len(found.systems), 'system')}"
+    systems = counted(len(found.systems), "system")
+    shown = (
+        f"for {found.outside} of {systems} it is outside the interval"
+        if found.outside
+        else f"that lies within the intervals of all {systems}, and is not shown to be wrong"
+    )
     return (
         f"By {sample} that people decided, {name} by the grades is {np.abs(off).mean():.3f} off "
-        f"on average, mostly {side}; for {of_systems} it is outside the interval."
+        f"on average, mostly {side}; {shown}."
     )
 
 
@@ -324,9 +366,13 @@ def drawn(found: Corrected) -> Figure:
         )
         for row, system in enumerate(found.systems)
     ]
+    certain = found.judged.design == "all" and found.settings.over == "pool"
+    spread = f"Bars: {percent(found.settings.level)} interval for {_SPEAKS[found.settings.over]}"
     return corrected_scores(
         ways,
         heading(found.measure, found.min_rating),
-        f"{percent(found.settings.level)} interval for {_SPEAKS[found.settings.over]}",
+        "No bars: people judged the whole pool, and corrected is what they say"
+        if certain
+        else spread,
         draft=found.source.startswith("DRAFT"),
     )

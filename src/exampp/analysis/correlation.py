@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exampp.analysis.methods import Method, Scoring
-from exampp.analysis.phrases import counted
 from exampp.errors import InputError
 from exampp.evaluate.values import Values
+from exampp.records.wording import counted
 from exampp.report.notes import About, grouped
 from exampp.report.result import Result
 from exampp.report.table import Table

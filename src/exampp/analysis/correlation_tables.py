@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from exampp.analysis.correlation import NOT_ASKED, Correlations, MethodCorrelation
-from exampp.analysis.phrases import counted, percent, with_interval
+from exampp.analysis.phrases import percent, with_interval
 from exampp.evaluate.leaderboard import Leaderboard
 from exampp.evaluate.tables import PROVENANCE, heading, provenance
+from exampp.records.wording import counted
 from exampp.report.table import Column, Table, Value
 from exampp.stats.estimate import Estimate
 

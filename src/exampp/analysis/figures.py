@@ -10,7 +10,7 @@ import numpy as np
 
 from exampp.analysis.significance import Significance
 from exampp.evaluate.cover import cover, longest_sitting
-from exampp.evaluate.exams import FacetChoice
+from exampp.evaluate.exams import SubtopicChoice
 from exampp.evaluate.leaderboard import Leaderboard, MeasureColumn
 from exampp.evaluate.qrels import Labelling, graded_passages, label_passages
 from exampp.evaluate.tables import heading
@@ -158,15 +158,15 @@ def has_judgments(book: Gradebook) -> bool:
 
 
 def curves_figure(
-    book: Gradebook, min_rating: int, *, depth: int = DEPTH, facets: FacetChoice = "auto"
+    book: Gradebook, min_rating: int, *, depth: int = DEPTH, subtopics: SubtopicChoice = "auto"
 ) -> Figure:
     """Cover@k of every system for k from 1 to `depth`, and that of all graded passages."""
     found: dict[str, list[float]] = {system: [] for system in book.systems}
     ceiling = None
     # past the end of the longest ranking a curve stays where it is
-    deepest = min(depth, longest_sitting(book, facets))
+    deepest = min(depth, longest_sitting(book, subtopics))
     for k in range(1, deepest + 1):
-        result = cover(book, [min_rating], k=k, facets=facets)
+        result = cover(book, [min_rating], k=k, subtopics=subtopics)
         for system, mean in zip(result.systems, result.cover[0].values.means(), strict=True):
             if mean.mean is not None:
                 found[system].append(mean.mean)

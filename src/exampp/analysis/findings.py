@@ -18,7 +18,7 @@ from exampp.analysis.sensitivity import Declaration, Evaluated, Sensitivity, sen
 from exampp.analysis.side_by_side import SideBySide, side_by_side
 from exampp.analysis.significance import Significance, significance
 from exampp.analysis.significance import SignificanceSettings as Testing
-from exampp.evaluate.exams import FacetChoice
+from exampp.evaluate.exams import SubtopicChoice
 from exampp.evaluate.item_scores import item_scores
 from exampp.evaluate.leaderboard import Leaderboard, MeasureColumn, evaluate
 from exampp.evaluate.measure import as_measures
@@ -44,7 +44,7 @@ class ReportSettings:
 
     min_rating: int
     measures: tuple[str, ...] = MEASURES
-    facets: FacetChoice = "auto"
+    subtopics: SubtopicChoice = "auto"
     labelling: Labelling = field(default_factory=Labelling)
     testing: Testing = field(default_factory=Testing)
     official: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -127,7 +127,7 @@ def find(
         book,
         settings.measures if settings.official else settings.measures[:1],
         range(book.grader.lowest + 1, book.grader.highest + 1),
-        facets=settings.facets,
+        subtopics=settings.subtopics,
         labelling=settings.labelling,
     )
     agreement = agreement_findings.find(
@@ -147,7 +147,7 @@ def find(
         tested=significance(board.columns[0], board.column_systems, settings.testing),
         reliability=reliability(scored_column(book, board)),
         sensitivity=sensitivity(
-            [Evaluated(book.grader.name, book, board.facets, settings.labelling)], SPECIFICATIONS
+            [Evaluated(book.grader.name, book, board.subtopics, settings.labelling)], SPECIFICATIONS
         ),
         agreement=tuple(block for block in agreement.judged if block.comparison.units),
         items=_items(book, settings),
@@ -161,7 +161,7 @@ def _items(book: Gradebook, settings: ReportSettings) -> ItemAnalysis:
     """The exam behind the first Cover of the report, from fewer halves than a command draws."""
     covers = [one for one in as_measures(settings.measures) if one.name == "Cover"]
     k = (covers[0].cutoff if covers else None) or _DEPTH
-    scores = item_scores(book, settings.min_rating, k, facets=settings.facets)
+    scores = item_scores(book, settings.min_rating, k, subtopics=settings.subtopics)
     highest = max((int(query.judgments.max(initial=MISSING)) for query in book.queries), default=0)
     relevant = default_min_relevant(highest if highest != MISSING else None)
     relevant = relevant if settings.min_relevant is None else settings.min_relevant
@@ -176,7 +176,7 @@ def _board(book: Gradebook, settings: ReportSettings, min_rating: int | None = N
         book,
         settings.measures,
         [settings.min_rating if min_rating is None else min_rating],
-        facets=settings.facets,
+        subtopics=settings.subtopics,
         labelling=settings.labelling,
     )
 

@@ -22,7 +22,6 @@ from typing import Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.analysis.phrases import counted
 from exampp.analysis.requirements import Requirement
 from exampp.analysis.significance import SignificanceSettings, mean_intervals, without_rounding
 from exampp.errors import InputError
@@ -32,6 +31,7 @@ from exampp.evaluate.leaderboard import Leaderboard, MeasureColumn, evaluate_gra
 from exampp.evaluate.measure import Measure, as_measures
 from exampp.formats.per_query import QueryScore
 from exampp.records.gradebook import Gradebook
+from exampp.records.wording import counted
 from exampp.report.result import Result
 from exampp.report.table import Table
 from exampp.stats.estimate import Estimate

@@ -82,7 +82,7 @@ def weight_gains(
     found = {}
     for column in {(one.measure.cutoff, one.min_rating): one for one in weighted}.values():
         k, threshold = column.measure.cutoff or 20, column.min_rating or 0
-        scores = item_scores(book, threshold, k, facets=board.facets)
+        scores = item_scores(book, threshold, k, subtopics=board.subtopics)
         modelled = any(one.measure.weights == "2pl" for one in weighted)
         abilities = fitted(scores, "") if modelled else None
         of = heading(f"Cover@{k}", threshold)

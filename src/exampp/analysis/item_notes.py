@@ -12,8 +12,8 @@ from exampp.analysis.items import (
     NOT_RELEVANT,
     ItemAnalysis,
 )
-from exampp.analysis.phrases import counted
 from exampp.evaluate.measure import heading
+from exampp.records.wording import counted
 from exampp.stats.item_analysis import FEWEST_SYSTEMS, ranked
 from exampp.stats.rank_correlation import kendall
 
@@ -37,6 +37,12 @@ def advice(found: ItemAnalysis) -> str:
     if whole.alpha is None:
         return f"{found.statistic} is undefined, because {found.undefined}."
     said = f"{found.statistic} of the {len(found.items)} items is {whole.alpha:.3f}"
+    if whole.alpha <= 0:
+        return (
+            f"{said}, not above 0: the items do not agree on who is better, and the order of "
+            "systems is chance as far as they tell. Single items say nothing in such an exam: add "
+            "items and queries first."
+        )
     lowest = found.jackknife.lowest
     if lowest is not None and whole.systems > SMALL and whole.alpha - lowest > WARNED:
         said += (
@@ -79,6 +85,8 @@ def _few(found: ItemAnalysis) -> Iterator[str]:
 
 def _reading(found: ItemAnalysis) -> Iterator[str]:
     whole = found.exams[0]
+    if not whole.systems:
+        return
     if whole.constant:
         varying = "" if whole.alpha_varying is None else f"; without them {whole.alpha_varying:.3f}"
         yield (
@@ -109,14 +117,11 @@ def _floor(found: ItemAnalysis) -> Iterator[str]:
             f"{name_of(found)}."
         )
         return
-    where = (
-        "" if floor.judged == floor.queries else f" (of {floor.judged} of {floor.queries} queries)"
-    )
     mean = found.scores.cover().mean() if found.scores.systems else None
     systems = "" if mean is None else f"; systems have {mean:.3f} on average"
     yield (
-        f"Chance floor: {floor.k} random passages that people judged 0 have {floor.values[0]:.3f} "
-        f"of {name_of(found)}{where}{systems}. It is a floor of this pool, no proof of guessing."
+        f"Chance floor: {floor.drawn} have {floor.values[0]:.3f} of {name_of(found)}{systems}. "
+        "It is a floor of this pool, no proof of guessing."
     )
 
 
@@ -149,12 +154,14 @@ def look_notes(found: ItemAnalysis, limit: int) -> list[str]:
     counts = Counter(why for row in look for why in row.why)
     outlier = found.jackknife.system
     meaning = {
-        AGAINST: "have a negative correlation with the rest of the exam (rest)",
-        AGAINST_WITHOUT: f"have one as soon as {outlier} is left out (without)",
-        NOT_RELEVANT: f"are covered by {FEWEST_JUDGED} passages or more that people judged not "
+        AGAINST: "with a negative correlation with the rest of the exam (rest)",
+        AGAINST_WITHOUT: f"with one as soon as {outlier} is left out (without)",
+        NOT_RELEVANT: f"covered by {FEWEST_JUDGED} passages or more that people judged not "
         "relevant (not), at least as often as by relevant ones",
     }
-    notes = [f"{counts[why]} {said}." for why, said in meaning.items() if counts[why]]
+    notes = [
+        f"{counted(counts[why], 'item')} {said}." for why, said in meaning.items() if counts[why]
+    ]
     if limit and len(look) > limit:
         notes.append(f"{len(look)} items, of which the worst {limit} are shown (--limit).")
     return notes

@@ -241,7 +241,7 @@ def analyze(
         ),
         exams=tuple(_exams(scores, columns, outlier, jackknife, settings)),
         jackknife=jackknife,
-        floor=chance_floor(book, [scores.min_rating], scores.k, scores.facets),
+        floor=chance_floor(book, [scores.min_rating], scores.k, scores.subtopics),
         choices=(*choices(scores, officials), *ability_choices(scores, abilities, officials)),
         abilities=abilities,
         notes=book.notes,
@@ -398,7 +398,7 @@ def _covered(
 ) -> dict[tuple[str, str], tuple[float | None, float | None, int]]:
     """(query, item) -> the share of relevant, of not relevant passages that cover it; how many."""
     found = {}
-    for exam in cover_exams(book, scores.facets, scores.k):
+    for exam in cover_exams(book, scores.subtopics, scores.k):
         sides = [
             judged_ratings(exam, lowest=min_relevant, below=None),
             judged_ratings(exam, lowest=None, below=min_relevant),

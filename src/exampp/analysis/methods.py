@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from exampp.analysis.phrases import counted
 from exampp.errors import InputError
 from exampp.evaluate.leaderboard import Leaderboard, evaluate
 from exampp.evaluate.measure import Measure, as_measures
@@ -19,6 +18,7 @@ from exampp.evaluate.values import Values
 from exampp.records import Judgment
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.grading import GraderIdentity
+from exampp.records.wording import counted
 
 DEFAULT_MEASURES = ("Cover@20", "nCover@20", "P@20", "nDCG@20")
 GIVEN = "as given"
@@ -154,13 +154,13 @@ def _judged(query: QueryGrades, labels: Mapping[str, int]) -> QueryGrades:
         ratings[rows[passage_id], 0] = label
     return QueryGrades(
         query_id=query.query_id,
-        facet_ids=query.facet_ids,
+        subtopic_ids=query.subtopic_ids,
         item_ids=(query.query_id,),
-        item_facets=np.zeros(1, np.int32),
+        item_subtopics=np.zeros(1, np.int32),
         weights=np.ones(1),
         passage_ids=tuple(rows),
         pool_size=len(rows),
         ratings=ratings,
-        judgments=np.full((len(query.facet_ids) + 1, len(rows)), MISSING, np.int16),
+        judgments=np.full((len(query.subtopic_ids) + 1, len(rows)), MISSING, np.int16),
         rankings=query.rankings,
     )

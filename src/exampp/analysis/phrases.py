@@ -24,13 +24,6 @@ def _bounds(one: Estimate) -> tuple[float, float] | None:
     return None if one.low is None or one.high is None else (one.low, one.high)
 
 
-def counted(number: int, noun: str) -> str:
-    """1 query, 2 queries, 1,204 pairs."""
-    if number == 1:
-        return f"1 {noun}"
-    return f"{number:,} {noun[:-1]}ies" if noun.endswith("y") else f"{number:,} {noun}s"
-
-
 def percent(share: float) -> str:
     """95%, 99.9%: as many digits as it takes."""
     return f"{100 * share:.6g}%"

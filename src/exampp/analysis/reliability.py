@@ -273,7 +273,7 @@ def _exams(book: Gradebook, board: Leaderboard, missing: Missing) -> tuple[tuple
     if missing != "zero":
         return (), SKIPPED
     k = column.measure.cutoff or 1
-    found = coverings(book, column.min_rating, k=k, facets=board.facets)
+    found = coverings(book, column.min_rating, k=k, subtopics=board.subtopics)
     if any(np.ptp(query.shares) > 1e-9 for query in found):
         return (), UNEQUAL
     if all(len(query.shares) < 2 for query in found):
@@ -290,8 +290,13 @@ def reliability(scored: Scored, settings: ReliabilitySettings | None = None) -> 
     counting = scored.values.counts.all(axis=0) & (len(scored.systems) > 0)
     table = scored.values.values[:, counting]
     exams = [scored.exams[at] for at in np.flatnonzero(counting)] if scored.exams else []
-    studies = tuple(_study(scored, table, exams, drop, settings) for drop in settings.drop)
-    return Reliability(scored, int(counting.sum()), studies, settings)
+    studies: dict[bytes, Study] = {}
+    for drop in settings.drop:
+        kept = theory.kept_systems(table, drop) if table.size else np.zeros(len(table), np.bool_)
+        # of few systems a larger share of the worst may be the same ones
+        if kept.tobytes() not in studies:
+            studies[kept.tobytes()] = _study(scored, table, exams, drop, kept, settings)
+    return Reliability(scored, int(counting.sum()), tuple(studies.values()), settings)
 
 
 def _study(
@@ -299,9 +304,9 @@ def _study(
     table: Floats,
     exams: Sequence[Floats],
     drop: float,
+    kept: NDArray[np.bool_],
     settings: ReliabilitySettings,
 ) -> Study:
-    kept = theory.kept_systems(table, drop) if table.size else np.zeros(len(table), np.bool_)
     means = np.round(table[kept].mean(axis=1), 9) if table.size else np.zeros(0)
     names = [scored.systems[row] for row in np.flatnonzero(kept).tolist()]
     order = sorted(range(len(names)), key=lambda row: (-means[row], names[row]))

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.analysis.phrases import counted
 from exampp.analysis.reliability import Reliability, ReliabilitySettings, Scored, reliability
 from exampp.analysis.reliability_sentences import (
     ORDER,
@@ -25,6 +24,7 @@ from exampp.analysis.reliability_tables import (
     for_programs,
     summary,
 )
+from exampp.records.wording import counted
 from exampp.report.result import Result
 from exampp.report.table import Column, Table
 from exampp.stats import generalizability as theory

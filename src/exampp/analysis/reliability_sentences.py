@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from exampp.analysis.phrases import counted, percent, with_interval
+from exampp.analysis.phrases import percent, with_interval
 from exampp.analysis.reliability import Purchase, Reliability, Study
+from exampp.records.wording import counted
 
 ORDER, LEVEL = "E\u03c1\u00b2", "\u03a6"
 """The coefficients: of the order of systems, of the level of their scores."""
@@ -51,7 +52,9 @@ def undefined_because(found: Reliability) -> Iterator[str]:
     reasons = dict.fromkeys(study.erho2.reason for study in found.studies if study.erho2.reason)
     for reason in reasons:
         of = [left_out(study.drop) for study in found.studies if study.erho2.reason == reason]
-        where = "" if len(of) == len(found.studies) else f" where {' and '.join(of)} are left out"
+        where = (
+            "" if len(of) == len(found.studies) else f" where the {' and '.join(of)} are left out"
+        )
         yield f"The reliability is undefined{where}, because {reason}."
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from exampp.analysis.phrases import counted, percent, with_interval
+from exampp.analysis.phrases import percent, with_interval
 from exampp.analysis.reliability import Reliability, Study
 from exampp.analysis.reliability_sentences import (
     LEVEL,
@@ -17,6 +17,7 @@ from exampp.analysis.reliability_sentences import (
     sentences,
     shares,
 )
+from exampp.records.wording import counted
 from exampp.report.plots import reliability as plots
 from exampp.report.plots.figure import Figure
 from exampp.report.table import Column, Table, Value

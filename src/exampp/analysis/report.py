@@ -19,7 +19,7 @@ from exampp.analysis import (
 from exampp.analysis.corrected_tables import section as corrected_section
 from exampp.analysis.correlation import Correlations
 from exampp.analysis.findings import LAYOUTS, Findings, ReportSettings, ReportSource, find
-from exampp.analysis.phrases import counted, with_interval
+from exampp.analysis.phrases import with_interval
 from exampp.analysis.report_certificate import certificate_section
 from exampp.analysis.report_verdict import verdict_section
 from exampp.analysis.significance_tables import leaderboard_table
@@ -31,6 +31,7 @@ from exampp.evaluate.tables import wide
 from exampp.formats.output import writing
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.readings import COLUMNS, rows, told, without_grade
+from exampp.records.wording import counted
 from exampp.report import page
 from exampp.report.page import Block, Code, Document, Facts, Folded, Notices, Section, Text
 from exampp.report.table import Table, Value
@@ -353,7 +354,9 @@ def _rules_table(book: Gradebook) -> Table:
 def _depth(found: Findings) -> Section:
     if not found.board.systems or not found.main.query_ids:
         return Section("depth", "How far down the ranking", ())
-    drawn = figures.curves_figure(found.book, found.settings.min_rating, facets=found.board.facets)
+    drawn = figures.curves_figure(
+        found.book, found.settings.min_rating, subtopics=found.board.subtopics
+    )
     return Section.of("depth", "How far down the ranking", [drawn])
 
 

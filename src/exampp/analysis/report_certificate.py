@@ -8,8 +8,8 @@ from exampp.analysis.agreement_tables import AgreementBlock
 from exampp.analysis.attacks.findings import DEPTH
 from exampp.analysis.attacks.gaming import Gaming, GradedBattery
 from exampp.analysis.attacks.tables import headline
-from exampp.analysis.phrases import counted
 from exampp.analysis.reliability import Reliability
+from exampp.records.wording import counted
 from exampp.report.page import Block, Facts, Folded, Notices, Section
 from exampp.stats.estimate import Estimate
 

@@ -58,7 +58,16 @@ def commands(
         ],
         ["evaluate", *common, *_how(settings, "nDCG"), *measures, "--qrels", "exam.qrels"],
         ["analyze", "significance", *common, *_how(first), *_options({"-m": first.measures})],
-        ["analyze", "items", *common, "--facets", settings.facets, *threshold, *cut, *official],
+        [
+            "analyze",
+            "items",
+            *common,
+            "--subtopics",
+            settings.subtopics,
+            *threshold,
+            *cut,
+            *official,
+        ],
     ]
     if beside:
         of_bank = _options({"--bank": [bank] if (bank := given.grades.get("bank")) else []})
@@ -82,7 +91,7 @@ def _how(settings: ReportSettings, *more: str) -> list[str]:
         for name, value in told.items()
         if name in changing and value != usual.get(name)
     }
-    return ["--facets", settings.facets, *_options(found)]
+    return ["--subtopics", settings.subtopics, *_options(found)]
 
 
 def _told(labels: Labelling) -> dict[str, str]:

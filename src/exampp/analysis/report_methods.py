@@ -9,11 +9,12 @@ import numpy as np
 
 from exampp.analysis.agreement_tables import label_name
 from exampp.analysis.findings import Findings
-from exampp.analysis.phrases import counted, percent
+from exampp.analysis.phrases import percent
 from exampp.analysis.references import bibtex
 from exampp.evaluate.measure import Measure
 from exampp.evaluate.qrels import Labelling
 from exampp.records.gradebook import MISSING
+from exampp.records.wording import counted
 from exampp.report.latex import latex_escape
 
 _CITED = re.compile(r" \[@[^\]]+\]")

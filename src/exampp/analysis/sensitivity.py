@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from exampp.errors import InputError
 from exampp.evaluate.cover import Missing
-from exampp.evaluate.exams import FacetChoice
+from exampp.evaluate.exams import SubtopicChoice
 from exampp.evaluate.lacking import lacking
 from exampp.evaluate.leaderboard import Leaderboard, evaluate
 from exampp.evaluate.measure import Measure, parse_measure
@@ -209,7 +209,7 @@ class Evaluated:
 
     name: str
     book: Gradebook
-    facets: FacetChoice = "auto"
+    subtopics: SubtopicChoice = "auto"
     labelling: Labelling = field(default_factory=Labelling)
 
 
@@ -357,7 +357,7 @@ def _evaluate(
         one.book,
         measures,
         thresholds,
-        facets=one.facets,
+        subtopics=one.subtopics,
         missing=policy,
         labelling=one.labelling,
     )
@@ -451,7 +451,7 @@ def _bounds(one: Evaluated, declared: Declaration) -> Iterator[MissingBounds]:
         return
     thresholds = [r for r in declared.min_ratings or _scale(one.book) if r in _scale(one.book)]
     for k in cutoffs:
-        found = cover_bounds(one.book, thresholds, k=k, facets=one.facets)
+        found = cover_bounds(one.book, thresholds, k=k, subtopics=one.subtopics)
         for at, rating in enumerate(thresholds):
             low = multiverse.settled(found.low[at])
             upper = np.triu_indices(len(low), 1)

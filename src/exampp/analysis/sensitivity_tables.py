@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from exampp.analysis.phrases import counted, percent
+from exampp.analysis.phrases import percent
 from exampp.analysis.sensitivity import AXES, NEARLY, Sensitivity, Specification
+from exampp.records.wording import counted
 from exampp.report.plots import ranks as plots
 from exampp.report.plots.figure import Figure
 from exampp.report.table import Column, Table, Value
@@ -54,6 +55,8 @@ def survives(found: Sensitivity) -> str:
     """What holds under all specifications; empty where nothing could be compared."""
     if found.reason or not found.pairs:
         return ""
+    if all(one.worst == 1 for one in found.systems):
+        return f"All systems tie under all {_ways(found)}: nothing tells them apart."
     verdicts = Counter(pair.verdict for pair in found.pairs)
     pairs = len(found.pairs)
     unanimous = verdicts["unanimous"]
@@ -107,7 +110,7 @@ def sentences(found: Sensitivity) -> list[str]:
 
 
 def _claims(found: Sensitivity) -> Iterator[str]:
-    if found.pairs and not found.reason:
+    if found.pairs and not found.reason and any(one.worst > 1 for one in found.systems):
         nearly = sum(pair.verdict != "open" for pair in found.pairs)
         yield (
             f"Claim the order of the unanimous pairs alone; {nearly:,} "
@@ -218,7 +221,9 @@ def _choices(found: Sensitivity) -> Table:
     used = [found.outcomes[n].specification for n in found.counted]
     rows: list[list[Value]] = []
     for axis, tau in sorted(found.by_axis.items(), key=lambda one: one[1]):
-        values = dict.fromkeys(getattr(spec, axis) for spec in used)
+        values = list(dict.fromkeys(getattr(spec, axis) for spec in used))
+        if axis == "min_rating":
+            values.sort()
         choices = [str(value) for value in values if value is not None]
         rows.append([_SAID[axis], ", ".join(choices), tau])
     columns: list[str | Column] = ["choice", "of", "median \u03c4"]

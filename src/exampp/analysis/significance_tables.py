@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exampp.analysis.phrases import added_up, counted, percent
+from exampp.analysis.phrases import added_up, percent
 from exampp.analysis.significance import Correction, Significance
 from exampp.evaluate.leaderboard import Leaderboard
 from exampp.evaluate.measure import parse_measure
 from exampp.evaluate.tables import PROVENANCE, caption, heading, provenance
+from exampp.records.wording import counted
 from exampp.report.table import Column, Table, Value
 from exampp.stats.letter_display import MOST_GROUPS
 from exampp.stats.multiple import benjamini_hochberg, holm

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.analysis.phrases import counted, interval, percent
+from exampp.analysis.phrases import interval, percent
 from exampp.errors import InputError
 from exampp.evaluate.item_scores import ItemScores
 from exampp.records.bank import BankTexts
+from exampp.records.wording import counted
 from exampp.report.result import Result
 from exampp.report.table import Table
 from exampp.stats.estimate import Estimate, around

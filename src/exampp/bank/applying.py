@@ -38,7 +38,7 @@ def changes_to_apply(
     now = {place(state): state for state in current}
     then = dict(now) | {place(state): state for state in base}
     by_text = {
-        (state.query_id, state.facet_id, state.kind, state.text): state
+        (state.query_id, state.subtopic_id, state.kind, state.text): state
         for state in sorted(then.values(), key=lambda state: state.active)
     }
     # an id of another kind is a fault that is told
@@ -54,7 +54,7 @@ def changes_to_apply(
     for item in (item for entry in entries for item in entry.items):
         known = (
             then.get(ItemKey(item.query_id, item.item_id, item.kind))
-            or by_text.get((item.query_id, item.facet_id, item.kind, item.text))
+            or by_text.get((item.query_id, item.subtopic_id, item.kind, item.text))
             or by_id.get((item.query_id, item.item_id))
         )
         if known is None:
@@ -77,7 +77,7 @@ def _state(item: Item) -> ItemState:
         item.item_id,
         item.text,
         item.kind,
-        item.facet_id,
+        item.subtopic_id,
         item.answers,
         item.weight,
         extra=_without_form(item.extra),
@@ -92,7 +92,7 @@ def _changed(
     known: ItemState, now: ItemState, item: Item, makers: tuple[str, ...]
 ) -> Iterator[ItemChange]:
     for what, here, there in (
-        ("subtopic", item.facet_id, known.facet_id),
+        ("subtopic", item.subtopic_id, known.subtopic_id),
         ("kind", item.kind, known.kind),
     ):
         if here != there and here is not None:
@@ -146,23 +146,23 @@ def not_applied(
 
     `queries` are the texts of the collection's queries by id.
     """
-    heads = {(entry.query_id, entry.facet_id): entry for entry in known_entries}
-    ids = {(s.query_id, s.facet_id, s.kind, s.text): s.item_id for s in current}
+    heads = {(entry.query_id, entry.subtopic_id): entry for entry in known_entries}
+    ids = {(s.query_id, s.subtopic_id, s.kind, s.text): s.item_id for s in current}
     texts: list[str] = []
     renamed: list[str] = []
     keys: list[str] = []
     for entry in entries:
-        bare = BankEntry(entry.query_id, (), queries.get(entry.query_id, ""), entry.facet_id)
-        known = heads.get((entry.query_id, entry.facet_id), bare)
+        bare = BankEntry(entry.query_id, (), queries.get(entry.query_id, ""), entry.subtopic_id)
+        known = heads.get((entry.query_id, entry.subtopic_id), bare)
         if entry.query_text not in ("", known.query_text):
             texts.append(f"query {shown(entry.query_id)}")
-        if entry.facet_text not in ("", known.facet_text):
-            texts.append(f"subtopic {shown(entry.facet_id)} of query {shown(entry.query_id)}")
+        if entry.subtopic_text not in ("", known.subtopic_text):
+            texts.append(f"subtopic {shown(entry.subtopic_id)} of query {shown(entry.query_id)}")
         said = _without_form(entry.extra).items()
         keys += [key for key, value in said if value and known.extra.get(key) != value]
         for item in entry.items:
-            own = ids.get((item.query_id, item.facet_id, item.kind, item.text), item.item_id)
-            usual = item_id(item.query_id, item.text, item.facet_id)
+            own = ids.get((item.query_id, item.subtopic_id, item.kind, item.text), item.item_id)
+            usual = item_id(item.query_id, item.text, item.subtopic_id)
             if item.item_id not in (own, usual):
                 renamed.append(item.item_id)
     notes = []

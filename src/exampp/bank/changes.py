@@ -284,14 +284,14 @@ def added(states: Iterable[ItemState], new: ItemState) -> ItemState:
         if (state.query_id, state.kind) != (new.query_id, new.kind):
             continue
         ids.add(state.item_id)
-        if (state.facet_id, state.text) == (new.facet_id, new.text):
+        if (state.subtopic_id, state.text) == (new.subtopic_id, new.text):
             retired = "" if state.active else ", retired"
             raise InputError(
                 f"query {shown(new.query_id)} has that {new.kind} already: item "
                 f"{shown(state.item_id)}{retired}",
                 mend="" if state.active else "Restore it: exampp bank edit",
             )
-    base = new.item_id or item_id(new.query_id, new.text or "", new.facet_id)
+    base = new.item_id or item_id(new.query_id, new.text or "", new.subtopic_id)
     own, number = base, 1
     while own in ids:
         # an item that was reworded keeps the id of its first text
@@ -341,7 +341,7 @@ def version_of(bank: str, number: int, states: Iterable[ItemState]) -> Version:
     """The version that these states are."""
     parts = [
         json.dumps(
-            [s.query_id, s.item_id, s.facet_id, s.kind, s.text, s.weight, s.answers, s.active]
+            [s.query_id, s.item_id, s.subtopic_id, s.kind, s.text, s.weight, s.answers, s.active]
         )
         for s in states
     ]

@@ -53,7 +53,7 @@ from exampp.store.bank_history import (
 )
 from exampp.store.connection import transaction
 from exampp.store.generation import near_items
-from exampp.store.inputs import query_keys
+from exampp.store.inputs import query_keys, some_texts
 from exampp.store.splits import PARTS, Split, newest_split, put_split
 
 NOW = "now"
@@ -103,7 +103,8 @@ class BankEditor:
     def lint(self) -> Table:
         """What is likely wrong with the bank, each finding with its item."""
         self._states()
-        return tables.lint_table(lint(self._entries(), known_queries(self.connection)))
+        passages = some_texts(self.connection)
+        return tables.lint_table(lint(self._entries(), known_queries(self.connection), passages))
 
     def near(self, query_id: str | None = None) -> Table:
         """The items that were dropped or marked when a model made them, of the bank or a query."""

@@ -153,8 +153,8 @@ class GenerationRun:
             raise self._nothing(query_id)
         asked = self._asked()
         done = set() if self.wish.more else made_for(self.connection, self.bank, asked)
-        texts = [one for one in found if one.query_text and (one.facet_text or not one.facet)]
-        new = [one for one in texts if (one.query, one.facet) not in done]
+        texts = [one for one in found if one.query_text and (one.subtopic_text or not one.subtopic)]
+        new = [one for one in texts if (one.query, one.subtopic) not in done]
         due = new
         if self.wish.grounded:
             due = [one for one in new if best_passages(self.connection, one, 1)]
@@ -238,22 +238,24 @@ class GenerationRun:
         self._known = {}
         for state in states(self.connection, self.bank):
             if state.text and _WORD.search(state.text):
-                item = Item(state.item_id, state.query_id, state.text, state.kind, state.facet_id)
+                item = Item(
+                    state.item_id, state.query_id, state.text, state.kind, state.subtopic_id
+                )
                 self._known.setdefault(state.query_id, []).append(item)
 
     def _texts(self, subject: Subject) -> tuple[str, str]:
         query = subject.query_text
-        if subject.facet and not self.prompt.needs_subtopic:
-            query = f"{query} / {subject.facet_text}"
+        if subject.subtopic and not self.prompt.needs_subtopic:
+            query = f"{query} / {subject.subtopic_text}"
         passages: list[str] = []
         if self.wish.grounded:
             passages = best_passages(self.connection, subject, self.wish.grounded)
-        known = [i.text for i in self._of(subject) if i.facet_id == subject.facet_id]
+        known = [i.text for i in self._of(subject) if i.subtopic_id == subject.subtopic_id]
         return fill_request(
             self.prompt,
             self.wish,
             query,
-            subject.facet_text,
+            subject.subtopic_text,
             known=known if self.wish.more else (),
             passages=passages,
         )
@@ -354,13 +356,13 @@ class GenerationRun:
             "at": at,
             **({"answers_machine_made": True} if answers else {}),
         }
-        identifier = item_id(subject.query_id, made.text, subject.facet_id)
+        identifier = item_id(subject.query_id, made.text, subject.subtopic_id)
         return Item(
             identifier,
             subject.query_id,
             made.text,
             self.prompt.makes,
-            subject.facet_id,
+            subject.subtopic_id,
             answers,
             extra={"generated": origin},
         )
@@ -377,7 +379,7 @@ def generation_tables(run: GenerationRun, settled: Sequence[Settled]) -> tuple[T
     rows: list[tuple[Value, ...]] = []
     near: list[tuple[str, str, Near]] = []
     for one in settled:
-        place = (one.subject.query_id, one.subject.facet_id or "")
+        place = (one.subject.query_id, one.subject.subtopic_id or "")
         dropped = sum(item.dropped for item in one.near)
         rows.append((*place, one.state, len(one.items), dropped, one.reason))
         near += [(*place, item) for item in one.near]

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from exampp.prompts.languages import language_of
 from exampp.prompts.normal_form import as_seen, drop_punctuation, stem, stopwords, unseen
 from exampp.records import BankEntry, Item, item_id
 
@@ -37,6 +38,7 @@ WHY: Mapping[str, str] = {
     "repeats-query": "every relevant passage answers it",
     "long-nugget": f"the papers' nuggets have at most {NUGGET_WORDS} words",
     "no-key": "its answers cannot be verified, those of others can",
+    "other-language": "what is asked in one language is seldom found answered in another",
     "no-items": "the query counts for nobody",
     "unknown-query": "the collection has nothing to grade for it",
 }
@@ -57,8 +59,12 @@ class Finding:
     detail: str = ""
 
 
-def lint(entries: Sequence[BankEntry], queries: Mapping[str, str]) -> list[Finding]:
+def lint(
+    entries: Sequence[BankEntry], queries: Mapping[str, str], passages: Sequence[str] = ()
+) -> list[Finding]:
     """Everything the rules find in the active items of a bank, rule by rule.
+
+    `passages` are some texts of those that are graded, by which their language is known.
 
     `queries` are the texts of the queries that are known from elsewhere than the bank, by id; with
     none at all, nothing is said of unknown queries and of queries without items.
@@ -70,6 +76,7 @@ def lint(entries: Sequence[BankEntry], queries: Mapping[str, str]) -> list[Findi
         *_marked(entries, pairs),
         *_twin_ids(entries, queries),
         *_without_key(entries),
+        *_other_language(entries, passages),
         *_queries(entries, queries),
     ):
         found[finding.rule].append(finding)
@@ -117,7 +124,7 @@ _LIST_MARK = re.compile(r"\s*(?:[-*\u2022]|\(?\d{1,2}[.):])\s+\S")
 
 def _alone(entries: Iterable[BankEntry], queries: Mapping[str, str]) -> Iterator[Finding]:
     for entry in entries:
-        asked = (entry.query_text, entry.facet_text, queries.get(entry.query_id, ""))
+        asked = (entry.query_text, entry.subtopic_text, queries.get(entry.query_id, ""))
         topics = [_stems(text) for text in asked if text.strip()]
         for item in entry.items:
             if not _WORD.search(item.text):
@@ -264,7 +271,7 @@ def _marked(entries: Iterable[BankEntry], near: Collection[Finding]) -> Iterator
             continue
         like, text = str(mark.get("item")), mark.get("text")
         # an id is made from the text that the model wrote
-        as_made = item_id(item.query_id, item.text, item.facet_id) == item.item_id
+        as_made = item_id(item.query_id, item.text, item.subtopic_id) == item.item_id
         if as_made and text is not None and texts.get((item.query_id, like)) == text:
             differs = mark.get("differs") or "nothing"
             yield _finding("near-duplicate", item, f"as {like}: {text} (differs in {differs})")
@@ -284,11 +291,11 @@ def _twin_ids(entries: Sequence[BankEntry], queries: Mapping[str, str]) -> Itera
             yield Finding(
                 "twin", query, "", named[query], _twin(named[query], named[like], like, how)
             )
-    facets = dict.fromkeys((e.query_id, e.facet_id) for e in entries if e.facet_id)
-    of_facets = ((key, f"{key[0]}/{key[1]}") for key in facets)
-    for (query, facet), (of, other) in _look_alikes(of_facets):
+    subtopics = dict.fromkeys((e.query_id, e.subtopic_id) for e in entries if e.subtopic_id)
+    of_subtopics = ((key, f"{key[0]}/{key[1]}") for key in subtopics)
+    for (query, subtopic), (of, other) in _look_alikes(of_subtopics):
         if query == of:
-            detail = f"its subtopic {_twin(facet, other, other, file)}"
+            detail = f"its subtopic {_twin(subtopic, other, other, file)}"
             yield Finding("twin", query, "", named[query], detail)
     items = {(i.query_id, i.kind, i.item_id): i for entry in entries for i in entry.items}
     of_items = ((key, f"{as_seen(key[0])}/{key[1]}/{key[2]}") for key in items)
@@ -327,6 +334,23 @@ def _without_key(entries: Iterable[BankEntry]) -> Iterator[Finding]:
         for item in items:
             if not item.answers and (most or item.query_id in keyed):
                 yield _finding("no-key", item)
+
+
+def _other_language(entries: Iterable[BankEntry], passages: Sequence[str]) -> Iterator[Finding]:
+    """Queries whose items are in another language than the passages, as far as that is clear."""
+    theirs = language_of(passages)
+    if theirs is None:
+        return
+    texts: dict[str, list[str]] = {}
+    for entry in entries:
+        texts.setdefault(entry.query_id, []).extend(item.text for item in entry.items)
+    whole = language_of(text for one in texts.values() for text in one)
+    for query_id, of_query in texts.items():
+        # a few items alone may not tell
+        own = language_of(of_query) or whole
+        if own not in (None, theirs):
+            detail = f"its items are in {own}, the passages in {theirs}"
+            yield Finding("other-language", query_id, "", of_query[0], detail)
 
 
 def _queries(entries: Iterable[BankEntry], queries: Mapping[str, str]) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ here, so that items in other words are never taken for the same.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -107,21 +108,24 @@ def likenesses(items: Sequence[Item], *, keep_same: bool = False) -> Iterator[Li
             yield best
 
 
-def _words(text: str) -> list[_Word]:
+# the items of a query are compared anew whenever some are made
+@functools.lru_cache(maxsize=1 << 12)
+def _words(text: str) -> tuple[_Word, ...]:
     text = as_seen(text)
     for pattern, plain in _SPELLED_OUT:
         text = pattern.sub(plain, text)
     written = [bare for word in text.split() if (bare := _EDGES.sub("", word))]
     last = len(written) - 1
-    return [
+    return tuple(
         _word(word, index == 0)
         for index, word in enumerate(written)
         # what comes last is no article: "hepatitis a"
         if (word not in _NARROW_NOTHING and (index or word.lower() not in _NARROW_NOTHING))
         or index == last
-    ]
+    )
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def _word(written: str, first: bool) -> _Word:
     lower = written.lower()
     name = written != lower and (not first or (len(written) > 1 and written.isupper()))

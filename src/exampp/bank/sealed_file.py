@@ -47,20 +47,20 @@ def sealed_entries(states: Sequence[ItemState], entries: Iterable[BankEntry]) ->
     heads: dict[tuple[str, str | None], BankEntry] = {}
     known: dict[ItemKey, Item] = {}
     for entry in entries:
-        heads[entry.query_id, entry.facet_id] = entry
+        heads[entry.query_id, entry.subtopic_id] = entry
         known |= {ItemKey(i.query_id, i.item_id, i.kind): i for i in entry.items}
     groups: dict[tuple[str, str | None], list[Item]] = {}
     for state in states:
-        bare = Item(state.item_id, state.query_id, "", state.kind, state.facet_id)
+        bare = Item(state.item_id, state.query_id, "", state.kind, state.subtopic_id)
         item = replace(
             known.get(place(state), bare),
             text=state.text or "",
             weight=state.weight,
             answers=state.answers,
         )
-        groups.setdefault((state.query_id, state.facet_id), []).append(item)
+        groups.setdefault((state.query_id, state.subtopic_id), []).append(item)
     return [
-        replace(heads.get(key, BankEntry(key[0], (), facet_id=key[1])), items=tuple(items))
+        replace(heads.get(key, BankEntry(key[0], (), subtopic_id=key[1])), items=tuple(items))
         for key, items in groups.items()
     ]
 

@@ -49,7 +49,7 @@ def choose_sealed(states: Iterable[ItemState], share: float, seed: int) -> list[
     strata: dict[str, dict[str, _Subtopics]] = {}
     for state in sorted(states, key=lambda s: (s.kind, *place(s))):
         queries = strata.setdefault(state.kind, {})
-        queries.setdefault(state.query_id, {}).setdefault(state.facet_id or "", []).append(state)
+        queries.setdefault(state.query_id, {}).setdefault(state.subtopic_id or "", []).append(state)
     sealed: list[ItemState] = []
     for queries in strata.values():
         position = chance.random()
@@ -99,7 +99,7 @@ def record_of(item: ItemState | Item) -> Record:
     return (
         item.item_id,
         item.query_id,
-        item.facet_id,
+        item.subtopic_id,
         item.text or "",
         float(item.weight),
         tuple(item.answers),

@@ -36,7 +36,7 @@ def show_table(states: Iterable[ItemState], sealed: frozenset[int]) -> Table:
     rows = [
         (
             state.query_id,
-            state.facet_id or "",
+            state.subtopic_id or "",
             state.item_id,
             state.kind,
             state.text or "",

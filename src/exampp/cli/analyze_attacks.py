@@ -14,14 +14,14 @@ from exampp.cli.board_options import (
     CountDecisions,
     DecisionMode,
     Digits,
-    FacetMode,
-    Facets,
     LeftOut,
     MinRating,
     Officials,
     OnError,
     RunFiles,
     Scale,
+    SubtopicMode,
+    Subtopics,
     SystemNames,
     rating_scale,
 )
@@ -68,7 +68,7 @@ def _writes(given: Given) -> bool:
     Counts(
         (
             *("--grader", "--run", "--system", "--leave-out", "--min-rating", "--min-relevant"),
-            *("-k", "--official", "--uses", "--facets", "--decisions", "--on-error", "--scale"),
+            *("-k", "--official", "--uses", "--subtopics", "--decisions", "--on-error", "--scale"),
             "--digits",
         ),
         "where results are shown, not with --build",
@@ -119,7 +119,7 @@ def attacks(
             rich_help_panel=ASKED_FOR,
         ),
     ] = None,
-    facets: Facets = FacetMode.auto,
+    subtopics: Subtopics = SubtopicMode.auto,
     decisions: CountDecisions = DecisionMode.WITH,
     targets: Annotated[
         int, typer.Option(min=1, help="Passages of each query that are attacked.")
@@ -197,7 +197,7 @@ def attacks(
                 k,
                 ranks_of(official or ()),
                 read_uses(uses) if uses else (),
-                facets.value,
+                subtopics.value,
             ),
         )
     shown = gaming.records() if style.value in MACHINES else gaming.tables()

@@ -69,8 +69,8 @@ MinRelevant = Annotated[
     ),
     Counts(
         ("--over",),
-        "for tables that people read: tsv, csv, json and --pairs hold both",
-        lambda given: given["style"] not in MACHINES and not given["pairs"],
+        "for tables that people read: tsv, csv and json hold both",
+        lambda given: given["style"] not in MACHINES,
     ),
     Counts(
         ("--pairs",),
@@ -156,7 +156,8 @@ def corrected(
     if style is Style.json:
         show_several(found.records(), style.value, digits)
     elif pairs:
-        show(found.records()["pairs"], style.value, digits)
+        of_pairs = found.records()["pairs"] if style.value in MACHINES else found.compared()
+        show(of_pairs, style.value, digits)
     elif style in (Style.tsv, Style.csv):
         show(found.records()["scores"], style.value, digits)
     else:

@@ -16,8 +16,6 @@ from exampp.cli.board_options import (
     CountDecisions,
     DecisionMode,
     Digits,
-    FacetMode,
-    Facets,
     Gains,
     GraderNames,
     Label,
@@ -29,6 +27,8 @@ from exampp.cli.board_options import (
     OnError,
     RunFiles,
     Scale,
+    SubtopicMode,
+    Subtopics,
     SystemNames,
     rating_scale,
 )
@@ -100,7 +100,7 @@ def sensitivity(
     run: RunFiles = None,
     system: SystemNames = None,
     leave_out: LeftOut = None,
-    facets: Facets = FacetMode.auto,
+    subtopics: Subtopics = SubtopicMode.auto,
     label: LabelKind = Label.BEST,
     at_least: AtLeast = 1,
     gains: LabelGains = Gains.graded,
@@ -138,7 +138,7 @@ def sensitivity(
         ).sensitivity(
             declaration,
             official=official or (),
-            facets=facets.value,
+            subtopics=subtopics.value,
             labelling=exampp.Labelling(label.value, at_least, gains.value),
         )
     tables = found.records() if style.value in MACHINES else found.tables()

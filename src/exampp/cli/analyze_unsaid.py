@@ -13,11 +13,11 @@ from exampp.cli.board_options import (
     CountDecisions,
     DecisionMode,
     Digits,
-    FacetMode,
-    Facets,
     MinRating,
     OnError,
     Scale,
+    SubtopicMode,
+    Subtopics,
     rating_scale,
 )
 from exampp.cli.command import Counts, counting
@@ -66,7 +66,7 @@ def unsaid(
     prompt: PromptName = None,
     kind: ItemKind = None,
     bank: BankName = None,
-    facets: Facets = FacetMode.auto,
+    subtopics: Subtopics = SubtopicMode.auto,
     decisions: CountDecisions = DecisionMode.WITH,
     on_error: OnError = OnBadLine.refuse,
     scale: Scale = None,
@@ -91,7 +91,7 @@ def unsaid(
             None if pair is None else dict(map(_read_pair, pair)),
             min_rating=min_rating,
             k=k,
-            facets=facets.value,
+            subtopics=subtopics.value,
         )
     if style in (Style.tsv, Style.csv):
         show(found.records()["systems"], style.value, digits)

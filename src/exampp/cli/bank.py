@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import exampp
-from exampp.analysis.phrases import counted
 from exampp.cli.board_options import (
     OF_MEASURES,
     CountDecisions,
     DecisionMode,
-    FacetMode,
-    Facets,
     MinRating,
     Missing,
     MissingPolicy,
     RunFiles,
+    SubtopicMode,
+    Subtopics,
 )
 from exampp.cli.command import Commands, Counts, Given, counting
 from exampp.cli.generate import generate_bank
@@ -35,6 +34,7 @@ from exampp.cli.options import (
 )
 from exampp.cli.output import remark, show, show_several, told
 from exampp.cli.panels import GOES_IN
+from exampp.records.wording import counted
 
 if TYPE_CHECKING:
     from exampp.banks import Bank
@@ -173,7 +173,7 @@ def edit_bank(
                     subject,
                     _only(given),
                     kind=(kind or BankItemKind.question).value,
-                    facet_id=subtopic,
+                    subtopic_id=subtopic,
                     answers=answer or (),
                     model=model,
                     author=author,
@@ -445,7 +445,7 @@ def compare_parts(
     kind: ItemKind = None,
     bank: BankName = None,
     run: RunFiles = None,
-    facets: Facets = FacetMode.auto,
+    subtopics: Subtopics = SubtopicMode.auto,
     missing: Missing = MissingPolicy.zero,
     decisions: CountDecisions = DecisionMode.WITH,
     style: TableStyle = Style.text,
@@ -456,15 +456,13 @@ def compare_parts(
 
     Example: exampp bank compare my.exam -m Cover@20
     """
+    chosen = kind.value if kind else None
     with exampp.Collection(collection) as opened:
         table = opened.grades(
-            grader,
-            prompt=prompt,
-            kind=kind.value if kind else None,
-            bank=bank,
-            runs=run or (),
-            decisions=decisions.value,
-        ).compare_parts(measure, min_rating=min_rating, facets=facets.value, missing=missing.value)
+            grader, prompt=prompt, kind=chosen, bank=bank, runs=run or (), decisions=decisions.value
+        ).compare_parts(
+            measure, min_rating=min_rating, subtopics=subtopics.value, missing=missing.value
+        )
     show(table, style.value)
 
 

@@ -17,7 +17,7 @@ from exampp.records.grading import RatingScale, check_scale
 from exampp.report.table import MACHINES
 
 
-class FacetMode(StrEnum):
+class SubtopicMode(StrEnum):
     """How subtopics count."""
 
     auto = "auto"
@@ -101,8 +101,8 @@ SystemNames = Annotated[
 LeftOut = Annotated[
     list[str] | None, typer.Option(help="All systems but this one; repeat for several.")
 ]
-Facets = Annotated[
-    FacetMode, typer.Option(help="Bank and rankings per query, per subtopic, or pooled.")
+Subtopics = Annotated[
+    SubtopicMode, typer.Option(help="Bank and rankings per query, per subtopic, or pooled.")
 ]
 Missing = Annotated[
     MissingPolicy, typer.Option(help="Cells without a grade: not covered, left out, or both.")

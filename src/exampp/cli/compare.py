@@ -14,12 +14,12 @@ from exampp.cli.board_options import (
     CountDecisions,
     DecisionMode,
     Digits,
-    FacetMode,
-    Facets,
     MinRating,
     OnError,
     RunFiles,
     Scale,
+    SubtopicMode,
+    Subtopics,
     rating_scale,
 )
 from exampp.cli.command import counting
@@ -69,7 +69,7 @@ def compare(
     kind: ItemKind = None,
     bank: BankName = None,
     run: RunFiles = None,
-    facets: Facets = FacetMode.auto,
+    subtopics: Subtopics = SubtopicMode.auto,
     queries: Annotated[
         int | None,
         typer.Option(
@@ -119,7 +119,7 @@ def compare(
             measure or "Cover",
             min_rating=min_rating,
             k=k,
-            facets=facets.value,
+            subtopics=subtopics.value,
             seed=seed,
         )
         if queries is None:

@@ -20,8 +20,6 @@ from exampp.cli.board_options import (
     CountDecisions,
     DecisionMode,
     Digits,
-    FacetMode,
-    Facets,
     Gains,
     Label,
     LabelGains,
@@ -36,6 +34,8 @@ from exampp.cli.board_options import (
     RoundTo,
     RunFiles,
     Scale,
+    SubtopicMode,
+    Subtopics,
     SystemNames,
     rating_scale,
 )
@@ -102,7 +102,7 @@ def evaluate(
     ] = None,
     official: Officials = None,
     round_to: RoundTo = None,
-    facets: Facets = FacetMode.auto,
+    subtopics: Subtopics = SubtopicMode.auto,
     missing: Missing = MissingPolicy.zero,
     label: LabelKind = Label.BEST,
     at_least: AtLeast = 1,
@@ -131,10 +131,6 @@ def evaluate(
 
     Example: exampp evaluate my.exam --min-rating 4 -m Cover@20 --official leaderboard.json
     """
-    from exampp.analysis.correlation import compare_methods
-    from exampp.analysis.correlation_tables import of_board
-    from exampp.analysis.item_choice_tables import weight_gains
-    from exampp.analysis.methods import board_method
     from exampp.evaluate import tables
     from exampp.evaluate.lacking import lacking
     from exampp.evaluate.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
@@ -165,7 +161,7 @@ def evaluate(
         book,
         with_weights(measure or DEFAULT_MEASURES, [one.value for one in weights or ()]),
         min_rating,
-        facets=facets.value,
+        subtopics=subtopics.value,
         missing=missing.value,
         labelling=labelling,
         compat=compat.value,
@@ -175,6 +171,11 @@ def evaluate(
     main = tables.tidy if machine else tables.wide
     shown = {"leaderboard": tables.per_query(board) if per_query else main(board, officials)}
     if officials:
+        from exampp.analysis.correlation import compare_methods
+        from exampp.analysis.correlation_tables import of_board
+        from exampp.analysis.item_choice_tables import weight_gains
+        from exampp.analysis.methods import board_method
+
         method = replace(board_method(board, board.grader.name), notes=())
         compared = compare_methods([method], officials, samples=0, decimals=round_to)
         shown["correlation"] = of_board(compared, board)
@@ -182,7 +183,7 @@ def evaluate(
     # what is written may fail, and then nothing is printed
     if qrels:
         threshold = min_rating[0] if min_rating else None
-        _write_qrels(book, labelling, threshold, board.facets == "subtopic", qrels)
+        _write_qrels(book, labelling, threshold, board.subtopics == "subtopic", qrels)
     if len(shown) == 1:
         show(shown["leaderboard"], style.value, digits)
     else:

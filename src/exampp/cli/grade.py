@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -36,6 +37,10 @@ def _asks(given: Given) -> bool:
     return not given["dry_run"]
 
 
+def _by_batches(given: Given) -> bool:
+    return bool(given["batch"] or given["cancel_batches"])
+
+
 @counting(
     Counts(
         (*LIMITS, "--max-failures", "--price-cached", "--grace", "--take-over"),
@@ -48,6 +53,12 @@ def _asks(given: Given) -> bool:
         lambda given: None not in (given["price_read"], given["price_written"]),
     ),
     Counts(("--plan",), "without --dry-run, which asks nobody", _asks),
+    Counts(
+        ("--workers", "--worker-cpus", "--worker-gpus"),
+        "beside --on",
+        lambda given: given["on"] is not None,
+    ),
+    Counts(("--poll",), "beside --batch or --cancel-batches", _by_batches),
     Counts(("--price-hour",), "beside --plan", lambda given: given["plan"] is not None),
 )
 @backend_options(writes=False)
@@ -94,6 +105,34 @@ def grade(
         bool,
         typer.Option("--take-over", help="Also what another run holds that is known to be gone."),
     ] = False,
+    batch: Annotated[
+        bool,
+        typer.Option(
+            "--batch",
+            help="By batches of the provider, at half the price: wait for them. Ctrl-C leaves them "
+            "running, and the same command goes on.",
+        ),
+    ] = False,
+    batch_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the requests there, as for vllm run-batch; ask nobody."
+        ),
+    ] = None,
+    replies: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Read what came back for a file of --batch-file."),
+    ] = None,
+    cancel_batches: Annotated[
+        bool,
+        typer.Option("--cancel-batches", help="End the batches that are out; keep what came."),
+    ] = False,
+    poll: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=86400, metavar="SECONDS", help="Between two looks. [default: 15, growing]"
+        ),
+    ] = None,
     grace: Grace = GRACE_SECONDS,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what is due, what it takes, what is asked.")
@@ -110,6 +149,31 @@ def grade(
     price_hour: Annotated[
         float | None, typer.Option(min=0, help="What a machine costs in an hour.")
     ] = None,
+    on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CLUSTER",
+            help="Grade by workers on a Ray cluster: its address, or ray for the one here.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="So many workers at most. [default: as many as the nodes have room for]",
+        ),
+    ] = None,
+    worker_cpus: Annotated[
+        int | None,
+        typer.Option(min=0, help="CPUs of a worker. [default: 1]"),
+    ] = None,
+    worker_gpus: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Cards of a worker. [default: 1 for hf where a node has any]",
+        ),
+    ] = None,
 ) -> None:
     """Grade every passage against every item of the bank, as far as it is due.
 
@@ -118,6 +182,9 @@ def grade(
 
     Example: exampp grade my.exam --grader draft
     """
+    from exampp.grade.batch_choice import Batches
+
+    batches = batch or batch_file is not None or replies is not None or cancel_batches
     with exampp.Collection(collection) as opened:
         run = opened.grading(
             grader,
@@ -129,6 +196,8 @@ def grade(
             max_queries=max_queries,
             shard=shard,
             take_over=take_over,
+            on=None if on is None else exampp.Cluster(on, workers, worker_cpus, worker_gpus),
+            batches=Batches(batch_file, replies, cancel_batches, poll) if batches else False,
             **options,
         )
         if dry_run or plan:
@@ -196,11 +265,12 @@ def _duration(seconds: float) -> str:
 def work(run: GradingRun, grace: float = GRACE_SECONDS) -> Progress:
     """Run to the end with a progress bar, unless it is stopped, within `grace` seconds."""
     _say_notes(run)
-    progress, told = None, ""
+    progress, told, awaited = None, "", ""
     try:
         with interruptible(run, grace), _bar() as update:
             for progress in run.steps():
                 told = _tell_holders(progress, told)
+                awaited = _tell_batches(progress, awaited)
                 update(progress)
     except KeyboardInterrupt:
         if progress is not None:
@@ -222,6 +292,13 @@ def _tell_holders(progress: Progress, told: str) -> str:
     if said != told:
         remark(said)
     return said
+
+
+def _tell_batches(progress: Progress, told: str) -> str:
+    """Say how batches are doing, unless it was told; returns what has been told."""
+    if progress.awaits and progress.awaits != told:
+        remark(f"Out: {progress.awaits}")
+    return progress.awaits or told
 
 
 def _say_notes(run: GradingRun) -> None:

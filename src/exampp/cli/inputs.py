@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import exampp
-from exampp.analysis.phrases import counted
 from exampp.cli.board_options import Scale, rating_scale
 from exampp.cli.command import Counts, Given, counting
 from exampp.cli.options import BankName, CollectionFile, ExportFormat, OnBadLine, UnknownPassages
@@ -22,6 +21,7 @@ from exampp.cli.program import command
 from exampp.cli.run import write_template
 from exampp.errors import InputError
 from exampp.formats.output import tidy, unfinished
+from exampp.records.wording import counted
 
 if TYPE_CHECKING:
     from exampp.inputs.import_report import ImportReport
@@ -102,15 +102,19 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Coun
     def holds(given: Given) -> bool:
         from exampp.formats.declared import like
         from exampp.formats.held import holding
-        from exampp.formats.lines import refuse
+        from exampp.formats.lines import accept, refuse
         from exampp.inputs.files import GivenFile as File
         from exampp.inputs.files import rows_of
         from exampp.inputs.importing import file_kinds
+        from exampp.inputs.rag import unfold
 
         files = [File(Path(path), given["kind"]) for path in given["files"] or ()]
         files += [File(Path(p), role=role) for role in _ROLES for p in given[role] or ()]
         citing = ("responses",) if cited and given["cited"] else ()
-        with holding(rows_of(files, columns_of(given["columns"]), refuse)):
+        # what is wrong with a record is told when it is taken
+        files, parts = unfold(files, given["system"], accept)
+        rows = rows_of(files, columns_of(given["columns"]), refuse)
+        with holding({**parts, **rows}):
             found = file_kinds(files, system=given["system"] is not None)
             return any(like(file.kind) in (*kinds, *citing) for file in found)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import os
 import signal
 import sys
@@ -20,6 +21,9 @@ from exampp.cli.program import this_command
 from exampp.cli.streams import SIGNALLED
 from exampp.cli.verbs import PURPOSES
 from exampp.errors import ExamError
+
+GARBAGE = 100_000
+"""Objects that come to be before those that refer to each other are looked for."""
 
 
 class Verbs(Group):
@@ -82,6 +86,8 @@ def main() -> None:
     After another signal than that of Ctrl-C it is `SIGNALLED` and the number of that one.
     """
     streams.prepare()
+    # a large exam is many objects, none of which is garbage: they are gone through less often
+    gc.set_threshold(GARBAGE)
     try:
         command()()
     except SystemExit as end:

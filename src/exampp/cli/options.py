@@ -75,6 +75,7 @@ class ExportFormat(StrEnum):
     queries = "queries"
     passages = "passages"
     decisions = "decisions"
+    beir = "beir"
 
 
 class Unnumbered(StrEnum):
@@ -97,6 +98,14 @@ class Definitions(StrEnum):
     exam = "exam"
     rubric = "rubric"
     nuggetizer = "nuggetizer"
+
+
+class VotingRule(StrEnum):
+    """What several graders say together."""
+
+    majority = "majority"
+    median = "median"
+    mean = "mean"
 
 
 ItemKind = Annotated[Kind | None, typer.Option(help="Grades of this kind of item.")]

@@ -14,7 +14,7 @@ PANELS: Mapping[str, str] = {
     GOES_IN: "as columns passages bank-name runs responses system corpus unknown-passages "
     "passage-tokens cited update subtopic answer",
     ASKED_FOR: "output measure min-rating min-relevant per-query official scores qrels "
-    "run leave-out facets missing label at-least gains compat round query queries item by depth "
+    "run leave-out subtopics missing label at-least gains compat round query queries item by depth "
     "limit against layout statistic order pairs k cutoff target drop items query-cost item-cost "
     "max-queries shard retry-failed per more keys grounded keep-near credit irt weights "
     "build battery uses targets attack answers texts rating "
@@ -24,10 +24,12 @@ PANELS: Mapping[str, str] = {
     "assessor",
     "Model": "model revision device dtype quantize decode beams least-mass batch-tokens "
     "max-new-tokens temperature top-p reasoning-effort chat-template-kwargs unnumbered task epochs "
-    "batch-size learning-rate max-steps save-steps resume",
+    "repetition batch-size learning-rate max-steps save-steps resume",
     "Server": "host port base-url endpoint extra-body redirect-to concurrency retries timeout",
-    "Cost and stopping": "dry-run max-requests max-cost price-read price-cached price-written "
+    "Cost and stopping": "dry-run batch batch-file replies cancel-batches poll max-requests "
+    "max-cost price-read price-cached price-written "
     "price-hour max-failures take-over grace",
+    "Many machines": "on workers worker-cpus worker-gpus",
     "Chance": "alpha looks correction permutations samples splits seed",
     "Bad input": "on-error scale",
     "How it is shown": "format wide digits title theme width no-title json",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -16,14 +16,14 @@ from exampp.cli.board_options import (
     OF_MEASURES,
     CountDecisions,
     DecisionMode,
-    FacetMode,
-    Facets,
     LeftOut,
     MinRatings,
     OnError,
     RoundTo,
     RunFiles,
     Scale,
+    SubtopicMode,
+    Subtopics,
     SystemNames,
     rating_scale,
 )
@@ -38,7 +38,8 @@ from exampp.cli.options import (
 from exampp.cli.output import remark
 
 if TYPE_CHECKING:
-    from exampp.evaluate.exams import FacetChoice
+    from exampp.evaluate.exams import SubtopicChoice
+    from exampp.grades.grades import Grades
     from exampp.records.gradebook import Gradebook
     from exampp.report.plots.figure import ColumnWidth, Figure
 
@@ -56,6 +57,8 @@ class PlotKind(StrEnum):
     reliability = "reliability"
     sensitivity = "sensitivity"
     calibration = "calibration"
+    corrected = "corrected"
+    attacks = "attacks"
 
 
 class Theme(StrEnum):
@@ -83,8 +86,9 @@ class _Kind(NamedTuple):
     """Measures, and series in all."""
 
 
-_BOARD = ("--measure", "--min-rating", "--facets", "--run", "--system", "--leave-out")
-_COMPARING = frozenset(PlotKind) - {PlotKind.grades, PlotKind.labels, PlotKind.calibration}
+_POOL = ("--measure", "--min-rating", "--run", "--system", "--leave-out")
+_BOARD = (*_POOL, "--subtopics", "--decisions")
+_DECIDED = ("--decisions",)
 _KINDS: Mapping[PlotKind, _Kind] = {
     PlotKind.leaderboard: _Kind(_BOARD, "Choose another --measure"),
     PlotKind.methods: _Kind(
@@ -97,8 +101,8 @@ _KINDS: Mapping[PlotKind, _Kind] = {
         (*_BOARD, "--official", "--round"),
         "Choose an official leaderboard of these systems",
     ),
-    PlotKind.grades: _Kind((), "Add grades"),
-    PlotKind.labels: _Kind((), "Add judgments and grades of the same passages"),
+    PlotKind.grades: _Kind(_DECIDED, "Add grades"),
+    PlotKind.labels: _Kind(_DECIDED, "Add judgments and grades of the same passages"),
     PlotKind.curve: _Kind(_BOARD, "Add the rankings of systems"),
     PlotKind.heatmap: _Kind(_BOARD, "Choose another --measure"),
     PlotKind.reliability: _Kind(_BOARD, "Add systems, queries or grades"),
@@ -108,7 +112,12 @@ _KINDS: Mapping[PlotKind, _Kind] = {
         ("Cover", "P", "nDCG"),
         6,
     ),
-    PlotKind.calibration: _Kind((), "Add judgments of passages that were graded"),
+    PlotKind.calibration: _Kind(_DECIDED, "Add judgments of passages that were graded"),
+    PlotKind.corrected: _Kind(_POOL, "Add systems", ("P@20",)),
+    PlotKind.attacks: _Kind(
+        ("--min-rating",),
+        "Make a battery and have it graded: exampp analyze attacks --help",
+    ),
 }
 
 
@@ -128,6 +137,8 @@ def _of_kinds(option: str) -> Counts:
 
 def _takes_threshold(given: Given) -> bool:
     measures = given["measure"] or _KINDS[given["what"]].measures
+    if given["what"] in _FROM_GRADES:
+        return True
     if given["what"] is PlotKind.sensitivity:
         return OF_MEASURES["--min-rating"].where(at_cutoffs({"measure": measures}))
     return OF_MEASURES["--min-rating"].where({"measure": measures})
@@ -165,8 +176,9 @@ def plot(
             "--measure",
             "-m",
             help="The measure; for methods and sensitivity, repeat for up to six; for curve, "
-            "Cover@k with the last k; not for grades and labels. [default: Cover@20; for methods "
-            "Cover@20, nDCG@20, P@20, AP; for sensitivity Cover, P, nDCG]",
+            "Cover@k with the last k; for corrected P@k, RBP@k or Cover@k; not for grades, labels, "
+            "calibration and attacks. [default: Cover@20; for methods Cover@20, nDCG@20, P@20, AP; "
+            "for sensitivity Cover, P, nDCG; for corrected P@20]",
         ),
     ] = None,
     min_rating: MinRatings = None,
@@ -200,7 +212,7 @@ def plot(
     run: RunFiles = None,
     system: SystemNames = None,
     leave_out: LeftOut = None,
-    facets: Facets = FacetMode.auto,
+    subtopics: Subtopics = SubtopicMode.auto,
     decisions: CountDecisions = DecisionMode.WITH,
     on_error: OnError = OnBadLine.refuse,
     scale: Scale = None,
@@ -209,6 +221,7 @@ def plot(
 
     For methods and sensitivity --min-rating, --grader and --bank may be repeated, for methods up to
     six series in all.
+    Corrected takes the newest sample that fits, attacks the battery beside the exam.
     COLLECTION may be a file of graded passages; --bank then names a bank file.
 
     Example: exampp plot leaderboard my.exam -o leaderboard.svg
@@ -246,21 +259,26 @@ def plot(
             without=leave_out or (),
             decisions=decisions.value,
         )
-        books = {name: grades.gradebook for name, grades in panel.named()}
-        source = opened.path.name
-        texts = opened.query_texts() if what is PlotKind.heatmap else {}
-    book = next(iter(books.values()))
-    threshold = min_rating[0] if min_rating else None
-    if what is PlotKind.methods:
-        figure = _methods(books, measures, min_rating, official, scores or (), facets.value)
-    elif what is PlotKind.sensitivity:
-        figure = _sensitivity(books, measures, min_rating, facets.value)
-    elif what is PlotKind.calibration:
-        figure = _calibration(book, source)
-    else:
-        figure = _figure(what, book, measures, threshold, official, round_to, facets.value, texts)
+        named = dict(panel.named())
+        grades = next(iter(named.values()))
+        books = {name: one.gradebook for name, one in named.items()}
+        book = grades.gradebook
+        threshold = min_rating[0] if min_rating else None
+        if what in _FROM_GRADES:
+            figure = _FROM_GRADES[what](grades, measures[0], threshold)
+        elif what is PlotKind.methods:
+            figure = _methods(books, measures, min_rating, official, scores or (), subtopics.value)
+        elif what is PlotKind.sensitivity:
+            figure = _sensitivity(books, measures, min_rating, subtopics.value)
+        elif what is PlotKind.calibration:
+            figure = _calibration(book, opened.path.name)
+        else:
+            texts = opened.query_texts() if what is PlotKind.heatmap else {}
+            figure = _figure(
+                what, book, measures, threshold, official, round_to, subtopics.value, texts
+            )
     if not figure.spec:
-        missing = lacking(book) if what in _COMPARING else None
+        missing = lacking(book) if "--subtopics" in _KINDS[what].options else None
         cause = f"Nothing to draw. {missing.cause}" if missing else figure.alt
         mend = missing.mend if missing else _KINDS[what].mend
         raise exampp.InputError(cause, file=collection, mend=mend)
@@ -272,16 +290,33 @@ def plot(
     remark(f"{output}: {figure.title}")
 
 
+def _corrected(grades: Grades, measure: str, min_rating: int | None) -> Figure:
+    return grades.corrected(measure, min_rating=min_rating).figure()
+
+
+def _attacks(grades: Grades, _measure: str, min_rating: int | None) -> Figure:
+    from exampp.analysis.attacks.gaming import GamingSettings
+
+    return grades.attacks(settings=GamingSettings(min_rating)).figure()
+
+
+_FROM_GRADES: Mapping[PlotKind, Callable[[Grades, str, int | None], Figure]] = {
+    PlotKind.corrected: _corrected,
+    PlotKind.attacks: _attacks,
+}
+"""Those that ask a collection for more than its gradebook."""
+
+
 def _sensitivity(
     books: Mapping[str, Gradebook],
     measures: Sequence[str],
     min_ratings: Sequence[int] | None,
-    facets: FacetChoice,
+    subtopics: SubtopicChoice,
 ) -> Figure:
     from exampp.analysis.sensitivity import Declaration, Evaluated, sensitivity
 
     declaration = Declaration(tuple(measures), min_ratings=tuple(min_ratings or ()))
-    given = [Evaluated(name, book, facets) for name, book in books.items()]
+    given = [Evaluated(name, book, subtopics) for name, book in books.items()]
     return sensitivity(given, declaration).figure()
 
 
@@ -334,7 +369,7 @@ def _methods(
     min_ratings: Sequence[int] | None,
     official: Path | None,
     scores: Sequence[Path],
-    facets: FacetChoice,
+    subtopics: SubtopicChoice,
 ) -> Figure:
     """Every grader, measure and threshold, and leaderboards made elsewhere, as one figure."""
     from exampp.analysis import figures
@@ -345,7 +380,7 @@ def _methods(
 
     boards = {
         name if len(books) > 1 else "": evaluate_gradebook(
-            book, measures, min_ratings, facets=facets
+            book, measures, min_ratings, subtopics=subtopics
         )
         for name, book in books.items()
     }
@@ -374,7 +409,7 @@ def _figure(
     min_rating: int | None,
     official: Path | None,
     round_to: int | None,
-    facets: FacetChoice,
+    subtopics: SubtopicChoice,
     texts: Mapping[str, str],
 ) -> Figure:
     from exampp.analysis import figures
@@ -390,8 +425,10 @@ def _figure(
     if what is PlotKind.labels:
         return figures.labels_figure(book, exampp.Labelling(), threshold)
     if what is PlotKind.curve:
-        return figures.curves_figure(book, threshold, depth=_depth(measures[0]), facets=facets)
-    board = evaluate_gradebook(book, measures, threshold, facets=facets)
+        return figures.curves_figure(
+            book, threshold, depth=_depth(measures[0]), subtopics=subtopics
+        )
+    board = evaluate_gradebook(book, measures, threshold, subtopics=subtopics)
     first = board.columns[0]
     ranks = leaderboards.read(official) if official else None
     if what is PlotKind.scatter and ranks is not None:

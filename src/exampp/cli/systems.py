@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 import exampp
-from exampp.analysis.phrases import counted
 from exampp.cli.command import Counts, counting
 from exampp.cli.options import CollectionFile, Style, TableStyle
 from exampp.cli.output import show_several
 from exampp.errors import InputError
+from exampp.records.wording import counted
 
 
 class SystemOperation(StrEnum):

@@ -82,6 +82,9 @@ PURPOSES: Mapping[str, Mapping[str, Verb]] = {
             "Label all graded passages by a calibration; the labels are grades of a grader of "
             "their own.",
         ),
+        "vote": Verb(
+            "vote:vote", "Let several graders vote; the votes are grades of a grader of their own."
+        ),
         "gate": Verb(
             "gate:gate",
             "Pass or fail systems by requirements, such as Cover@20>=0.7 or no worse than before.",
@@ -95,6 +98,10 @@ PURPOSES: Mapping[str, Mapping[str, Verb]] = {
         "review": Verb(
             "review:app",
             "Look at grades and decisions: four lists that show what is wrong with grader or bank.",
+        ),
+        "search": Verb(
+            "search:search",
+            "Find queries, items, passages, replies of graders, reasons of decisions and edits.",
         ),
         "serve": Verb(
             "serve:serve",

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.evaluate.cover import cover_exams
-from exampp.evaluate.exams import Facets, QueryExam
+from exampp.evaluate.exams import QueryExam, Subtopics
 from exampp.evaluate.policy import EXAM, CoverPolicy
 from exampp.records.gradebook import MISSING, Gradebook
 
@@ -27,26 +27,36 @@ Floats = NDArray[np.float64]
 class ChanceFloor:
     """The floor of Cover@k per threshold, on `judged` of `queries`: those with passages judged 0.
 
-    Empty where there are none.
+    Empty where there are none. On `short` of them fewer than k are judged 0, and all were taken.
     """
 
     k: int
     values: tuple[float, ...]
     judged: int
     queries: int
+    short: int = 0
+
+    @property
+    def drawn(self) -> str:
+        """What is drawn, in words."""
+        limits = [f"of {self.judged} of {self.queries} queries"] * (self.judged < self.queries)
+        limits += [f"all of them on {self.short} with fewer"] * bool(self.short)
+        some = f" ({', '.join(limits)})" if limits else ""
+        passages = "1 random passage" if self.k == 1 else f"{self.k} random passages"
+        return f"{passages} that people judged 0{some}"
 
 
 def chance_floor(
     gradebook: Gradebook,
     thresholds: Sequence[int],
     k: int,
-    facets: Facets,
+    subtopics: Subtopics,
     policy: CoverPolicy = EXAM,
 ) -> ChanceFloor:
     """The floor of Cover@k: the mean over the exams of a query, then over queries."""
     of_query: dict[str, list[Floats]] = defaultdict(list)
-    queries = set()
-    for exam in cover_exams(gradebook, facets, k, policy):
+    queries, short = set(), set()
+    for exam in cover_exams(gradebook, subtopics, k, policy):
         queries.add(exam.query.query_id)
         ratings = judged_ratings(exam, lowest=None, below=1)
         if len(ratings):
@@ -54,10 +64,12 @@ def chance_floor(
             covering = np.stack([(ratings >= one).sum(axis=0) for one in thresholds])
             found = (1 - missed(len(ratings), covering, k)) @ weights / weights.sum()
             of_query[exam.query.query_id].append(found)
+            if len(ratings) < k:
+                short.add(exam.query.query_id)
     if not of_query:
         return ChanceFloor(k, (), 0, len(queries))
     means = np.mean([np.mean(found, axis=0) for found in of_query.values()], axis=0)
-    return ChanceFloor(k, tuple(means.tolist()), len(of_query), len(queries))
+    return ChanceFloor(k, tuple(means.tolist()), len(of_query), len(queries), len(short))
 
 
 def judged_ratings(exam: QueryExam, *, lowest: int | None, below: int | None) -> NDArray[np.int16]:
@@ -91,7 +103,7 @@ def missed(passages: int, covering: NDArray[np.int64], k: int) -> Floats:
 def _judgments(exam: QueryExam) -> NDArray[np.int16]:
     query = exam.query
     subtopic = exam.exam_id[len(query.query_id) + 1 :]
-    place = query.facet_ids.index(subtopic) + 1 if subtopic else 0
+    place = query.subtopic_ids.index(subtopic) + 1 if subtopic else 0
     own: NDArray[np.int16] = query.judgments[place]
     of_query: NDArray[np.int16] = query.judgments[0]
     return own if (own != MISSING).any() else of_query

@@ -30,17 +30,17 @@ from numpy.typing import NDArray
 
 from exampp.errors import InputError
 from exampp.evaluate.exams import (
-    FacetChoice,
-    Facets,
     Indices,
     Order,
     QueryExam,
     Sat,
+    SubtopicChoice,
+    Subtopics,
     all_together,
     by_rank,
     exams,
     lay_out,
-    resolve_facets,
+    resolve_subtopics,
 )
 from exampp.evaluate.measure import Measure
 from exampp.evaluate.nuggets import credits_of, shares_of
@@ -87,7 +87,7 @@ class CoverResult:
     systems: tuple[str, ...]
     query_ids: tuple[str, ...]
     thresholds: tuple[int, ...]
-    facets: Facets
+    subtopics: Subtopics
     cover: tuple[Covers, ...]
     n_cover: tuple[Covers, ...]
     missing_cells: tuple[float | None, ...]
@@ -110,7 +110,7 @@ def cover(
     thresholds: Sequence[int],
     *,
     k: int = 20,
-    facets: FacetChoice = "auto",
+    subtopics: SubtopicChoice = "auto",
     missing: Missing = "zero",
     policy: CoverPolicy = EXAM,
     nuggets: Sequence[Measure] = (),
@@ -120,7 +120,7 @@ def cover(
     `nuggets` are the nugget scores that are wanted besides.
 
     Raises:
-        InputError: k is below 1, or there is no such facet mode or way with missing cells.
+        InputError: k is below 1, or there is no such subtopic mode or way with missing cells.
     """
     if missing not in get_args(Missing):
         raise InputError(
@@ -134,7 +134,7 @@ def cover(
         )
     if k < 1:
         raise InputError(f"the cutoff must be 1 or more, not {k}")
-    mode = resolve_facets(gradebook, facets)
+    mode = resolve_subtopics(gradebook, subtopics)
     wanted = _Wanted(k, missing, policy, tuple(nuggets), gradebook.grader.lowest)
     tau = np.array(thresholds, np.int32)
     papers = groupby(cover_exams(gradebook, mode, k, policy), key=lambda exam: exam.query.query_id)
@@ -167,13 +167,13 @@ class QueryCoverings:
 
 
 def coverings(
-    gradebook: Gradebook, min_rating: int, *, k: int = 20, facets: FacetChoice = "auto"
+    gradebook: Gradebook, min_rating: int, *, k: int = 20, subtopics: SubtopicChoice = "auto"
 ) -> tuple[QueryCoverings, ...]:
     """What is behind Cover@k, query by query; the systems are the gradebook's.
 
     A cell without a grade covers nothing. A query without items is left out.
     """
-    mode = resolve_facets(gradebook, facets)
+    mode = resolve_subtopics(gradebook, subtopics)
     papers = groupby(cover_exams(gradebook, mode, k, EXAM), key=lambda exam: exam.query.query_id)
     return tuple(_coverings(name, list(of_query), min_rating, k) for name, of_query in papers)
 
@@ -207,13 +207,13 @@ class _Marks:
 
 
 def cover_exams(
-    gradebook: Gradebook, facets: Facets, k: int, policy: CoverPolicy = EXAM
+    gradebook: Gradebook, subtopics: Subtopics, k: int, policy: CoverPolicy = EXAM
 ) -> Iterator[QueryExam]:
     """The exams with the items that count in Cover@k; rankings are whole, except as written."""
     if policy.ranks_as_written:
         found = exams(gradebook, "query", _up_to_rank(k), all_together)
     else:
-        found = exams(gradebook, facets, by_rank)
+        found = exams(gradebook, subtopics, by_rank)
     for exam in found:
         items = exam.items
         if policy.graded_items_only:
@@ -223,12 +223,12 @@ def cover_exams(
             yield QueryExam(exam.query, exam.exam_id, items, exam.passages)
 
 
-def longest_sitting(gradebook: Gradebook, facets: FacetChoice = "auto") -> int:
+def longest_sitting(gradebook: Gradebook, subtopics: SubtopicChoice = "auto") -> int:
     """How many passages the longest ranking of any exam has; Cover is the same at deeper cutoffs.
 
     It is 1 where nothing is ranked.
     """
-    found = exams(gradebook, resolve_facets(gradebook, facets))
+    found = exams(gradebook, resolve_subtopics(gradebook, subtopics))
     ranked = (passages for exam in found for passages in exam.passages if passages is not None)
     return max(map(len, ranked), default=1)
 
@@ -359,7 +359,7 @@ def _mean_marks(marks: Sequence[_Marks]) -> _Marks:
 
 def _result(
     gradebook: Gradebook,
-    facets: Facets,
+    subtopics: Subtopics,
     thresholds: tuple[int, ...],
     marks: Sequence[_Marks],
     wanted: _Wanted,
@@ -385,7 +385,7 @@ def _result(
         systems=gradebook.systems,
         query_ids=tuple(with_bank),
         thresholds=thresholds,
-        facets=facets,
+        subtopics=subtopics,
         cover=_covers(cover, bounds[:2]),
         n_cover=_covers(_fill_empty(n_cover, counted, policy), bounds[2:4]),
         missing_cells=tuple(missing_cells),

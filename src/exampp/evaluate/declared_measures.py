@@ -122,7 +122,7 @@ def _queries(
 ) -> Iterator[RankedQuery]:
     exam, query = sheet.exam, sheet.exam.query
     subtopic = exam.exam_id[len(query.query_id) + 1 :]
-    place = query.facet_ids.index(subtopic) + 1 if subtopic else 0
+    place = query.subtopic_ids.index(subtopic) + 1 if subtopic else 0
     pool = RankedQuery(
         query.query_id,
         subtopic,

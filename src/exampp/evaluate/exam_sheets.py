@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.evaluate.exams import Facets, Indices, Order, QueryExam, Sat, exams, lay_out
+from exampp.evaluate.exams import Indices, Order, QueryExam, Sat, Subtopics, exams, lay_out
 from exampp.evaluate.qrels import Labelling, Labels, graded_passages, label_passages
 from exampp.records.gradebook import Gradebook, QueryGrades, Ranking
 
@@ -49,13 +49,13 @@ class Sheets:
         return tuple(sheet.exam.exam_id for sheet in self.sheets)
 
 
-def lay_sheets(gradebook: Gradebook, facets: Facets) -> Sheets:
+def lay_sheets(gradebook: Gradebook, subtopics: Subtopics) -> Sheets:
     """Prepare the rankings of a gradebook."""
     sheets: list[ExamSheet] = []
     runs: list[Run] = [{} for _ in gradebook.systems]
     unlabelled = [q.query_id for q in gradebook.queries if not q.item_ids]
     names: tuple[str, NDArray[np.object_]] | None = None
-    for exam in exams(gradebook, facets, by_score()):
+    for exam in exams(gradebook, subtopics, by_score()):
         graded = graded_passages(exam.query.ratings[:, exam.items])
         if not graded.any():
             unlabelled.append(exam.exam_id)

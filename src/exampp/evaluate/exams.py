@@ -1,4 +1,4 @@
-"""Which passages of which system are graded on which items: the facet modes.
+"""Which passages of which system are graded on which items: the subtopic modes.
 
 An exam is a set of items that a ranking sits. In the mode
 
@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from exampp.errors import InputError
 from exampp.records.gradebook import Gradebook, QueryGrades, Ranking
 
-Facets = Literal["query", "subtopic", "pool"]
-FacetChoice = Literal["auto", "query", "subtopic", "pool"]
+Subtopics = Literal["query", "subtopic", "pool"]
+SubtopicChoice = Literal["auto", "query", "subtopic", "pool"]
 
 Indices = NDArray[np.int32]
 Order = Callable[[QueryGrades, Ranking], Indices]
@@ -63,22 +63,23 @@ class Sat:
     answered: NDArray[np.bool_]
 
 
-def resolve_facets(gradebook: Gradebook, facets: FacetChoice) -> Facets:
-    """The facet mode asked for, or the one that fits the data.
+def resolve_subtopics(gradebook: Gradebook, subtopics: SubtopicChoice) -> Subtopics:
+    """The subtopic mode asked for, or the one that fits the data.
 
     Raises:
         InputError: No such mode.
     """
-    if facets not in get_args(FacetChoice):
+    if subtopics not in get_args(SubtopicChoice):
         raise InputError(
-            f"there is no facet mode {facets!r}", mend=f"Modes: {', '.join(get_args(FacetChoice))}"
+            f"there is no subtopic mode {subtopics!r}",
+            mend=f"Modes: {', '.join(get_args(SubtopicChoice))}",
         )
-    if facets != "auto":
-        return facets
-    if not any(ranking.facet for query in gradebook.queries for ranking in query.rankings):
+    if subtopics != "auto":
+        return subtopics
+    if not any(ranking.subtopic for query in gradebook.queries for ranking in query.rankings):
         return "query"
-    has_facets = any(query.item_facets.any() for query in gradebook.queries)
-    return "subtopic" if has_facets else "pool"
+    has_subtopics = any(query.item_subtopics.any() for query in gradebook.queries)
+    return "subtopic" if has_subtopics else "pool"
 
 
 def by_rank(query: QueryGrades, ranking: Ranking) -> Indices:  # noqa: ARG001
@@ -88,27 +89,27 @@ def by_rank(query: QueryGrades, ranking: Ranking) -> Indices:  # noqa: ARG001
 
 def exams(
     gradebook: Gradebook,
-    facets: Facets,
+    subtopics: Subtopics,
     order: Order = by_rank,
     sitting: Sitting | None = None,
 ) -> Iterator[QueryExam]:
     """The exams of a gradebook, query by query; those without items are left out.
 
-    `sitting` chooses among a system's rankings for a facet, in place of the mode's own way.
+    `sitting` chooses among a system's rankings for a subtopic, in place of the mode's own way.
     """
     number = {system: index for index, system in enumerate(gradebook.systems)}
     for query in gradebook.queries:
         sat: list[dict[int, Indices]] = [{} for _ in gradebook.systems]
         for ranking in query.rankings:
             if len(ranking.passages):
-                sat[number[ranking.system]][ranking.facet] = order(query, ranking)
-        for facet, items in _groups(query, facets):
-            choose = sitting or _sitting(facets, facet)
+                sat[number[ranking.system]][ranking.subtopic] = order(query, ranking)
+        for subtopic, items in _groups(query, subtopics):
+            choose = sitting or _sitting(subtopics, subtopic)
             yield QueryExam(
                 query=query,
-                exam_id=_exam_id(query, facet),
+                exam_id=_exam_id(query, subtopic),
                 items=items,
-                passages=tuple(choose(rankings, facet) for rankings in sat),
+                passages=tuple(choose(rankings, subtopic) for rankings in sat),
             )
 
 
@@ -137,47 +138,47 @@ def interleave(rankings: Sequence[Indices]) -> Indices:
     return kept
 
 
-def _groups(query: QueryGrades, facets: Facets) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """(facet, its items); the whole bank goes as facet 0."""
+def _groups(query: QueryGrades, subtopics: Subtopics) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """(subtopic, its items); the whole bank goes as subtopic 0."""
     if not len(query.item_ids):
         return
-    if facets != "subtopic":
+    if subtopics != "subtopic":
         yield 0, np.arange(len(query.item_ids))
         return
-    for facet in np.unique(query.item_facets):
-        yield int(facet), np.flatnonzero(query.item_facets == facet)
+    for subtopic in np.unique(query.item_subtopics):
+        yield int(subtopic), np.flatnonzero(query.item_subtopics == subtopic)
 
 
-def _exam_id(query: QueryGrades, facet: int) -> str:
-    return f"{query.query_id}/{query.facet_ids[facet - 1]}" if facet else query.query_id
+def _exam_id(query: QueryGrades, subtopic: int) -> str:
+    return f"{query.query_id}/{query.subtopic_ids[subtopic - 1]}" if subtopic else query.query_id
 
 
-def _of_query(rankings: Mapping[int, Indices], facet: int) -> Indices | None:  # noqa: ARG001
+def _of_query(rankings: Mapping[int, Indices], subtopic: int) -> Indices | None:  # noqa: ARG001
     return rankings.get(0)
 
 
-def _of_subtopic(rankings: Mapping[int, Indices], facet: int) -> Indices | None:
-    return rankings.get(facet, rankings.get(0))
+def _of_subtopic(rankings: Mapping[int, Indices], subtopic: int) -> Indices | None:
+    return rankings.get(subtopic, rankings.get(0))
 
 
-def _pooled(rankings: Mapping[int, Indices], facet: int) -> Indices | None:  # noqa: ARG001
-    subtopics = [rankings[facet] for facet in sorted(rankings) if facet]
+def _pooled(rankings: Mapping[int, Indices], subtopic: int) -> Indices | None:  # noqa: ARG001
+    subtopics = [rankings[subtopic] for subtopic in sorted(rankings) if subtopic]
     return interleave(subtopics) if subtopics else rankings.get(0)
 
 
-def _of_no_subtopic(rankings: Mapping[int, Indices], facet: int) -> Indices | None:
-    return rankings[0] if 0 in rankings else _pooled(rankings, facet)
+def _of_no_subtopic(rankings: Mapping[int, Indices], subtopic: int) -> Indices | None:
+    return rankings[0] if 0 in rankings else _pooled(rankings, subtopic)
 
 
-def _sitting(facets: Facets, facet: int) -> Sitting:
-    if facets == "query":
+def _sitting(subtopics: Subtopics, subtopic: int) -> Sitting:
+    if subtopics == "query":
         return _of_query
-    if facets == "pool":
+    if subtopics == "pool":
         return _pooled
-    return _of_subtopic if facet else _of_no_subtopic
+    return _of_subtopic if subtopic else _of_no_subtopic
 
 
-def all_together(rankings: Mapping[int, Indices], facet: int) -> Indices | None:  # noqa: ARG001
+def all_together(rankings: Mapping[int, Indices], subtopic: int) -> Indices | None:  # noqa: ARG001
     """Whatever a system returned for a query and its subtopics, each passage once."""
     if not rankings:
         return None

@@ -62,11 +62,11 @@ def _unknown_note(unknown: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _places(gradebook: Gradebook) -> dict[str, tuple[str, int]]:
-    """What a query is called in a run -> (query, facet)."""
+    """What a query is called in a run -> (query, subtopic)."""
     places: dict[str, tuple[str, int]] = {}
     for query in gradebook.queries:
-        for number, facet_id in enumerate(query.facet_ids, 1):
-            places[f"{query.query_id}/{facet_id}"] = (query.query_id, number)
+        for number, subtopic_id in enumerate(query.subtopic_ids, 1):
+            places[f"{query.query_id}/{subtopic_id}"] = (query.query_id, number)
     # A query whose own id looks like another's subtopic wins.
     places.update({query.query_id: (query.query_id, 0) for query in gradebook.queries})
     return places
@@ -77,7 +77,8 @@ def _with_rankings(
 ) -> QueryGrades:
     rows = {passage_id: row for row, passage_id in enumerate(query.passage_ids)}
     rankings = tuple(
-        _ranking(query, system, facet, scored, rows) for (system, facet), scored in found.items()
+        _ranking(query, system, subtopic, scored, rows)
+        for (system, subtopic), scored in found.items()
     )
     more = len(rows) - len(query.passage_ids)
     if not more:
@@ -94,7 +95,7 @@ def _with_rankings(
 def _ranking(
     query: QueryGrades,
     system: str,
-    facet: int,
+    subtopic: int,
     scored: Sequence[Returned],
     rows: dict[str, int],
 ) -> Ranking:
@@ -110,7 +111,7 @@ def _ranking(
     passages = [rows.setdefault(scored[index][0], len(rows)) for index in order]
     return Ranking(
         system,
-        facet,
+        subtopic,
         np.array(passages, np.int32),
         scores[order],
         np.array([written[index] for index in order], np.int32) if ranked else None,

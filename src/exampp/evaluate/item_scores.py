@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from exampp.errors import InputError
 from exampp.evaluate.cover import cover_exams, per_system
-from exampp.evaluate.exams import FacetChoice, Facets, lay_out, resolve_facets
+from exampp.evaluate.exams import SubtopicChoice, Subtopics, lay_out, resolve_subtopics
 from exampp.evaluate.policy import EXAM, CoverPolicy
 from exampp.records.gradebook import MISSING, Gradebook
 
@@ -40,7 +40,7 @@ class ItemScores:
     kind: Credit
     min_rating: int
     k: int
-    facets: Facets
+    subtopics: Subtopics
     missing: float
     unanswered: tuple[int, ...]
 
@@ -98,20 +98,20 @@ def item_scores(
     min_rating: int,
     k: int = 20,
     *,
-    facets: FacetChoice = "auto",
+    subtopics: SubtopicChoice = "auto",
     credit: Credit = "covered",
     policy: CoverPolicy = EXAM,
 ) -> ItemScores:
     """What the first k passages of every system make of every item.
 
     Raises:
-        InputError: k is below 1, or there is no such facet mode or credit.
+        InputError: k is below 1, or there is no such subtopic mode or credit.
     """
     if credit not in get_args(Credit):
         raise InputError(f"there is no credit {credit!r}", mend="Choose covered or graded")
     if k < 1:
         raise InputError(f"the cutoff must be 1 or more, not {k}")
-    mode = resolve_facets(gradebook, facets)
+    mode = resolve_subtopics(gradebook, subtopics)
     order = sorted(range(len(gradebook.systems)), key=gradebook.systems.__getitem__)
     lowest, span = gradebook.grader.lowest, gradebook.grader.highest - gradebook.grader.lowest
     columns: list[Floats] = []
@@ -149,7 +149,7 @@ def item_scores(
         kind=credit,
         min_rating=min_rating,
         k=k,
-        facets=mode,
+        subtopics=mode,
         missing=lacking / cells if cells else 0.0,
         unanswered=tuple(silent),
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from exampp.errors import InputError
 from exampp.evaluate.chance import ChanceFloor, chance_floor
 from exampp.evaluate.cover import OVERALL, CoverResult, Covers, Missing, cover, longest_sitting
-from exampp.evaluate.exams import FacetChoice, Facets, resolve_facets
+from exampp.evaluate.exams import SubtopicChoice, Subtopics, resolve_subtopics
 from exampp.evaluate.leaderboard_notes import Notes
 from exampp.evaluate.measure import Measure, as_measures, parse_measure
 from exampp.evaluate.nuggets import NUGGET_SCORES, check_partial
@@ -109,7 +109,7 @@ class Leaderboard(Result):
 
     grader: GraderIdentity
     bank: str
-    facets: Facets
+    subtopics: Subtopics
     systems: tuple[str, ...]
     column_systems: tuple[str, ...]
     columns: tuple[MeasureColumn, ...]
@@ -200,6 +200,17 @@ class Leaderboard(Result):
 
         return {"leaderboard": tidy(self), "per_query": per_query(self)}
 
+    def log_to(self, tracker: str, name: str = "") -> str:
+        """Log the leaderboard to `mlflow` or `wandb`: to the open run, or to one of that name.
+
+        Every mean is a metric `MEASURE/SYSTEM`; the tables are artifacts, with their notes. Returns
+        the id of the run. Raises InputError where the tracker is not installed or refuses.
+        """
+        from exampp.evaluate.tables import tracked
+        from exampp.report.tracking import track
+
+        return track(tracker, tracked(self, name))
+
     def _rows(self, column: MeasureColumn) -> Iterator[BoardRow]:
         place = {system: index for index, system in enumerate(self.column_systems)}
         means = column.values.means()
@@ -224,7 +235,7 @@ def evaluate(
     min_ratings: Sequence[int],
     *,
     k: int = 20,
-    facets: FacetChoice = "auto",
+    subtopics: SubtopicChoice = "auto",
     missing: Missing = "zero",
     labelling: Labelling | None = None,
     policy: CoverPolicy = EXAM,
@@ -238,11 +249,11 @@ def evaluate(
         InputError: A measure is unknown or cannot be computed, or a threshold is off the scale.
     """
     labelling, measures = labelling or Labelling(), tuple(measures)
-    board = _evaluated(gradebook, measures, min_ratings, k, facets, missing, labelling, policy)
+    board = _evaluated(gradebook, measures, min_ratings, k, subtopics, missing, labelling, policy)
     if gradebook.oversight.cells:
         automatic = without_decisions(gradebook)
         other = _evaluated(
-            automatic, measures, min_ratings, k, board.facets, missing, labelling, policy
+            automatic, measures, min_ratings, k, board.subtopics, missing, labelling, policy
         )
         board = replace(board, without_decisions=other)
     people = tuple(people_notes(gradebook, board.changes()))
@@ -254,7 +265,7 @@ def evaluate_gradebook(
     measures: Sequence[Measure | str] = DEFAULT_MEASURES,
     min_rating: int | Sequence[int] | None = None,
     *,
-    facets: FacetChoice = "auto",
+    subtopics: SubtopicChoice = "auto",
     missing: Missing = "zero",
     labelling: Labelling | None = None,
     compat: str = "exam",
@@ -272,7 +283,7 @@ def evaluate_gradebook(
         book,
         measures,
         thresholds,
-        facets=facets,
+        subtopics=subtopics,
         missing=missing,
         labelling=labelling,
         policy=POLICIES[compat],
@@ -280,12 +291,12 @@ def evaluate_gradebook(
 
 
 def _ends(
-    gradebook: Gradebook, depths: Sequence[int], facets: Facets, policy: CoverPolicy
+    gradebook: Gradebook, depths: Sequence[int], subtopics: Subtopics, policy: CoverPolicy
 ) -> dict[int, int]:
     """Where each depth ends: with the longest ranking, at the latest, of several depths."""
     if len(depths) < 2 or policy.ranks_as_written:
         return dict(zip(depths, depths, strict=True))
-    longest = longest_sitting(gradebook, facets)
+    longest = longest_sitting(gradebook, subtopics)
     return {depth: min(depth, longest) for depth in depths}
 
 
@@ -294,7 +305,7 @@ def _evaluated(
     measures: Iterable[Measure | str],
     min_ratings: Sequence[int],
     k: int,
-    facets: FacetChoice,
+    subtopics: SubtopicChoice,
     missing: Missing,
     labelling: Labelling,
     policy: CoverPolicy,
@@ -305,7 +316,7 @@ def _evaluated(
     for measure in asked:
         check_partial(measure, gradebook.grader)
     _check_enough(asked, thresholds, labelling)
-    mode = resolve_facets(gradebook, facets)
+    mode = resolve_subtopics(gradebook, subtopics)
     at_depth: dict[int, list[Measure]] = {}
     for measure in asked:
         if measure.kind.cover:
@@ -320,7 +331,7 @@ def _evaluated(
             gradebook,
             thresholds,
             k=end,
-            facets=mode,
+            subtopics=mode,
             missing=missing,
             policy=policy,
             nuggets=nuggets,
@@ -341,12 +352,12 @@ def _evaluated(
     others = [m for m in asked if not m.kind.cover]
     scored = None
     if others:
-        scored = score(gradebook, others, thresholds, facets=mode, labelling=labelling)
+        scored = score(gradebook, others, thresholds, subtopics=mode, labelling=labelling)
     columns = tuple(_columns(asked, covers, floors, weighted, scored))
     return Leaderboard(
         grader=gradebook.grader,
         bank=gradebook.bank_label,
-        facets=mode,
+        subtopics=mode,
         systems=_sorted(gradebook.systems, columns[0].values.means()),
         column_systems=gradebook.systems,
         columns=columns,

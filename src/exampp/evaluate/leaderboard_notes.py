@@ -11,7 +11,7 @@ import numpy as np
 from exampp.evaluate.chance import ChanceFloor
 from exampp.evaluate.cover import CoverResult, Missing
 from exampp.evaluate.exam_sheets import contradictions
-from exampp.evaluate.exams import Facets
+from exampp.evaluate.exams import Subtopics
 from exampp.evaluate.lacking import lacking
 from exampp.evaluate.measure import Measure, heading
 from exampp.evaluate.nuggets import NUGGET_SCORES, importances_of
@@ -39,7 +39,7 @@ class Notes:
 
     gradebook: Gradebook
     measures: Sequence[Measure]
-    facets: Facets
+    subtopics: Subtopics
     covers: Mapping[int, CoverResult]
     floors: Mapping[int, ChanceFloor]
     weighted: Mapping[Measure, Sequence[WeightedCover]]
@@ -106,16 +106,16 @@ class Notes:
         if self.policy.name != "exam" and self.covers:
             family = self._family
             yield f"{family[0].upper()}{family[1:]} follow the policy {self.policy.name}."
-        if self.policy.ranks_as_written and self.facets != "query" and self.covers:
+        if self.policy.ranks_as_written and self.subtopics != "query" and self.covers:
             yield "For Cover, all rankings of a system for a query and its subtopics go together."
-            if self.facets == "subtopic" and self.scored:
+            if self.subtopics == "subtopic" and self.scored:
                 yield "For the other measures each subtopic is a query of its own."
-        elif self.facets == "subtopic":
+        elif self.subtopics == "subtopic":
             yield (
                 "Cover is the mean over the subtopics of a query, then over queries; for the "
                 "other measures each subtopic is a query of its own."
             )
-        elif self.facets == "pool":
+        elif self.subtopics == "pool":
             yield "The subtopic rankings of a system are interleaved into one per query."
         if missing := lacking(book):
             yield f"{missing.cause}."
@@ -206,17 +206,22 @@ class Notes:
     def _chance(self) -> Iterator[str]:
         for k, floor in self.floors.items():
             result = self.covers[k]
-            some = f" (of {floor.judged} of {floor.queries} queries)"
-            some = some if floor.judged < floor.queries else ""
-            for at, value in enumerate(floor.values):
-                found = [mean.mean for mean in result.cover[at].values.means()]
-                means = [mean for mean in found if mean is not None]
-                average = f"; systems have {np.mean(means):.3f} on average" if means else ""
-                name = heading(f"Cover@{k}", result.thresholds[at])
-                yield (
-                    f"Chance floor of {name}: {k} random passages that people judged 0 have "
-                    f"{value:.3f}{some}{average}."
-                )
+            thresholds = result.thresholds[: len(floor.values)]
+            if not thresholds:
+                continue
+            several = len(thresholds) > 1
+            name = heading(f"Cover@{k}", None if several else thresholds[0])
+            values = [
+                f"{value:.3f}" + (f" (\u2265{threshold})" if several else "")
+                for threshold, value in zip(thresholds, floor.values, strict=True)
+            ]
+            of_systems = [
+                [mean.mean for mean in cover.values.means() if mean.mean is not None]
+                for cover in result.cover[: len(thresholds)]
+            ]
+            averages = ", ".join(f"{np.mean(means):.3f}" for means in of_systems if means)
+            average = f"; systems have {averages} on average" if averages else ""
+            yield f"Chance floor of {name}: {floor.drawn} have {', '.join(values)}{average}."
 
     def _weighted(self) -> Iterator[str]:
         for measure, found in self.weighted.items():
@@ -246,7 +251,9 @@ class Notes:
                 f"{count} of {len(self.scored.query_ids)} queries have no relevant passage "
                 f"and count 0 for every system: {', '.join(measures)}."
             )
-            yield what if threshold is None else About("At ", str(threshold), f", {what}")
+            yield (
+                what if threshold is None else About("From rating ", str(threshold), f" on: {what}")
+            )
         diverse = dict.fromkeys(str(s.measure) for s in self.scored.scores if _diverse(s))
         if diverse and any(len(set(q.weights[q.weights > 0])) > 1 for q in self.gradebook.queries):
             yield f"All items count alike, the weights of the bank play no part: {_all(diverse)}."

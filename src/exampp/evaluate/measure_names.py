@@ -159,6 +159,9 @@ ALIASES: Mapping[str, Alias] = {
     "strict_all_score": ("NuggetAll", (("strict", True),)),
     "strict_vital_score": ("NuggetVital", (("strict", True),)),
     "strict_weighted_score": ("NuggetWeighted", (("strict", True),)),
+    "strict_all": ("NuggetAll", (("strict", True),)),
+    "strict_vital": ("NuggetVital", (("strict", True),)),
+    "strict_weighted": ("NuggetWeighted", (("strict", True),)),
 }
 """Second names of ir_measures and nuggetizer, with the parameters that they stand for."""
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.evaluate.exams import FacetChoice, QueryExam, exams, lay_out, resolve_facets
+from exampp.evaluate.exams import QueryExam, SubtopicChoice, exams, lay_out, resolve_subtopics
 from exampp.records.gradebook import MISSING, Gradebook
 
 Floats = NDArray[np.float64]
@@ -44,10 +44,10 @@ def has_missing_cells(book: Gradebook) -> bool:
 
 
 def cover_bounds(
-    book: Gradebook, thresholds: Sequence[int], *, k: int = 20, facets: FacetChoice = "auto"
+    book: Gradebook, thresholds: Sequence[int], *, k: int = 20, subtopics: SubtopicChoice = "auto"
 ) -> CoverBounds:
     """The bounds of Cover@k at several thresholds, all missing cells below or at the threshold."""
-    n, mode = len(book.systems), resolve_facets(book, facets)
+    n, mode = len(book.systems), resolve_subtopics(book, subtopics)
     shape = (len(thresholds), n)
     low, high = np.zeros(shape), np.zeros(shape)
     least, most = np.zeros((*shape, n)), np.zeros((*shape, n))

@@ -13,7 +13,7 @@ class CoverPolicy:
     `answered_only`: the mean goes over the queries that a system answered, not over all.
     `ranks_as_written`: a ranking is cut at the rank k that its run wrote, which keeps k + 1
     passages of a run that counts from 0, and all of a system's rankings for a query and its
-    subtopics go together; otherwise k passages are kept, by the facet mode.
+    subtopics go together; otherwise k passages are kept, by the subtopic mode.
     `empty_n_cover`: n-Cover of a query whose whole pool covers nothing; None leaves the query out.
     `empty_nuggets_are_0`: whether a nugget score of a query that has none of its nuggets is 0.
     """

@@ -103,13 +103,13 @@ def population(
     """
     unit = check_linear(measure)
     check_thresholds([min_rating], book.grader)
-    facets = {bool(ranking.facet) for query in book.queries for ranking in query.rankings}
-    if facets == {True}:
+    subtopics = {bool(ranking.subtopic) for query in book.queries for ranking in query.rankings}
+    if subtopics == {True}:
         raise InputError(
             "systems rank by subtopic alone here, and scores of subtopics are not corrected",
             mend="Import runs that rank by query",
         )
-    notes = (BY_QUERY,) if True in facets else ()
+    notes = (BY_QUERY,) if True in subtopics else ()
     k = measure.cutoff or 0
     if unit == "item":
         return replace(_items(book, measure, k, min_rating), notes=notes)
@@ -133,7 +133,7 @@ def _answered(book: Gradebook, k: int) -> list[_Answered]:
     for query in sorted(book.queries, key=lambda one: one.query_id):
         cut: list[Indices | None] = [None] * len(number)
         for ranking in query.rankings:
-            if not ranking.facet and len(ranking.passages):
+            if not ranking.subtopic and len(ranking.passages):
                 cut[number[ranking.system]] = ranking.passages[:k]
         if any(one is not None for one in cut):
             found.append(_Answered(query, tuple(cut)))
@@ -203,7 +203,7 @@ def _items(book: Gradebook, measure: Measure, k: int, min_rating: int) -> Popula
             f"{measure} is not corrected: it divides by what the whole pool covers",
             mend=f"Take Cover@{k}",
         )
-    of_mean = cover(book, [min_rating], k=k, facets="query").query_ids
+    of_mean = cover(book, [min_rating], k=k, subtopics="query").query_ids
     share = 1 / max(1, len(of_mean))
     sat = {exam.query.query_id: exam for exam in exams(book, "query")}
     names: list[tuple[str, str]] = []

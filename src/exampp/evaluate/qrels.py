@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
-from exampp.evaluate.exams import Facets, QueryExam, exams
+from exampp.evaluate.exams import QueryExam, Subtopics, exams
 from exampp.formats import qrels as qrels_format
 from exampp.records import Judgment
 from exampp.records.gradebook import MISSING, Gradebook, Ratings
@@ -128,7 +128,7 @@ def qrels(
     `query/subtopic`; items of no subtopic go under the query itself.
     """
     labelling = labelling or Labelling()
-    mode: Facets = "subtopic" if by_subtopic else "query"
+    mode: Subtopics = "subtopic" if by_subtopic else "query"
     for exam in exams(gradebook, mode):
         ratings = exam.query.ratings[:, exam.items]
         labels = label_passages(ratings, labelling, threshold, gradebook.grader.lowest)
@@ -137,7 +137,7 @@ def qrels(
 
 
 def subtopic_qrels(
-    gradebook: Gradebook, threshold: int, *, facets: Facets = "query"
+    gradebook: Gradebook, threshold: int, *, subtopics: Subtopics = "query"
 ) -> Iterator[SubtopicQrel]:
     """Per item, which graded passages cover it, for alpha-nDCG and its kin.
 
@@ -145,7 +145,7 @@ def subtopic_qrels(
     otherwise drop the item, and its score would be that of an easier exam. Items of weight 0 are
     left out, as they are from Cover.
     """
-    for exam in exams(gradebook, facets):
+    for exam in exams(gradebook, subtopics):
         yield from subtopic_rows(exam, threshold)
 
 

@@ -25,7 +25,7 @@ from exampp.evaluate.exam_sheets import (
     qrels_of,
     unlabelled_shares,
 )
-from exampp.evaluate.exams import FacetChoice, Facets, resolve_facets
+from exampp.evaluate.exams import SubtopicChoice, Subtopics, resolve_subtopics
 from exampp.evaluate.measure import Measure
 from exampp.evaluate.own_measures import Formula, own_formula, own_scores
 from exampp.evaluate.provider import provider_scores
@@ -62,7 +62,7 @@ class ScoreResult:
 
     systems: tuple[str, ...]
     query_ids: tuple[str, ...]
-    facets: Facets
+    subtopics: Subtopics
     scores: tuple[Score, ...]
     unlabelled: tuple[str, ...]
     unanswered: tuple[int, ...]
@@ -74,16 +74,16 @@ def score(
     measures: Sequence[Measure],
     thresholds: Sequence[int],
     *,
-    facets: FacetChoice = "auto",
+    subtopics: SubtopicChoice = "auto",
     labelling: Labelling | None = None,
 ) -> ScoreResult:
     """Ranking measures of all systems; the scores go by measure, then threshold.
 
     Raises:
-        InputError: A measure cannot be computed, or there is no such facet mode.
+        InputError: A measure cannot be computed, or there is no such subtopic mode.
     """
     labelling = labelling or Labelling()
-    mode = resolve_facets(gradebook, facets)
+    mode = resolve_subtopics(gradebook, subtopics)
     sheets = lay_sheets(gradebook, mode)
     asked = list(_asked(measures, thresholds, labelling))
     tasks = [task for _, task in asked]
@@ -111,7 +111,7 @@ def score(
     return ScoreResult(
         systems=sheets.systems,
         query_ids=sheets.ids,
-        facets=mode,
+        subtopics=mode,
         scores=scores,
         unlabelled=sheets.unlabelled,
         unanswered=tuple(len(sheets.sheets) - len(run) for run in sheets.runs),

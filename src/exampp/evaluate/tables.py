@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import exampp
 from exampp.evaluate.cover import OVERALL
 from exampp.evaluate.leaderboard import BoardRow, Leaderboard
 from exampp.evaluate.measure import heading as heading
@@ -12,6 +13,7 @@ from exampp.evaluate.people import said_by_people
 from exampp.records.gradebook import Oversight
 from exampp.records.grading import GraderIdentity
 from exampp.report.table import ERROR, Column, Table, Value
+from exampp.report.tracking import Tracked
 
 TIDY = (
     "system",
@@ -170,3 +172,27 @@ def per_query(board: Leaderboard) -> Table:
         [*(getattr(row, name) for name in names), *provenance(board)] for row in board.per_query()
     ]
     return Table.of([*names, *PROVENANCE], rows, caption(board), board.notes)
+
+
+def tracked(board: Leaderboard, name: str = "") -> Tracked:
+    """The leaderboard for a tracker of experiments: a metric a mean, `MEASURE/SYSTEM`.
+
+    What is undefined is no metric; its reason is in the notes of the tables. A threshold stands in
+    the name where there is one. Draft grades are called so in the name of the run.
+    """
+    metrics = {
+        f"{row.measure}{'' if row.min_rating is None else f' min {row.min_rating}'}/{row.system}": (
+            row.mean
+        )
+        for row in (*board.rows, *board.overall)
+        if row.mean is not None
+    }
+    draft = "DRAFT GRADES " if board.grader.is_draft else ""
+    settings = {
+        "grader": board.grader.name,
+        "grader_key": board.grader.key,
+        "bank": board.bank,
+        "draft": str(board.grader.is_draft).lower(),
+        "exampp": exampp.__version__,
+    }
+    return Tracked(draft + (name or "leaderboard"), metrics, settings, {"leaderboard": tidy(board)})

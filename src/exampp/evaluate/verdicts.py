@@ -48,7 +48,7 @@ def item_verdicts(
             continue
         returned = np.zeros((len(number), len(query.passage_ids)), np.bool_)
         for ranking in query.rankings:
-            if not ranking.facet:
+            if not ranking.subtopic:
                 returned[number[ranking.system], ranking.passages[:k]] = True
         # who is in the order of their ids is so in every order of the file
         order = sorted(range(len(query.passage_ids)), key=lambda p: query.passage_ids[p])

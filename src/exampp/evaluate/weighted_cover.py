@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from exampp.errors import InputError
 from exampp.evaluate.cover import Covers, Missing
-from exampp.evaluate.exams import Facets
+from exampp.evaluate.exams import Subtopics
 from exampp.evaluate.item_scores import ItemScores, item_scores
 from exampp.evaluate.measure import Measure
 from exampp.evaluate.policy import CoverPolicy
@@ -53,7 +53,7 @@ def weighted_cover(
     gradebook: Gradebook,
     measure: Measure,
     thresholds: Sequence[int],
-    facets: Facets,
+    subtopics: Subtopics,
     missing: Missing,
     policy: CoverPolicy,
 ) -> tuple[WeightedCover, ...]:
@@ -70,7 +70,7 @@ def weighted_cover(
         )
     k = measure.cutoff or 20
     return tuple(
-        _weighted(gradebook, measure, item_scores(gradebook, one, k, facets=facets))
+        _weighted(gradebook, measure, item_scores(gradebook, one, k, subtopics=subtopics))
         for one in thresholds
     )
 

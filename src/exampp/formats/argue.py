@@ -174,7 +174,7 @@ def _item(query_id: str, nugget: Json, place: str, parent: str | None) -> Item:
     name = next((name for name in _KINDS if nugget.get(name) is not None), "question")
     text = spoken(nugget, name, place)
     own = nugget.get(f"{name}_id")
-    facet_id = optional(nugget, "subtopic_id", str, place) or None
+    subtopic_id = optional(nugget, "subtopic_id", str, place) or None
     digest = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
     own_id = digest if own is None else identifier(nugget, f"{name}_id", place)
     kept = without(nugget, name, f"{name}_id", "sub_nuggets", "item_id", "subtopic_id")
@@ -188,7 +188,7 @@ def _item(query_id: str, nugget: Json, place: str, parent: str | None) -> Item:
         query_id,
         text,
         _KINDS[name],
-        facet_id,
+        subtopic_id,
         answers=_answers(nugget, place),
         weight=WEIGHTS.get(importance.lower(), 1.0) if isinstance(importance, str) else 1.0,
         extra={"argue": kept} if kept else {},
@@ -257,8 +257,8 @@ def _nugget(item: Item, below: dict[str | None, list[Item]], path: str | Path) -
     nugget: Json = {name: item.text, f"{name}_id": own, "query_id": item.query_id} | kept
     if own == item.item_id:
         nugget["item_id"] = item.item_id
-    if item.facet_id:
-        nugget["subtopic_id"] = item.facet_id
+    if item.subtopic_id:
+        nugget["subtopic_id"] = item.subtopic_id
     if _answers(nugget, "") != item.answers:
         nugget |= {"aggregator_type": "OR", "answers": {a: {"answer": a} for a in item.answers}}
     nugget |= _importance(item, nugget.get("importance"), path)

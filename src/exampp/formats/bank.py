@@ -34,9 +34,13 @@ Json = dict[str, Any]
 T = TypeVar("T")
 
 
-class _ItemRow(msgspec.Struct):
+_KEYS = {"subtopic_id": "facet_id", "subtopic_text": "facet_text"}
+"""The workbench calls subtopics facets."""
+
+
+class _ItemRow(msgspec.Struct, rename=_KEYS):
     query_id: str | None = None
-    facet_id: str | None = None
+    subtopic_id: str | None = None
     question_id: str | None = None
     question_text: str | None = None
     nugget_id: str | None = None
@@ -45,18 +49,18 @@ class _ItemRow(msgspec.Struct):
     weight: float | None = None
 
 
-class _LineRow(msgspec.Struct):
+class _LineRow(msgspec.Struct, rename=_KEYS):
     query_id: str
     query_text: str | None = None
-    facet_id: str | None = None
-    facet_text: str | None = None
+    subtopic_id: str | None = None
+    subtopic_text: str | None = None
     items: list[_ItemRow] | None = None
     questions: list[_ItemRow] | None = None
 
 
 _OBJECT: msgspec.json.Decoder[Json] = msgspec.json.Decoder(Json)
-_ITEM_KEYS = frozenset(_ItemRow.__struct_fields__)
-_LINE_KEYS = frozenset(_LineRow.__struct_fields__)
+_ITEM_KEYS = frozenset(_ItemRow.__struct_encode_fields__)
+_LINE_KEYS = frozenset(_LineRow.__struct_encode_fields__)
 
 
 def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
@@ -78,8 +82,8 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
             of_line.see(value, number)
             for item_row in (row for name in _LISTS for row in value.get(name) or ()):
                 of_item.see(item_row, number)
-            if earlier := first_entry.add((entry.query_id, entry.facet_id), number):
-                subtopic = f" and subtopic {shown(entry.facet_id)}" if entry.facet_id else ""
+            if earlier := first_entry.add((entry.query_id, entry.subtopic_id), number):
+                subtopic = f" and subtopic {shown(entry.subtopic_id)}" if entry.subtopic_id else ""
                 what = f"query {shown(entry.query_id)}{subtopic}"
                 raise repeated(what, earlier, path, number, "query_id")
             for item in entry.items:
@@ -131,8 +135,8 @@ def _head(value: Json) -> BankEntry:
         row.query_id,
         (),
         row.query_text or "",
-        row.facet_id,
-        row.facet_text or "",
+        row.subtopic_id,
+        row.subtopic_text or "",
         _without(value, _LINE_KEYS),
     )
 
@@ -170,22 +174,22 @@ def _item(entry: BankEntry, value: Json) -> Item:
     text = getattr(row, f"{kind}_text")
     if text is None or not text.strip():
         raise InputError(f"the {kind} has no text", field=f"{kind}_text")
-    _belongs("query", row.query_id, entry.query_id)
-    _belongs("facet", row.facet_id, entry.facet_id)
+    _belongs("query", "query_id", row.query_id, entry.query_id)
+    _belongs("subtopic", "facet_id", row.subtopic_id, entry.subtopic_id)
     if row.weight is not None and not 0 <= row.weight <= LARGEST_WEIGHT:
         raise InputError(f"the weight is not between 0 and {LARGEST_WEIGHT:g}", field="weight")
-    facet_id = row.facet_id if row.facet_id is not None else entry.facet_id
+    subtopic_id = row.subtopic_id if row.subtopic_id is not None else entry.subtopic_id
     answers = [row.gold_answers] if isinstance(row.gold_answers, str) else row.gold_answers
     own_id, extra = getattr(row, f"{kind}_id"), _without(value, _ITEM_KEYS)
     usual = WEIGHTS.get(str(extra.get("importance")).strip().lower(), 1.0)
     if own_id is not None and not own_id.strip():
         raise InputError("the id is blank", field=f"{kind}_id")
     return Item(
-        own_id or item_id(entry.query_id, text, facet_id),
+        own_id or item_id(entry.query_id, text, subtopic_id),
         entry.query_id,
         text,
         kind,
-        facet_id,
+        subtopic_id,
         tuple(answers or ()),
         usual if row.weight is None else row.weight,
         extra,
@@ -205,11 +209,11 @@ def _kind(row: _ItemRow) -> str:
     return kinds[0]
 
 
-def _belongs(what: str, own: str | None, of_line: str | None) -> None:
+def _belongs(what: str, field: str, own: str | None, of_line: str | None) -> None:
     if own is not None and of_line is not None and own != of_line:
         raise InputError(
             f"the item is of {what} {shown(own)}, its line of {what} {shown(of_line)}",
-            field=f"{what}_id",
+            field=field,
         )
 
 
@@ -234,7 +238,7 @@ def _line(entry: BankEntry, test_collection: str, path: str | Path) -> Json:
     line = _as_read(_written_head(bare, test_collection), form.get("line"), _head, bare)
     for item in entry.items:
         is_here = item.query_id == entry.query_id and not (
-            item.facet_id and entry.facet_id and item.facet_id != entry.facet_id
+            item.subtopic_id and entry.subtopic_id and item.subtopic_id != entry.subtopic_id
         )
         if item.kind not in _KINDS or not is_here:
             raise InputError(
@@ -273,10 +277,10 @@ def _as_read(written: Json, form: Any, parse: Callable[[Json], T], record: T) ->
 
 
 def _written_head(entry: BankEntry, test_collection: str) -> Json:
-    facet = {"facet_id": entry.facet_id, "facet_text": entry.facet_text or None}
+    subtopic = {"facet_id": entry.subtopic_id, "facet_text": entry.subtopic_text or None}
     return {
         "query_id": entry.query_id,
-        **{key: text for key, text in facet.items() if text is not None},
+        **{key: text for key, text in subtopic.items() if text is not None},
         "test_collection": test_collection,
         "query_text": entry.query_text,
         **_without(entry.extra, _LINE_KEYS),
@@ -285,8 +289,8 @@ def _written_head(entry: BankEntry, test_collection: str) -> Json:
 
 def _written_item(item: Item) -> Json:
     line: Json = {"query_id": item.query_id}
-    if item.facet_id is not None:
-        line["facet_id"] = item.facet_id
+    if item.subtopic_id is not None:
+        line["facet_id"] = item.subtopic_id
     line |= {f"{item.kind}_id": item.item_id, f"{item.kind}_text": item.text}
     if item.answers:
         line["gold_answers"] = list(item.answers)

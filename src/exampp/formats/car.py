@@ -18,7 +18,7 @@ from exampp.formats.fields import FirstLines, repeated, shown
 from exampp.formats.lines import OnError, plain_name, reading, refuse
 from exampp.formats.packed import compression
 from exampp.installed import install_command
-from exampp.records import Facet, Passage, Query
+from exampp.records import Passage, Query, Subtopic
 
 T = TypeVar("T")
 
@@ -108,11 +108,13 @@ def _topic(page: Any) -> Query:
     return Query(page[2].decode(), page[1], tuple(_sections(page[3], (), ())))
 
 
-def _sections(skeleton: list[Any], ids: tuple[str, ...], names: tuple[str, ...]) -> Iterator[Facet]:
+def _sections(
+    skeleton: list[Any], ids: tuple[str, ...], names: tuple[str, ...]
+) -> Iterator[Subtopic]:
     for part in skeleton:
         if part[0] == _SECTION:
             below = (*ids, part[2].decode()), (*names, part[1])
-            yield Facet("/".join(below[0]), " / ".join(below[1]))
+            yield Subtopic("/".join(below[0]), " / ".join(below[1]))
             yield from _sections(part[3], *below)
 
 

@@ -21,23 +21,27 @@ from exampp.formats import (
     assignments,
     car,
     decisions,
-    headers,
     passages,
     queries,
     questions,
     responses,
     score_tables,
     trec_objects,
+    trec_topics,
+    umbrela,
 )
 from exampp.formats.fields import shown
-from exampp.formats.headers import is_qrels_header, names_of, nearly, own_names, plain
+from exampp.formats.headers import is_qrels_header, names_of, own_names, plain
 from exampp.formats.held import held
 from exampp.formats.json_objects import OBJECT
-from exampp.formats.lines import plain_name, read_lines, valid_json
-from exampp.formats.plain_rows import MEANINGS
+from exampp.formats.lines import plain_name, valid_json
+from exampp.formats.nearest import nearest_kinds, slips_of_fields
 from exampp.formats.plain_table import is_table_header
+from exampp.formats.rag_presets import NEEDS
+from exampp.formats.runs import lines_of
 
 _SAMPLE = 5
+_QUERIES_NAME = re.compile("quer|topic")
 _LONGEST = 1 << 20
 """Bytes of a line that are split into columns."""
 _WORKBENCH = re.compile(r'\s*\[\s*("(?:[^"\\]|\\.)*"|-?\d+)\s*,\s*\[')
@@ -104,13 +108,14 @@ class _Sample:
 
 
 def _sample(path: str | Path) -> _Sample:
-    data = [line for _, line in islice(read_lines(path), _SAMPLE)]
+    data = [line for _, line in islice(lines_of(path), _SAMPLE)]
     fields: tuple[str, ...] = ()
     with suppress(ValueError, RecursionError):
         fields = tuple(OBJECT.decode(valid_json(data[0], path, None)))
     lines = tuple(line[:_LONGEST].decode(errors="replace") for line in data)
     pair = _FIRST_PAIR.match("\n".join(lines))
-    first = "?" if pair is None else pair[2]
+    # rows out of memory or of a table are no dictionary
+    first = "?" if pair is None or held(path) else pair[2]
     return _Sample(plain_name(path), lines, frozenset(fields), first, fields)
 
 
@@ -161,6 +166,10 @@ def _is_qrels(sample: _Sample) -> bool:
 
 def _is_decisions(sample: _Sample) -> bool:
     return sample.head in decisions.HEADERS
+
+
+def _is_umbrela(sample: _Sample) -> bool:
+    return sample.keys >= umbrela.KEYS and sample.keys.isdisjoint(questions.QUERY_KEYS)
 
 
 def _is_workbench(sample: _Sample) -> bool:
@@ -255,6 +264,8 @@ def _has_tabs(sample: _Sample, widths: set[int]) -> bool:
 
 
 def _may_be_queries(sample: _Sample) -> bool:
+    if trec_topics.is_topics(sample.start.encode()):
+        return True
     if _is_argue(sample) or _has_nuggets(sample) or _is_responses(sample):
         return False
     if _has_tabs(sample, {2}):
@@ -262,7 +273,9 @@ def _may_be_queries(sample: _Sample) -> bool:
     if _is_dictionary(sample, '"'):
         return True
     keys = sample.keys
+    # a data set has the same columns for both: its name then decides
     is_document = keys >= {"title", "text"} and keys.isdisjoint(_ONLY_QUERIES)
+    is_document = is_document and not _QUERIES_NAME.search(sample.name)
     return not (
         is_document
         or keys.isdisjoint(queries.ID_KEYS)
@@ -352,7 +365,7 @@ KINDS: Mapping[str, _Kind] = {
     "queries": _Kind(
         _may_be_queries,
         re.compile(r"(query_id|qid|topic_id)\t", re.IGNORECASE),
-        re.compile("quer|topic"),
+        _QUERIES_NAME,
     ),
     "passages": _Kind(
         _may_be_passages,
@@ -368,6 +381,7 @@ KINDS: Mapping[str, _Kind] = {
         re.compile(r"(system|run|run_?id|method)\t|[^\t]*\t[^\t]*(rank|score)", re.IGNORECASE),
         re.compile("leaderboard|rank"),
     ),
+    "umbrela": _Kind(_is_umbrela),
     "decisions": _Kind(_is_decisions),
 }
 
@@ -390,26 +404,6 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "responses": ("responses",),
 }
 """What a person may say of a file, and the kinds that it then is one of; the first by default."""
-_NEEDS = {
-    "queries": ("query_id", "text"),
-    "passages": ("passage_id", "text"),
-    "responses": ("query_id", "system", "text"),
-    "bank": ("query_id", "items"),
-    "qrels": ("query_id", "passage_id", "relevance"),
-}
-_NAMES = (headers.QUERY | headers.PASSAGE | headers.RELEVANCE | _KEYS_OF_ROWS | set(MEANINGS)) | {
-    "nuggets",
-    "candidates",
-    "responses",
-}
-_CALLED = {
-    "query_id": headers.QUERY,
-    "passage_id": frozenset(passages.ID_KEYS) | headers.PASSAGE,
-    "text": frozenset(passages.TEXT_KEYS + queries.TEXT_KEYS + responses.STATEMENT_KEYS),
-    "system": frozenset(responses.SYSTEM_KEYS),
-    "items": frozenset({"items", "questions", "nuggets"}),
-    "relevance": headers.RELEVANCE,
-}
 
 
 def _likeliest(sample: _Sample, role: str) -> str:
@@ -472,12 +466,14 @@ def _roles_of(kinds: Sequence[str]) -> list[str]:
 
 def _undecided(path: str | Path, sample: _Sample, fitting: Sequence[str]) -> InputError:
     if not fitting:
-        nearest = _nearest(sample)
-        slips = _slips(sample)
+        own = [] if sample.header or _is_json(sample) else own_names(sample.head)
+        nearest = nearest_kinds(sample.fields or sample.header or own)
+        slips = slips_of_fields(sample.fields or re.split("[\t,;]", sample.head[:_START]))
         what = "that is of no kind that is known" + (f"; nearest: {nearest}" if nearest else "")
         what += f"; {slips}" if slips else ""
-        mend = f"If it is of one of these kinds, say which, as in --as run: {', '.join(KINDS)}"
-        if not sample.header and not _is_json(sample) and (own := own_names(sample.head)):
+        mend = "If it is of one of these kinds, say which, as in --as run: "
+        mend += ", ".join((*KINDS, *NEEDS))
+        if own:
             mend += f". Columns of other names: --columns query_id={shlex.quote(own[0])}"
         return InputError(f"{sample.found}; {what}", file=path, mend=mend)
     roles = _roles_of(fitting)
@@ -485,16 +481,3 @@ def _undecided(path: str | Path, sample: _Sample, fitting: Sequence[str]) -> Inp
     if "responses" in fitting:
         mend += ", or name their --system"
     return InputError(f"{sample.found}; that may be {' or '.join(fitting)}", file=path, mend=mend)
-
-
-def _nearest(sample: _Sample) -> str:
-    """The kinds of which the file has some fields, most first, and what each needs."""
-    fields = set(sample.fields or sample.header)
-    shared = {kind: sum(bool(fields & _CALLED[one]) for one in _NEEDS[kind]) for kind in _NEEDS}
-    near = [kind for kind in sorted(shared, key=shared.__getitem__, reverse=True) if shared[kind]]
-    return ", ".join(f"{kind} ({', '.join(_NEEDS[kind])})" for kind in near[:2])
-
-
-def _slips(sample: _Sample) -> str:
-    """Which fields or columns nearly have the names of known ones."""
-    return nearly(sample.fields or re.split("[\t,;]", sample.head[:_START]), _NAMES)

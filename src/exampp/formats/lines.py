@@ -208,7 +208,10 @@ def plain_name(path: str | Path) -> str:
     return re.sub(r"\.(gz|xz|zst)$", "", name)
 
 
-_ENDINGS = re.compile(r"\.(?:gz|xz|zst|run|txt|trec|res|eval|tsv|csv|jsonl?|ranx)$", re.IGNORECASE)
+_ENDINGS = re.compile(
+    r"\.(?:gz|xz|zst|run|txt|trec|res|eval|tsv|csv|jsonl?|ndjson|parquet|arrow|ranx)$",
+    re.IGNORECASE,
+)
 
 
 def system_of(file: str | Path) -> str:
@@ -306,10 +309,12 @@ def _objects(stream: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
     text = _whole_text(stream.read(LONGEST_TEXT), path)
     line, counted = 1, 0
     try:
-        for start, end in _elements(text):
+        for start, end in elements(text):
             line += text.count("\n", counted, start)
             counted = start
             yield line, _BREAK.sub(" ", text[start:end]).encode()
+        if (place := expect_mark(text, end, "]")) != len(text):
+            raise json.JSONDecodeError("more text after the array", text, place)
     except json.JSONDecodeError as error:
         raise InputError(f"broken JSON ({error.msg})", file=path, line=error.lineno) from None
     except (RecursionError, ValueError):
@@ -317,19 +322,22 @@ def _objects(stream: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
         raise InputError(what, file=path, line=line) from None
 
 
-def _elements(text: str) -> Iterator[tuple[int, int]]:
-    """Where each element of a JSON array starts and ends."""
-    place, mark = _expect(text, 0, "["), ","
+def elements(text: str, place: int = 0) -> Iterator[tuple[int, int]]:
+    """Where each element of a JSON array that starts at `place` starts and ends.
+
+    Raises json.JSONDecodeError where it is none, or is cut off.
+    """
+    place, mark = expect_mark(text, place, "["), ","
+    if text[place : place + 1] == "]":
+        return
     while mark == ",":
         _, end = _VALUE.raw_decode(text, place)
         yield place, end
-        place = _skip(text, end)
+        place = skip_space(text, end)
         mark = text[place : place + 1]
         if mark == ",":
-            place = _skip(text, place + 1)
-    place = _expect(text, place, "]")
-    if place != len(text):
-        raise json.JSONDecodeError("more text after the array", text, place)
+            place = skip_space(text, place + 1)
+    expect_mark(text, place, "]")
 
 
 _BREAK = re.compile(r"[\r\n]+")
@@ -358,31 +366,33 @@ def read_pairs(path: str | Path) -> Iterator[tuple[int, str, Any]]:
 
 
 def _pairs(text: str) -> Iterator[tuple[int, str, Any]]:
-    place = _expect(text, 0, "{")
+    place = expect_mark(text, 0, "{")
     mark = "" if text[place : place + 1] == "}" else ","
     while mark == ",":
         start = place
         key, place = _VALUE.raw_decode(text, start)
         if not isinstance(key, str):
             raise json.JSONDecodeError("a key must be a string", text, start)
-        value, place = _VALUE.raw_decode(text, _expect(text, place, ":"))
+        value, place = _VALUE.raw_decode(text, expect_mark(text, place, ":"))
         yield start, key, value
-        place = _skip(text, place)
+        place = skip_space(text, place)
         mark = text[place : place + 1]
         if mark == ",":
-            place = _skip(text, place + 1)
-    place = _expect(text, place, "}")
+            place = skip_space(text, place + 1)
+    place = expect_mark(text, place, "}")
     if place != len(text):
         raise json.JSONDecodeError("more text after the object", text, place)
 
 
-def _skip(text: str, place: int) -> int:
+def skip_space(text: str, place: int) -> int:
+    """The place behind the white space of JSON."""
     space = _SPACE.match(text, place)
     return place if space is None else space.end()
 
 
-def _expect(text: str, place: int, mark: str) -> int:
-    place = _skip(text, place)
+def expect_mark(text: str, place: int, mark: str) -> int:
+    """The place behind a mark and the space around it; json.JSONDecodeError where it is not."""
+    place = skip_space(text, place)
     if text[place : place + 1] != mark:
         raise json.JSONDecodeError(f"expected {mark!r}", text, place)
-    return _skip(text, place + 1)
+    return skip_space(text, place + 1)

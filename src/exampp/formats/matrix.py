@@ -29,10 +29,12 @@ MATRIX: tuple[Layout, ...] = (
         "queries",
         "JSON dictionary id → text; JSON-lines of `query_id` (`qid`, `topic_id`, `narrative_id`, "
         "`request_id`, `id`) and `text` (`query`, `title`, `narrative`), perhaps `subtopics`; two "
-        "columns separated by a tab",
-        "exampp, BEIR, MS MARCO, TREC RAG, RAGTIME, AutoJudge",
+        "columns separated by a tab; topics of TREC in SGML or XML (their title, or else the "
+        "query, question or description)",
+        "exampp, TREC, BEIR, MS MARCO, TREC RAG, RAGTIME, AutoJudge",
         written="queries",
-        lossless="yes; of a request (`title`, `problem_statement`, `background`) the whole text; "
+        lossless="yes; of a topic in SGML or XML the text; of a request (`title`, "
+        "`problem_statement`, `background`) the whole text; "
         "as a dictionary (`--format queries` to a name that ends in .json) without subtopics",
     ),
     Layout(
@@ -46,7 +48,10 @@ MATRIX: tuple[Layout, ...] = (
     Layout(
         "beir",
         "a folder of `queries.jsonl`, `qrels/test.tsv` and `corpus.jsonl`",
-        "BEIR",
+        "BEIR, the Hugging Face hub",
+        written="beir",
+        lossless="yes, with `bank.jsonl`, `systems.run` and a card beside them; without subtopics, "
+        "and queries without judgments are not read",
     ),
     Layout(
         "plain-bank",
@@ -142,6 +147,47 @@ MATRIX: tuple[Layout, ...] = (
         "responses",
         "what systems generated, JSON-lines; see [inputs.md](inputs.md)",
         "TREC RAG, RAGTIME, AutoJudge, plain answers",
+    ),
+    Layout(
+        "umbrela",
+        "JSON-lines of `query`, `passage` and `judgment` (0 to 3), perhaps `model`, `prediction`, "
+        "`result_status`; grades of the query and the passage that have these texts",
+        "castorini's umbrela",
+    ),
+    Layout(
+        "ragas",
+        "`user_input` (`question`), `retrieved_contexts` (`contexts`), `response` (`answer`), "
+        "`reference` (`ground_truth`)",
+        "ragas",
+    ),
+    Layout(
+        "deepeval", "`input`, `retrieval_context`, `actual_output`, `expected_output`", "DeepEval"
+    ),
+    Layout(
+        "promptfoo",
+        "what `promptfoo eval --output` writes as .json or .jsonl: `vars`, `provider`, `prompt`, "
+        "`response`",
+        "promptfoo",
+    ),
+    Layout("mtrag", "`task_id`, `input` (turns), `contexts`, `predictions`, `targets`", "MTRAG"),
+    Layout("langsmith", "`inputs`, `outputs`, `reference_outputs`", "LangSmith"),
+    Layout(
+        "langfuse",
+        "observations: `traceId` (`trace_id`), `type`, `input`, `output`, in lines, in an array, "
+        "or under `observations` or `data` of an object",
+        "Langfuse",
+    ),
+    Layout("openinference", "spans with `attributes`, `context` and `span_kind`", "Phoenix, Arize"),
+    Layout(
+        "trulens-events",
+        "`record_attributes`, `resource_attributes` and `trace` of every span",
+        "TruLens",
+    ),
+    Layout("trulens", "`record_id`, `app_name`, `input`, `output`: answers alone", "TruLens"),
+    Layout(
+        "answers",
+        "a question with contexts or an answer under usual names, as a table or as JSON; see below",
+        "people",
     ),
     Layout("texts", "a folder of `SYSTEM/QUERY.txt`, .md or .html", "people"),
     Layout("car-topics", "outlines and pages, CBOR", "TREC CAR"),

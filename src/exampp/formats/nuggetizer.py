@@ -101,18 +101,18 @@ def items_of(
 
 def _item(query_id: str, nugget: Json, place: str, weigh: Callable[[str, str], float]) -> Item:
     text = spoken(nugget, "text", place)
-    facet_id = optional(nugget, "subtopic_id", str, place) or None
+    subtopic_id = optional(nugget, "subtopic_id", str, place) or None
     kind = optional(nugget, "kind", str, place) or "nugget"
     if kind not in _KINDS:
         raise InputError(f"the kind {shown(kind)} is unknown", field=f"{place}.kind")
     answers = optional(nugget, "gold_answers", list, place) or []
     importance = optional(nugget, "importance", str, place)
     return Item(
-        optional(nugget, "item_id", str, place) or item_id(query_id, text, facet_id),
+        optional(nugget, "item_id", str, place) or item_id(query_id, text, subtopic_id),
         query_id,
         text,
         kind,
-        facet_id,
+        subtopic_id,
         tuple(expect(answer, str, f"{place}.gold_answers") for answer in answers),
         1.0 if importance is None else weigh(importance, f"{place}.importance"),
         without(nugget, *_NUGGET_KEYS),
@@ -121,11 +121,11 @@ def _item(query_id: str, nugget: Json, place: str, weigh: Callable[[str, str], f
 
 def entries_of(query_id: str, text: str, items: list[Item], extra: Json) -> Iterator[BankEntry]:
     """The entries of a query, one for each of its subtopics; the first has the `extra`."""
-    by_facet: dict[str | None, list[Item]] = {} if items else {None: []}
+    by_subtopic: dict[str | None, list[Item]] = {} if items else {None: []}
     for item in items:
-        by_facet.setdefault(item.facet_id, []).append(item)
-    for number, (facet_id, group) in enumerate(by_facet.items()):
-        yield BankEntry(query_id, tuple(group), text, facet_id, extra={} if number else extra)
+        by_subtopic.setdefault(item.subtopic_id, []).append(item)
+    for number, (subtopic_id, group) in enumerate(by_subtopic.items()):
+        yield BankEntry(query_id, tuple(group), text, subtopic_id, extra={} if number else extra)
 
 
 def write(path: str | Path, entries: Iterable[BankEntry]) -> None:
@@ -156,10 +156,10 @@ def _nugget(item: Item, path: str | Path) -> Json:
             mend="Change the weight, or write the bank as JSON-lines or CSV",
         )
     own: Json = {"text": item.text, "importance": word}
-    if item.item_id != item_id(item.query_id, item.text, item.facet_id):
+    if item.item_id != item_id(item.query_id, item.text, item.subtopic_id):
         own["item_id"] = item.item_id
-    if item.facet_id:
-        own["subtopic_id"] = item.facet_id
+    if item.subtopic_id:
+        own["subtopic_id"] = item.subtopic_id
     if item.kind != "nugget":
         own["kind"] = item.kind
     if item.answers:

@@ -25,7 +25,7 @@ from exampp.records import BankEntry, Item
 class _Group:
     line: int
     query_text: str = ""
-    facet_text: str = ""
+    subtopic_text: str = ""
     items: list[Item] = field(default_factory=list)
 
 
@@ -46,18 +46,18 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
             name = item.kind, item.item_id
             if name in first:
                 raise repeated(f"item {shown(item.item_id)}", first[name], path, row.line)
-            group = groups.setdefault((item.query_id, item.facet_id), _Group(row.line))
+            group = groups.setdefault((item.query_id, item.subtopic_id), _Group(row.line))
             group.query_text = _same_text(group, group.query_text, row, "query_text")
-            group.facet_text = _same_text(group, group.facet_text, row, "facet_text")
+            group.subtopic_text = _same_text(group, group.subtopic_text, row, "subtopic_text")
         except InputError as error:
             on_error(error.at(path, row.line))
             continue
         first[name] = row.line
         group.items.append(item)
-    for (query_id, facet_id), group in groups.items():
+    for (query_id, subtopic_id), group in groups.items():
         if group.items:
             items = tuple(group.items)
-            yield BankEntry(query_id, items, group.query_text, facet_id, group.facet_text)
+            yield BankEntry(query_id, items, group.query_text, subtopic_id, group.subtopic_text)
 
 
 def _reader(path: str | Path) -> Callable[[str | Path, OnError], Iterator[PlainRow]]:
@@ -136,8 +136,8 @@ def _bare(entries: Iterable[BankEntry]) -> list[BankEntry]:
         own_ids = {(item.kind, item.item_id) for item in items}
         if not items:
             raise InputError(f"{who} has no items, which a plain bank cannot say")
-        place = (entry.query_id, entry.facet_id)
-        if any((item.query_id, item.facet_id) != place for item in items):
+        place = (entry.query_id, entry.subtopic_id)
+        if any((item.query_id, item.subtopic_id) != place for item in items):
             raise InputError(f"{who} has items of another query or subtopic")
         if place in bare:
             raise InputError(f"{who} has two entries of the same subtopic")

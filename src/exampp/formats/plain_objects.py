@@ -13,7 +13,7 @@ from exampp.formats.plain_rows import PlainRow, joined, split
 from exampp.formats.plain_table import meanings_of
 from exampp.records.origin import MODEL
 
-_IDS = frozenset({"query_id", "facet_id", "item_id"})
+_IDS = frozenset({"query_id", "subtopic_id", "item_id"})
 
 
 def read_rows(path: str | Path, on_error: OnError) -> Iterator[PlainRow]:

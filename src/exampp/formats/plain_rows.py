@@ -19,8 +19,8 @@ TEXTS = (*KINDS, "text")
 NAMES: Mapping[str, tuple[str, ...]] = {
     "query_id": ("query_id", "qid", "topic_id"),
     "query_text": ("query_text", "query"),
-    "facet_id": ("subtopic_id", "facet_id", "subtopic", "facet"),
-    "facet_text": ("subtopic_text", "facet_text"),
+    "subtopic_id": ("subtopic_id", "facet_id", "subtopic", "facet"),
+    "subtopic_text": ("subtopic_text", "facet_text"),
     "question": ("question", "question_text"),
     "nugget": ("nugget", "nugget_text"),
     "text": ("text",),
@@ -68,10 +68,10 @@ def item_of(row: PlainRow) -> Item:
     if not 0 <= weight <= LARGEST_WEIGHT:
         what = f"the weight {weight:g} is not between 0 and {LARGEST_WEIGHT:g}"
         raise InputError(what, field="weight")
-    facet_id = row.cells.get("facet_id") or None
-    own_id = row.cells.get("item_id") or item_id(query_id, text, facet_id)
+    subtopic_id = row.cells.get("subtopic_id") or None
+    own_id = row.cells.get("item_id") or item_id(query_id, text, subtopic_id)
     extra = _extra(word, split(row.cells.get(MODEL, "")))
-    return Item(own_id, query_id, text, kind, facet_id, row.answers, weight, extra)
+    return Item(own_id, query_id, text, kind, subtopic_id, row.answers, weight, extra)
 
 
 def _extra(word: str, makers: tuple[str, ...]) -> dict[str, Any]:
@@ -113,12 +113,12 @@ def cells_of(entry: BankEntry, item: Item, ids: bool = False) -> dict[str, str]:
     kept = kept_extra(entry, item)
     word = kept.get("importance")
     usual = WEIGHTS[word] if word else 1.0
-    own_id = ids or item.item_id != item_id(item.query_id, item.text, item.facet_id)
+    own_id = ids or item.item_id != item_id(item.query_id, item.text, item.subtopic_id)
     return {
         "query_id": item.query_id,
         "query_text": entry.query_text,
-        "facet_id": item.facet_id or "",
-        "facet_text": entry.facet_text,
+        "subtopic_id": item.subtopic_id or "",
+        "subtopic_text": entry.subtopic_text,
         item.kind: item.text,
         "item_id": item.item_id if own_id else "",
         "weight": "" if item.weight == usual else f"{item.weight!r}".removesuffix(".0"),

@@ -19,7 +19,7 @@ _ITEM_LISTS = {"items": "question", "questions": "question", "nuggets": "nugget"
 """The keys that lists of items go by in YAML, and what an item is that does not say."""
 _ITEM_KEYS = frozenset(MEANINGS) - {"query_id", "qid", "topic_id", "query_text", "query"}
 _QUERY_TEXT_KEYS = NAMES["query_text"]
-_OF_QUERY = frozenset({"query_id", "query_text", "facet_text"})
+_OF_QUERY = frozenset({"query_id", "query_text", "subtopic_text"})
 
 
 def read_rows(path: str | Path, on_error: OnError) -> Iterator[PlainRow]:
@@ -60,7 +60,7 @@ def _rows_of_query(query_id: str, node: Node, on_error: OnError) -> Iterator[Pla
             except InputError as error:
                 on_error(error.at(None, item.line))
                 continue
-            about = of_query | subtopics.get(row.cells.get("facet_id", ""), {})
+            about = of_query | subtopics.get(row.cells.get("subtopic_id", ""), {})
             yield replace(row, cells={**row.cells, **about})
 
 
@@ -71,14 +71,16 @@ def _subtopics(node: Node | None) -> dict[str, dict[str, str]]:
     if not isinstance(node, Mapping):
         raise InputError("must map ids to texts", line=node.line, field="subtopics")
     found: dict[str, dict[str, str]] = {}
-    for facet_id, about in node.nodes.items():
+    for subtopic_id, about in node.nodes.items():
         nodes = about.nodes if isinstance(about, Mapping) else {"text": about}
         if not nodes.keys() <= {"text", "query"}:
             raise InputError(
-                "holds more than `text` and `query`", line=about.line, field=f"subtopics.{facet_id}"
+                "holds more than `text` and `query`",
+                line=about.line,
+                field=f"subtopics.{subtopic_id}",
             )
-        names = {"text": "facet_text", "query": "query_text"}
-        found[facet_id] = {names[key]: _text(part, key) for key, part in nodes.items()}
+        names = {"text": "subtopic_text", "query": "query_text"}
+        found[subtopic_id] = {names[key]: _text(part, key) for key, part in nodes.items()}
     return found
 
 
@@ -127,7 +129,7 @@ def text_of(entries: Iterable[BankEntry], ids: bool = False) -> str:
     for query_id, group in by_query.items():
         lines.append(f"{quoted_key(query_id)}:")
         # Where the subtopics differ in the text of the query, all but one say so themselves.
-        main = next((entry for entry in group if entry.facet_id is None), group[0])
+        main = next((entry for entry in group if entry.subtopic_id is None), group[0])
         if main.query_text:
             lines.append(f"  query: {quoted(main.query_text)}")
         lines += _subtopic_lines(group, main.query_text)
@@ -140,13 +142,13 @@ def text_of(entries: Iterable[BankEntry], ids: bool = False) -> str:
 def _subtopic_lines(group: list[BankEntry], query_text: str) -> list[str]:
     lines: list[str] = []
     for entry in group:
-        texts = {"text": entry.facet_text} if entry.facet_text else {}
+        texts = {"text": entry.subtopic_text} if entry.subtopic_text else {}
         if entry.query_text != query_text:
             texts["query"] = entry.query_text
-        if entry.facet_id is not None and texts:
-            lines.append(f"    {quoted_key(entry.facet_id)}:")
+        if entry.subtopic_id is not None and texts:
+            lines.append(f"    {quoted_key(entry.subtopic_id)}:")
             lines += [f"      {key}: {quoted(text)}" for key, text in texts.items()]
-        elif entry.facet_text:
+        elif entry.subtopic_text:
             raise InputError(f"query {shown(entry.query_id)} has a subtopic text but no subtopic")
     return ["  subtopics:", *lines] if lines else []
 

@@ -62,7 +62,7 @@ def read(
         except InputError as error:
             on_error(error.at(path, number))
             continue
-        key = (judgment.query_id, judgment.facet_id, judgment.passage_id)
+        key = (judgment.query_id, judgment.subtopic_id, judgment.passage_id)
         earlier = first.add(key, number)
         if earlier:
             on_error(_judged_twice(judgment, earlier, path, number))
@@ -81,7 +81,7 @@ def _judgment(line: bytes, words: Words, names: tuple[str, ...]) -> Judgment:
 
 
 def _judged_twice(judgment: Judgment, first: int, path: str | Path, number: int) -> InputError:
-    subtopic = f" and subtopic {shown(judgment.facet_id)}" if judgment.facet_id else ""
+    subtopic = f" and subtopic {shown(judgment.subtopic_id)}" if judgment.subtopic_id else ""
     error = repeated(
         f"the judgment of passage {shown(judgment.passage_id)} for query "
         f"{shown(judgment.query_id)}{subtopic}",
@@ -90,7 +90,7 @@ def _judged_twice(judgment: Judgment, first: int, path: str | Path, number: int)
         number,
         "passage",
     )
-    if not judgment.facet_id:
+    if not judgment.subtopic_id:
         error.mend += ", or read the file as subtopic qrels if column 2 names a subtopic"
     return error
 
@@ -98,8 +98,8 @@ def _judged_twice(judgment: Judgment, first: int, path: str | Path, number: int)
 def write(path: str | Path, judgments: Iterable[Judgment], iteration: str = "0") -> None:
     """Write judgments as `query iteration passage relevance`, separated by one space.
 
-    The second column of a judgment with a facet is the facet. InputError for an id that cannot be
-    a column.
+    The second column of a judgment of a subtopic is the subtopic. InputError for an id that cannot
+    be a column.
     """
     word(iteration, "iteration", path)
     with writing(path) as stream:
@@ -107,7 +107,7 @@ def write(path: str | Path, judgments: Iterable[Judgment], iteration: str = "0")
             query = word(judgment.query_id, "query", path)
             passage = word(judgment.passage_id, "passage", path)
             group = iteration
-            if judgment.facet_id is not None:
-                group = word(judgment.facet_id, "subtopic", path)
+            if judgment.subtopic_id is not None:
+                group = word(judgment.subtopic_id, "subtopic", path)
             line = f"{query} {group} {passage} {judgment.relevance}\n"
             stream.write(encode_text(line, path))

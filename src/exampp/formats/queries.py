@@ -1,4 +1,4 @@
-"""Queries: a JSON dictionary of id to text, JSON-lines, or lines of id, tab, text."""
+"""Queries: a JSON dictionary of id to text, JSON-lines, lines of id, tab, text, or TREC topics."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from pathlib import Path
 import msgspec
 
 from exampp.errors import InputError
+from exampp.formats import trec_topics
 from exampp.formats.fields import FirstLines, repeated, shown
 from exampp.formats.headers import names_of, slips_of
+from exampp.formats.held import held
 from exampp.formats.json_objects import OBJECT, Fields, identifier, optional_text, required_text
 from exampp.formats.lines import (
     OnError,
@@ -19,12 +21,13 @@ from exampp.formats.lines import (
     plain_name,
     read_lines,
     read_pairs,
+    read_text,
     refuse,
     text_of,
 )
 from exampp.formats.output import writing
 from exampp.formats.remarks import Keys
-from exampp.records import Facet, Query
+from exampp.records import Query, Subtopic
 
 ID_KEYS = ("query_id", "qid", "topic_id", "narrative_id", "request_id", "_id", "id")
 """Where several are present, the first of these names the query."""
@@ -33,9 +36,10 @@ REQUEST_KEYS = ("title", "problem_statement", "background")
 """The parts of a report request (TREC RAGTIME, AutoJudge): together they are its text."""
 _KNOWN_KEYS = frozenset((*ID_KEYS, *TEXT_KEYS, *REQUEST_KEYS, "subtopics", "metadata"))
 _COLUMN_NAMES = frozenset(ID_KEYS + TEXT_KEYS)
-_FACET_ID_KEYS = ("subtopic_id", "facet_id", "id")
-_FACET_TEXT_KEYS = ("text", "title")
-_FACETS: msgspec.json.Decoder[list[Fields]] = msgspec.json.Decoder(list[Fields])
+_SUBTOPIC_ID_KEYS = ("subtopic_id", "facet_id", "id")
+_SUBTOPIC_TEXT_KEYS = ("text", "title")
+_START = 4000
+_SUBTOPICS: msgspec.json.Decoder[list[Fields]] = msgspec.json.Decoder(list[Fields])
 _STARTS_A_QUERY = re.compile(
     rb'\s*\{\s*"(?:%s)"\s*:' % b"|".join(key.encode() for key in ID_KEYS + TEXT_KEYS)
 )
@@ -49,9 +53,11 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Query]:
     id is known. A first line that names the columns (`query_id`, tab, `text`) is skipped.
     """
     start, head = next(read_lines(path))
-    if not head.lstrip().startswith((b"{", b"[")):
+    if head.lstrip().startswith(b"<") and trec_topics.is_topics(read_text(path)[:_START].encode()):
+        yield from _unique(path, on_error, trec_topics.read(path, on_error))
+    elif not head.lstrip().startswith((b"{", b"[")):
         yield from _unique(path, on_error, _from_columns(path, on_error, start))
-    elif _is_a_query(head):
+    elif held(path) or _is_a_query(head):
         yield from _unique(path, on_error, _from_json_lines(path, on_error))
     else:
         yield from _unique(path, on_error, _from_dictionary(path, on_error))
@@ -117,31 +123,31 @@ def _query(fields: Fields) -> Query:
         text = "\n\n".join(part for part in parts if part)
     else:
         text = required_text(fields, TEXT_KEYS)
-    return Query(query_id, text, _facets(fields.get("subtopics")))
+    return Query(query_id, text, _subtopics(fields.get("subtopics")))
 
 
-def _facets(raw: msgspec.Raw | None) -> tuple[Facet, ...]:
+def _subtopics(raw: msgspec.Raw | None) -> tuple[Subtopic, ...]:
     if raw is None:
         return ()
     try:
-        rows = _FACETS.decode(raw)
+        rows = _SUBTOPICS.decode(raw)
     except msgspec.DecodeError:
         raise InputError("must be a list of objects", field="subtopics") from None
-    facets: dict[str, Facet] = {}
+    subtopics: dict[str, Subtopic] = {}
     for index, fields in enumerate(rows):
         try:
-            facet = Facet(
-                identifier(fields, _FACET_ID_KEYS), optional_text(fields, _FACET_TEXT_KEYS)
+            subtopic = Subtopic(
+                identifier(fields, _SUBTOPIC_ID_KEYS), optional_text(fields, _SUBTOPIC_TEXT_KEYS)
             )
         except InputError as error:
             error.field = f"subtopics[{index}].{error.field}"
             raise
-        if facet.facet_id in facets:
+        if subtopic.subtopic_id in subtopics:
             raise InputError(
-                f"subtopic {shown(facet.facet_id)} occurs twice", field=f"subtopics[{index}]"
+                f"subtopic {shown(subtopic.subtopic_id)} occurs twice", field=f"subtopics[{index}]"
             )
-        facets[facet.facet_id] = facet
-    return tuple(facets.values())
+        subtopics[subtopic.subtopic_id] = subtopic
+    return tuple(subtopics.values())
 
 
 def _from_columns(path: str | Path, on_error: OnError, start: int) -> Iterator[tuple[int, Query]]:
@@ -188,14 +194,16 @@ def write(path: str | Path, queries: Iterable[Query]) -> None:
             stream.write(encode_json(texts, path))
             return
         for query in queries:
-            subtopics = [{"subtopic_id": one.facet_id, "text": one.text} for one in query.facets]
+            subtopics = [
+                {"subtopic_id": one.subtopic_id, "text": one.text} for one in query.subtopics
+            ]
             # a list of none, too: it tells queries from responses, which have the other two keys
             row = {"query_id": query.query_id, "text": query.text, "subtopics": subtopics}
             stream.write(encode_json(row, path))
 
 
 def _without_subtopics(query: Query, path: str | Path) -> tuple[str, str]:
-    if query.facets:
+    if query.subtopics:
         what = f"query {shown(query.query_id)} has subtopics, and a JSON dictionary has none"
         raise InputError(what, file=path, mend="End the name of the file in .jsonl")
     return query.query_id, query.text

@@ -31,8 +31,8 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 QUERY_KEYS = ("query_id", "topic_id", "narrative_id", "request_id", "qid")
 _ID_KEYS = ("question_id", "nugget_id", "item_id", "id")
 _QUERY_TEXT_KEYS = ("query_text", "query")
-_FACET_KEYS = ("facet_id", "subtopic_id")
-_FACET_TEXT_KEYS = ("facet_text", "subtopic_text")
+_SUBTOPIC_KEYS = ("facet_id", "subtopic_id")
+_SUBTOPIC_TEXT_KEYS = ("facet_text", "subtopic_text")
 KEY_KEYS = ("gold_answers", "answers", "correct")
 """Keys of known answers: no system's response has one of these."""
 _ANSWER_KEYS = (*KEY_KEYS, "answer")
@@ -43,8 +43,8 @@ _KNOWN = frozenset(
         *QUERY_KEYS,
         *_ID_KEYS,
         *_QUERY_TEXT_KEYS,
-        *_FACET_KEYS,
-        *_FACET_TEXT_KEYS,
+        *_SUBTOPIC_KEYS,
+        *_SUBTOPIC_TEXT_KEYS,
         *_ANSWER_KEYS,
         "weight",
     )
@@ -68,18 +68,18 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
             item = _item(row)
             if earlier := first.add((item.kind, item.item_id), line):
                 raise repeated(f"item {shown(item.item_id)}", earlier, path, line)
-            items, *texts = entries.get((item.query_id, item.facet_id), ([], "", ""))
+            items, *texts = entries.get((item.query_id, item.subtopic_id), ([], "", ""))
             texts = [
                 _same(text, row, names)
-                for text, names in zip(texts, (_QUERY_TEXT_KEYS, _FACET_TEXT_KEYS), strict=True)
+                for text, names in zip(texts, (_QUERY_TEXT_KEYS, _SUBTOPIC_TEXT_KEYS), strict=True)
             ]
         except InputError as error:
             on_error(error.at(path, line))
             continue
         items.append(item)
-        entries[item.query_id, item.facet_id] = (items, texts[0], texts[1])
-    for (query_id, facet_id), (items, query_text, facet_text) in entries.items():
-        yield BankEntry(query_id, tuple(items), query_text, facet_id, facet_text)
+        entries[item.query_id, item.subtopic_id] = (items, texts[0], texts[1])
+    for (query_id, subtopic_id), (items, query_text, subtopic_text) in entries.items():
+        yield BankEntry(query_id, tuple(items), query_text, subtopic_id, subtopic_text)
 
 
 def _first(row: Json, keys: Iterable[str]) -> str | None:
@@ -109,19 +109,19 @@ def _item(row: Json) -> Item:
     text = optional(row, name, str) or ""
     if not text.strip():
         raise InputError(f"the {kind} has no text", field=name)
-    facet = _first(row, _FACET_KEYS)
-    facet_id = identifier(row, facet) if facet else None
+    subtopic = _first(row, _SUBTOPIC_KEYS)
+    subtopic_id = identifier(row, subtopic) if subtopic else None
     own = _first(row, _ID_KEYS if key == "qid" else (*_ID_KEYS, "qid"))
     usual = WEIGHTS.get(str(row.get("importance")).strip().lower(), 1.0)
     weight = number(usual if row.get("weight") is None else row["weight"], "weight")
     if not 0 <= weight <= LARGEST_WEIGHT:
         raise InputError(f"is not between 0 and {LARGEST_WEIGHT:g}", field="weight")
     return Item(
-        identifier(row, own) if own else item_id(query_id, text, facet_id),
+        identifier(row, own) if own else item_id(query_id, text, subtopic_id),
         query_id,
         text,
         kind,
-        facet_id,
+        subtopic_id,
         _answers(row),
         weight,
         without({key: value for key, value in row.items() if value is not None}, *_KNOWN),
@@ -157,8 +157,8 @@ def _row(entry: BankEntry, item: Item) -> Json:
     row: Json = {"query_id": item.query_id, "query_text": entry.query_text}
     row |= {"qid": item.item_id, item.kind: item.text}
     optional_parts = {
-        "facet_id": item.facet_id,
-        "facet_text": entry.facet_text,
+        "facet_id": item.subtopic_id,
+        "facet_text": entry.subtopic_text,
         "correct": item.answers[0] if len(item.answers) == 1 else None,
         "gold_answers": list(item.answers) if len(item.answers) > 1 else None,
         "weight": item.weight if item.weight != 1 else None,

@@ -25,8 +25,24 @@ from exampp.formats.trec import Words, columns, word
 from exampp.formats.trec_objects import is_ranked, placed, ranked_of
 from exampp.records import RankedPassage
 
+_METADATA = b"# ir_metadata"
 _COLUMNS = ("query", "Q0", "passage", "rank", "score", "system")
 _MARCO_COLUMNS = ("query", "passage", "rank")
+
+
+def lines_of(path: str | Path) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file, without the comments of ir_metadata with which a run may start.
+
+    InputError as in `read_lines`, and where there is nothing else.
+    """
+    in_head: bool | None = None
+    for number, line in read_lines(path):
+        if in_head is not False:
+            in_head = line.startswith(b"#" if in_head else _METADATA)
+        if not in_head:
+            yield number, line
+    if in_head:
+        raise InputError("there is nothing but metadata", file=path)
 
 
 def _ranked(line: bytes, words: Words) -> RankedPassage:
@@ -78,9 +94,11 @@ def read(
     rank that is no integer, a score that is no finite number, a passage that a system returns twice
     for a query.
 
+    Lines of metadata (ir_metadata) before the first are passed over.
+
     Source: the run formats of trec_eval and MS MARCO.
     """
-    start, head = next(read_lines(path))
+    start, head = next(lines_of(path))
     named = system or system_of(path)
     words = Words()
     parse: Callable[[bytes], RankedPassage] = partial(_ranked, words=words)
@@ -107,7 +125,7 @@ def _read(
 ) -> Iterator[RankedPassage]:
     first = FirstLines()
     tags: dict[str, None] = {}
-    for number, line in read_lines(path):
+    for number, line in lines_of(path):
         try:
             ranked = parse(line)
             if system is not None:

@@ -80,7 +80,7 @@ def write(path: str | Path, entries: Iterable[BankEntry]) -> None:
             for item in entry.items:
                 word = importance_of(item.weight)
                 parts = (item.query_id, item.item_id.removeprefix(f"{item.query_id}/"), item.text)
-                is_plain = item.kind == "nugget" and not item.answers and item.facet_id is None
+                is_plain = item.kind == "nugget" and not item.answers and item.subtopic_id is None
                 if word is None or not is_plain or not all(map(_is_column, parts)):
                     raise InputError(
                         f"item {shown(item.item_id)} cannot be a line of TREC nuggets, which are "

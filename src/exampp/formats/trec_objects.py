@@ -30,12 +30,17 @@ _ONLY_RELEVANCE = ("relevance", "rel", "label", "judgment", "judgement")
 
 def is_run(keys: Collection[str]) -> bool:
     """Whether an object of these keys is a row of a run."""
-    return _is_row(keys, RANK_KEYS + SCORE_KEYS)
+    return _is_row(keys, RANK_KEYS + SCORE_KEYS) and not _is_beir(keys)
 
 
 def is_qrels(keys: Collection[str]) -> bool:
     """Whether an object of these keys is a row of qrels, and can be nothing else."""
-    return _is_row(keys, _ONLY_RELEVANCE)
+    return _is_row(keys, _ONLY_RELEVANCE) or _is_beir(keys)
+
+
+def _is_beir(keys: Collection[str]) -> bool:
+    """Whether the keys are those of BEIR's qrels, where a score is a judgment."""
+    return set(keys) in ({"query-id", "corpus-id", "score"}, {"query_id", "corpus_id", "score"})
 
 
 def _is_row(keys: Collection[str], values: tuple[str, ...]) -> bool:

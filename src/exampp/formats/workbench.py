@@ -44,7 +44,7 @@ from exampp.records import (
     QueryPool,
     RankedPassage,
     Residue,
-    facet_of,
+    subtopic_of,
 )
 from exampp.records.grading import RatingScale
 
@@ -203,14 +203,14 @@ def _judgments(
     found: list[Judgment] = []
     seen: set[str | None] = set()
     for index, entry in enumerate(typed.paragraph_data.judgments):
-        facet = facet_of(query_id, entry.query)
-        judgment = Judgment(query_id, typed.paragraph_id, entry.relevance, facet)
-        if facet in seen:
+        subtopic = subtopic_of(query_id, entry.query)
+        judgment = Judgment(query_id, typed.paragraph_id, entry.relevance, subtopic)
+        if subtopic in seen:
             raise InputError(
                 "this passage is judged twice for the same query",
                 field=f"paragraph_data.judgments[{index}]",
             )
-        seen.add(facet)
+        seen.add(subtopic)
         found.append(judgment)
     return tuple(zip(found, differences(map(_judgment_json, found), originals), strict=True))
 
@@ -298,7 +298,7 @@ def _with_origins(
 
 
 def _judgment_json(judgment: Judgment) -> dict[str, Any]:
-    query = "/".join(part for part in (judgment.query_id, judgment.facet_id) if part)
+    query = "/".join(part for part in (judgment.query_id, judgment.subtopic_id) if part)
     return {
         "paragraphId": judgment.passage_id,
         "query": query,

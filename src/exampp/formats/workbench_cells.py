@@ -92,8 +92,9 @@ def entries(
 def ratings(query_id: str, entry: Entry, on_cell: OnError = accept) -> dict[str, int]:
     """Rating by item of an entry; `on_cell` is told of each that cannot be read."""
     found = _marks(query_id, entry, on_cell).ratings
-    failed = _faults(query_id, entry.typed)
-    return {item: rating for item, rating in found.items() if item not in failed}
+    for failed in _faults(query_id, entry.typed):
+        found.pop(failed, None)
+    return found
 
 
 def grades(query_id: str, entry: Entry, on_cell: OnError = accept) -> tuple[Grade, ...]:

@@ -32,7 +32,7 @@ class _Words(NamedTuple):
     """What a bank says of a query: its text, its subtopics', and its items by id."""
 
     query_text: str
-    facet_texts: Mapping[str, str]
+    subtopic_texts: Mapping[str, str]
     items: Mapping[str, Item]
 
 
@@ -84,17 +84,17 @@ def _words(entries: Iterable[BankEntry], kind: str) -> dict[str, _Words]:
     found: dict[str, _Words] = {}
     for entry in entries:
         known = found.get(entry.query_id, _NO_WORDS)
-        facets, text = dict(known.facet_texts), known.query_text
-        if entry.facet_id:
-            facets[entry.facet_id] = entry.facet_text
+        subtopics, text = dict(known.subtopic_texts), known.query_text
+        if entry.subtopic_id:
+            subtopics[entry.subtopic_id] = entry.subtopic_text
         items = {
-            item.item_id: replace(item, facet_id=item.facet_id or entry.facet_id)
+            item.item_id: replace(item, subtopic_id=item.subtopic_id or entry.subtopic_id)
             for item in entry.items
             if item.kind == kind
         }
         # a line of a subtopic carries the text of both together
-        said = text or ("" if entry.facet_id else entry.query_text)
-        found[entry.query_id] = _Words(said, facets, {**known.items, **items})
+        said = text or ("" if entry.subtopic_id else entry.query_text)
+        found[entry.query_id] = _Words(said, subtopics, {**known.items, **items})
     return found
 
 
@@ -112,7 +112,9 @@ def _dossier(
         bank=bank,
         query_id=rated.query_id,
         query_text=words.query_text,
-        facet_texts={facet: words.facet_texts.get(facet, "") for facet in rated.facet_ids},
+        subtopic_texts={
+            subtopic: words.subtopic_texts.get(subtopic, "") for subtopic in rated.subtopic_ids
+        },
         grades=rated,
         items=tuple(_items(grader, rated, words)),
         texts=tuple(
@@ -123,12 +125,12 @@ def _dossier(
 
 
 def _items(grader: GraderIdentity, grades: QueryGrades, words: _Words) -> Iterator[Item]:
-    facets = ("", *grades.facet_ids)
+    subtopics = ("", *grades.subtopic_ids)
     for index, item_id in enumerate(grades.item_ids):
         known = words.items.get(item_id)
         text = words.query_text if grader.kind == "query" else ""
-        facet = facets[grades.item_facets[index]] or None
-        yield known or Item(item_id, grades.query_id, text, grader.kind, facet)
+        subtopic = subtopics[grades.item_subtopics[index]] or None
+        yield known or Item(item_id, grades.query_id, text, grader.kind, subtopic)
 
 
 def _automatic(

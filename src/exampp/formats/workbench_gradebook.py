@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -19,8 +20,8 @@ from exampp.records import (
     BankEntry,
     GraderIdentity,
     check_system_names,
-    facet_of,
-    facet_of_item,
+    subtopic_of,
+    subtopic_of_item,
 )
 from exampp.records.choosing import distinct
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking, Ratings
@@ -29,6 +30,14 @@ from exampp.records.importance import importance
 
 Rated = dict[str, int]
 """Rating by item id."""
+
+
+class RatedEntry(NamedTuple):
+    """The ratings of an entry, with the places of its passage and, among its entries, of it."""
+
+    row: int
+    place: int
+    ratings: Rated
 
 
 OnCell = Callable[[str, InputError], None]
@@ -41,11 +50,11 @@ def accept_cell(_key: str, _error: InputError) -> None:
 
 @dataclass(slots=True)
 class GradedLine:
-    """One line of the file: its passages, and by grader the ratings of each (row, ratings)."""
+    """One line of the file: its passages, and by grader the ratings of each."""
 
     query_id: str
     passages: Sequence[MarkedPassageJson | PassageJson]
-    rated: dict[str, list[tuple[int, Rated]]] = field(default_factory=dict)
+    rated: dict[str, list[RatedEntry]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +80,12 @@ class WorkbenchGrades:
             ),
             default=None,
         )
+
+    def rated(self, grader: GraderIdentity) -> Mapping[str, Sequence[RatedEntry]]:
+        """The ratings of a grader by query; of none where some could not be read."""
+        if grader.key in self.bad:
+            return {}
+        return {query.query_id: query.rated.get(grader.key, ()) for query in self._queries}
 
     def gradebook(
         self, grader: GraderIdentity, bank: Iterable[BankEntry] | None = None, name: str = ""
@@ -109,7 +124,7 @@ class WorkbenchGrades:
 class GradedItem:
     """What evaluation needs of an item."""
 
-    facet_id: str | None = None
+    subtopic_id: str | None = None
     weight: float = 1.0
     importance: str | None = None
 
@@ -122,7 +137,7 @@ def items_by_query(bank: Iterable[BankEntry], kind: str) -> dict[str, dict[str, 
         for item in entry.items:
             if item.kind == kind:
                 of_query[item.item_id] = GradedItem(
-                    item.facet_id or entry.facet_id,
+                    item.subtopic_id or entry.subtopic_id,
                     item.weight,
                     importance(item.extra, item.weight),
                 )
@@ -183,12 +198,13 @@ def graded_line(
         check_new_passage(passage.paragraph_id, index, seen)
         place = f"[1][{index}]"
         try:
-            for entry in entries(passage.exam_grades, passage.grades, scale):
+            of_passage = entries(passage.exam_grades, passage.grades, scale)
+            for number, entry in enumerate(of_passage):
                 key = entry.identity.key
                 graders[key] = graders.get(key, entry.identity).widened(entry.identity)
                 tell = within(place, partial(on_cell, key))
-                rated = ratings(query_id, entry, tell)
-                query.rated.setdefault(key, []).append((index, rated))
+                rated = RatedEntry(index, number, ratings(query_id, entry, tell))
+                query.rated.setdefault(key, []).append(rated)
         except InputError as error:
             error.field = f"{place}.{error.field}"
             raise
@@ -201,23 +217,25 @@ def query_grades(
     """One query as one grader graded it, on these items; None: the items that were graded."""
     rated = query.rated.get(grader.key, [])
     if items is None or grader.kind == "query":
-        graded = dict.fromkeys(item_id for _, ratings in rated for item_id in ratings)
-        items = {item_id: GradedItem(facet_of_item(query.query_id, item_id)) for item_id in graded}
-    facets = _facets(query, items)
-    facet_number = {facet_id: number for number, facet_id in enumerate(facets, 1)}
+        graded = dict.fromkeys(item_id for one in rated for item_id in one.ratings)
+        items = {
+            item_id: GradedItem(subtopic_of_item(query.query_id, item_id)) for item_id in graded
+        }
+    subtopics = _subtopics(query, items)
+    subtopic_number = {subtopic_id: number for number, subtopic_id in enumerate(subtopics, 1)}
     passages = query.passages
     ratings = _matrix(rated, items, len(passages))
-    judgments = np.full((len(facets) + 1, len(passages)), MISSING, np.int16)
+    judgments = np.full((len(subtopics) + 1, len(passages)), MISSING, np.int16)
     for row, passage in enumerate(passages):
         for judgment in passage.paragraph_data.judgments:
-            facet = facet_number.get(facet_of(query.query_id, judgment.query) or "", 0)
-            judgments[facet, row] = judgment.relevance
+            subtopic = subtopic_number.get(subtopic_of(query.query_id, judgment.query) or "", 0)
+            judgments[subtopic, row] = judgment.relevance
     return QueryGrades(
         query_id=query.query_id,
-        facet_ids=tuple(facets),
+        subtopic_ids=tuple(subtopics),
         item_ids=tuple(items),
-        item_facets=np.array(
-            [facet_number.get(item.facet_id or "", 0) for item in items.values()], np.int32
+        item_subtopics=np.array(
+            [subtopic_number.get(item.subtopic_id or "", 0) for item in items.values()], np.int32
         ),
         weights=np.array([item.weight for item in items.values()], np.float64),
         importances=tuple(item.importance for item in items.values()),
@@ -225,18 +243,16 @@ def query_grades(
         pool_size=len(passages),
         ratings=ratings,
         judgments=judgments,
-        rankings=tuple(_rankings(query, facet_number)),
+        rankings=tuple(_rankings(query, subtopic_number)),
     )
 
 
-def _matrix(
-    rated: Sequence[tuple[int, Rated]], items: dict[str, GradedItem], passages: int
-) -> Ratings:
+def _matrix(rated: Sequence[RatedEntry], items: dict[str, GradedItem], passages: int) -> Ratings:
     ratings = np.full((passages, len(items)), MISSING, np.int16)
     column = {item_id: index for index, item_id in enumerate(items)}
     cells = [
         (row, column[item_id], rating)
-        for row, ratings_of_row in rated
+        for row, _, ratings_of_row in rated
         for item_id, rating in ratings_of_row.items()
         if item_id in column
     ]
@@ -246,28 +262,33 @@ def _matrix(
     return ratings
 
 
-def _facets(query: GradedLine, items: dict[str, GradedItem]) -> dict[str, None]:
-    facets = dict.fromkeys(item.facet_id for item in items.values() if item.facet_id)
+def _subtopics(query: GradedLine, items: dict[str, GradedItem]) -> dict[str, None]:
+    subtopics = dict.fromkeys(item.subtopic_id for item in items.values() if item.subtopic_id)
+    # few texts, of which each passage has all: in the order in which they come first
+    written: dict[str | None, None] = {}
     for passage in query.passages:
         data = passage.paragraph_data
-        written = [entry.queryId for entry in data.rankings]
-        written += [judgment.query for judgment in data.judgments]
-        facets.update((f, None) for w in written if w and (f := facet_of(query.query_id, w)))
-    return facets
+        written.update(dict.fromkeys([entry.queryId for entry in data.rankings]))
+        written.update(dict.fromkeys([judgment.query for judgment in data.judgments]))
+    subtopics.update((f, None) for w in written if w and (f := subtopic_of(query.query_id, w)))
+    return subtopics
 
 
-def _rankings(query: GradedLine, facet_number: dict[str, int]) -> Iterable[Ranking]:
-    ranked: dict[tuple[str, int], list[tuple[int, float, str, int]]] = {}
+def _rankings(query: GradedLine, subtopic_number: dict[str, int]) -> Iterable[Ranking]:
+    by_text: dict[tuple[str, str | None], list[tuple[int, float, str, int]]] = {}
     for row, passage in enumerate(query.passages):
         for entry in passage.paragraph_data.rankings:
-            facet = facet_number.get(facet_of(query.query_id, entry.queryId) or "", 0)
             place = (entry.rank, -entry.score, passage.paragraph_id, row)
-            ranked.setdefault((entry.method, facet), []).append(place)
-    for (system, facet), places in ranked.items():
+            by_text.setdefault((entry.method, entry.queryId), []).append(place)
+    ranked: dict[tuple[str, int], list[tuple[int, float, str, int]]] = {}
+    for (system, written), places in by_text.items():
+        subtopic = subtopic_number.get(subtopic_of(query.query_id, written) or "", 0)
+        ranked.setdefault((system, subtopic), []).extend(places)
+    for (system, subtopic), places in ranked.items():
         places.sort()
         yield Ranking(
             system=system,
-            facet=facet,
+            subtopic=subtopic,
             passages=np.array([place[3] for place in places], np.int32),
             scores=np.array([-place[1] for place in places], np.float64),
             ranks=np.array([place[0] for place in places], np.int32),

@@ -31,7 +31,7 @@ from exampp.records import (
     RankedPassage,
     Residue,
     State,
-    facet_of,
+    subtopic_of,
 )
 
 _EXACT = 2.0**53
@@ -258,15 +258,15 @@ def _judgments(
 ) -> tuple[tuple[Judgment, Residue], ...] | None:
     found: dict[str | None, tuple[Judgment, Residue]] = {}
     for one in typed:
-        facet = facet_of(query_id, one.query)
-        written = f"{query_id}/{facet}" if facet else query_id
+        subtopic = subtopic_of(query_id, one.query)
+        written = f"{query_id}/{subtopic}" if subtopic else query_id
         said = (one.query, one.paragraph_id, one.title_query)
         if one.query != written or said[1] not in (passage_id, UNSET):
             return None
         if said[2] not in (written, UNSET):
             return None
-        judgment = Judgment(query_id, passage_id, one.relevance, facet)
-        found[facet] = (judgment, _DROPPED[said[1] is UNSET, said[2] is UNSET])
+        judgment = Judgment(query_id, passage_id, one.relevance, subtopic)
+        found[subtopic] = (judgment, _DROPPED[said[1] is UNSET, said[2] is UNSET])
     return tuple(found.values()) if len(found) == len(typed) else None
 
 

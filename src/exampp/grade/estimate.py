@@ -61,7 +61,7 @@ def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
         round(each.written * planned.asks),
         spent.asked,
         None if each.seconds is None else each.seconds * planned.asks,
-        (prices or Prices()).of(each, planned.asks),
+        (prices or Prices()).at(grader.share).of(each, planned.asks),
         tuple(_shown(one) for one in sample[:2]),
     )
 
@@ -94,6 +94,11 @@ class Prices(NamedTuple):
     cached: float | None = None
     written: float | None = None
     hour: float | None = None
+
+    def at(self, share: float) -> Prices:
+        """With a part of the prices of tokens, as batches have it."""
+        read, cached, written = (None if one is None else one * share for one in self[:3])
+        return Prices(read, cached, written, self.hour)
 
     def of(self, each: _Each, asks: int) -> float | None:
         """The cost of so many asks; None without prices, or where nobody knows the time."""

@@ -6,18 +6,22 @@ import re
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from exampp.errors import InputError
+from exampp.grade.batch_choice import Batches, bind, by_batches, check_nothing_out
 from exampp.grade.graders import (
     check_answers_of,
     default_prompt,
     join,
     make_grading,
     said_of_replies,
+    spread,
 )
 from exampp.grade.run import Grading, GradingRun
+from exampp.grade.spread.on_ray import Cluster
 from exampp.llm.backends import GRADERS
 from exampp.llm.base import Grader, check_grader
 from exampp.llm.function import CONCURRENCY, FunctionGrader
@@ -26,10 +30,10 @@ from exampp.prompts import Prompt, load
 from exampp.records import ITEM_KINDS
 from exampp.records.choosing import choose_grader
 from exampp.records.grading import USUAL_SCALE, RatingScale, check_scale
-from exampp.records.readings import said_without_key
+from exampp.records.readings import said_without_key, said_without_text
 from exampp.records.wording import quoted
 from exampp.store.bank import QUERY_BANK, bank_names, item_kinds
-from exampp.store.cells import GradingScope, Shard, items_without_key
+from exampp.store.cells import GradingScope, Shard, items_without_key, items_without_text
 from exampp.store.grades import graders, known_grader
 
 LONGEST_NAME = 100
@@ -49,6 +53,8 @@ class GradingOptions(Options, total=False):
     max_queries: int | None
     shard: str | None
     take_over: bool
+    on: str | Cluster | None
+    batches: bool | Batches
 
 
 class OfFunction(NamedTuple):
@@ -74,6 +80,8 @@ def plan(
     select: str,
     max_failures: int,
     take_over: bool,
+    on: str | Cluster | None = None,
+    batches: bool | Batches = False,
 ) -> GradingRun:
     """The run of a grader over a collection that is at `path`; see `Collection.grading`.
 
@@ -87,10 +95,22 @@ def plan(
         chosen = choose_grader(known, grader=answers_of)
         source = next(one for one in stored if one.identity == chosen)
     kinds = item_kinds(connection, bank)
-    grading = _grading(grader, options, said, kinds, source.identity.key if source else None)
+    answers = source.identity.key if source else None
+    cluster = Cluster(on) if isinstance(on, str) else on
+    chosen_batches = Batches() if batches is True else batches or None
+    if cluster is not None and chosen_batches:
+        raise InputError("a cluster takes no batches", mend="Leave on out, or batches")
+    grading = (
+        by_batches(connection, grader, options, chosen_batches, answers)
+        if chosen_batches
+        else _grading(grader, options, said, kinds, answers, cluster)
+    )
     if same := known_grader(connection, grading.identity):
         low, high = grading.identity.lowest, grading.identity.highest
         grading = replace(grading, identity=replace(same.identity, lowest=low, highest=high))
+        if not batches:
+            check_nothing_out(connection, same.key)
+    bind(grading)
     kind = grading.identity.kind
     exam = GradingScope(
         kind,
@@ -107,6 +127,7 @@ def plan(
         grading.grader.note,
         said_of_replies(grading.identity, known, path),
         said_without_key(keyless) if keyless else "",
+        said_without_text(*items_without_text(connection, exam), kind),
     ]
     return GradingRun(
         connection,
@@ -125,26 +146,33 @@ def _grading(
     said: OfFunction,
     kinds: Sequence[str],
     answers_of: str | None,
+    cluster: Cluster | None,
 ) -> Grading:
     settings = {"answers_of": answers_of} if answers_of else None
     if callable(grader) and not hasattr(grader, "answer"):
         if answers_of:
             raise InputError("a function grades passages", mend="Leave answers_of out")
-        return function_grading(grader, said, kinds, check_options(options))
+        return function_grading(grader, said, kinds, check_options(options), cluster)
     if said.scale is not None or said.batch is not None:
         raise InputError("scale and batch are those of a function", mend="Leave them out")
     if isinstance(grader, str):
         if said.name is not None:
             raise InputError(f"the grader {grader} has a name", mend="Leave name out")
-        return make_grading(grader, options, settings)
+        return make_grading(grader, options, settings, cluster)
     if isinstance(grader, type):
         raise InputError(f"{grader.__name__} is a class", mend="Give one that is made of it")
     own, wanted = check_grader(grader), check_options(options)
     prompt = load(wanted.get("prompt") or default_prompt(own))
     check_answers_of(prompt, answers_of)
     name = said.name or wanted.get("model") or own.called or type(own).__name__
+    if cluster is not None:
+        own = spread(partial(_itself, own), cluster)
     kind, unnumbered = wanted.get("kind"), wanted.get("unnumbered")
     return join(own, name, prompt, kind, unnumbered=unnumbered, settings=settings)
+
+
+def _itself(grader: Grader) -> Grader:
+    return grader
 
 
 _SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
@@ -162,7 +190,11 @@ def read_shard(text: str) -> Shard:
 
 
 def function_grading(
-    function: Callable[..., Any], said: OfFunction, kinds: Sequence[str], options: Options
+    function: Callable[..., Any],
+    said: OfFunction,
+    kinds: Sequence[str],
+    options: Options,
+    cluster: Cluster | None = None,
 ) -> Grading:
     """The grading of a function, known by its name, scale and kind alone: these continue it.
 
@@ -175,8 +207,12 @@ def function_grading(
         raise InputError(what, mend="It has name, scale, kind, batch and concurrency")
     low, high = check_scale(said.scale or USUAL_SCALE)
     concurrency = cast("int", options.get("concurrency", CONCURRENCY))
-    grader = FunctionGrader(function, (low, high), batch=said.batch, concurrency=concurrency)
+    grader: Grader = FunctionGrader(
+        function, (low, high), batch=said.batch, concurrency=concurrency
+    )
     kind = _kind(options.get("kind"), kinds)
+    if cluster is not None:
+        grader = spread(partial(_itself, grader), cluster)
     # a function sees the query, so that its ratings are of the query's text, too
     prompt = Prompt(checked, "a function", "", (kind,), "rating", low, high, ("query",))
     return join(grader, checked, prompt, kind)
@@ -238,7 +274,8 @@ def bank_of_kind(connection: sqlite3.Connection, name: str | None, kind: str, pa
         raise InputError(
             f"the collection has no {kind}s to grade against",
             file=path,
-            mend="Import a bank: exampp import",
+            mend="Import a bank (exampp import), let a model write one (exampp bank generate), or "
+            "rate relevance for the query itself (--kind query)",
         )
     asked = "which bank?" if name is None else f"there is no bank {quoted(name)} with {kind}s."
     raise InputError(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ from exampp.errors import ExamError, InputError
 from exampp.grade.asking import asker, check_room
 from exampp.grade.reading import reader, rules_of
 from exampp.grade.run import Grading
+from exampp.grade.spread.grader import SpreadGrader
+from exampp.grade.spread.on_ray import Cluster, RayWorkers
 from exampp.llm.backends import COMMON, DEFAULT_PROMPT, GRADERS, Backend
 from exampp.llm.base import LEAST_MASS, MARKED, Grader, check_grader
 from exampp.llm.draft import THRESHOLDS
-from exampp.llm.options import check_choices, check_values
+from exampp.llm.options import HF, OPENAI, check_choices, check_values
 from exampp.plugins import told
 from exampp.prompts import Prompt, content_hash, load, names
 from exampp.prompts.declaration import suggest
@@ -167,6 +170,8 @@ def join(
     check_prompt(check_grader(grader), prompt)
     check_room(prompt, grader)
     chosen = kind_of(prompt, kind)
+    if isinstance(grader, SpreadGrader):
+        grader.ask_by(prompt, chosen)
     identity = GraderIdentity(
         model,
         prompt.name,
@@ -243,9 +248,17 @@ def _dashed(option: str) -> str:
 
 
 def make_grading(
-    name: str, options: Mapping[str, Any], settings: Mapping[str, Any] | None = None
+    name: str,
+    options: Mapping[str, Any],
+    settings: Mapping[str, Any] | None = None,
+    cluster: Cluster | None = None,
+    wrap: Callable[[Grader], Grader] | None = None,
 ) -> Grading:
-    """The grading of a backend; InputError for a name or an option that it does not know."""
+    """The grading of a backend, by the workers of a cluster where there is a `cluster`.
+
+    `wrap` makes the grader that is asked out of the backend's. Raises InputError for a name or an
+    option that it does not know.
+    """
     backend = GRADERS.get(name)
     if backend is None:
         raise _no_grader(name, GRADERS.names())
@@ -253,7 +266,10 @@ def make_grading(
     prompt = load(given.get("prompt", backend.prompt))
     kind_of(prompt, given.get("kind"))
     check_answers_of(prompt, (settings or {}).get("answers_of"))
-    made = check_grader(_made(name, backend, prompt, given))
+    made = check_grader(
+        made_here(name, prompt, given) if cluster is None else _spread(name, prompt, given, cluster)
+    )
+    made = wrap(made) if wrap else made
     if "prompt" not in given:
         prompt = load(default_prompt(made, backend.prompt))
     return join(
@@ -267,7 +283,29 @@ def make_grading(
     )
 
 
-def _made(name: str, backend: Backend, prompt: Prompt, given: Mapping[str, Any]) -> Grader:
+def spread(make: Callable[[], Grader], cluster: Cluster, *, computes: bool = False) -> SpreadGrader:
+    """The grader that workers of a cluster make, each for itself; see `RayWorkers`."""
+    return SpreadGrader(RayWorkers(cluster, make, computes=computes))
+
+
+def _spread(name: str, prompt: Prompt, given: Mapping[str, Any], cluster: Cluster) -> Grader:
+    if name == OPENAI:
+        raise InputError(
+            "a server is asked from here, and workers would not make it any faster",
+            field="on",
+            mend="Leave --on out",
+        )
+    if (model := given.get("model")) is not None and Path(model).is_dir():
+        # workers run in folders of their own
+        given = {**given, "model": str(Path(model).resolve())}
+    return spread(partial(made_here, name, prompt, given), cluster, computes=name == HF)
+
+
+def made_here(name: str, prompt: Prompt, given: Mapping[str, Any]) -> Grader:
+    """The grader of a backend, loaded into this process."""
+    backend = GRADERS.get(name)
+    if backend is None:
+        raise _no_grader(name, GRADERS.names())
     if name in GRADERS.built_in:
         return backend.make(prompt, given)
     check_choices(backend.options, given)

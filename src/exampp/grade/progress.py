@@ -16,7 +16,8 @@ class Progress:
     texts), and settled by other processes.
 
     `held_by` are the other runs that hold queries of this grader, as they were when this one began,
-    or when nothing but what they hold was left, which it `waits` for.
+    or when nothing but what they hold was left, which it `waits` for. `awaits` says how batches are
+    doing that replies are to come from.
     """
 
     total: int
@@ -28,6 +29,7 @@ class Progress:
     spent: Spent = field(default_factory=Spent)
     held_by: tuple[LeaseHolder, ...] = ()
     waits: bool = False
+    awaits: str = ""
 
     @property
     def ungraded(self) -> int:
@@ -58,7 +60,7 @@ class Progress:
                 f"{spent.tokens_read} tokens read ({spent.tokens_cached} cached), "
                 f"{spent.tokens_written} written"
             )
-        if spent.requests:
+        if spent.requests or spent.cost:
             unknown = "not known without --price-read and --price-written"
             text += f"\ncost: {unknown if spent.cost is None else f'{spent.cost:.6g}'}"
         return text

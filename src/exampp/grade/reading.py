@@ -11,6 +11,7 @@ from exampp.prompts import Prompt, answer_text, read, verify
 from exampp.prompts.reading import UNNUMBERED
 from exampp.records import Outcome, State
 from exampp.records.readings import LITTLE_MASS
+from exampp.records.wording import quoted
 from exampp.store.cells import Due
 from exampp.store.grades import Rules
 
@@ -22,6 +23,14 @@ class Reading:
     outcome: Outcome
     confidence: float | None = None
     detail: Mapping[str, Any] | None = None
+
+
+def why_ungraded(text: str, reading: Reading) -> str:
+    """Why a reply gives no grade, and the reply: unparsed (off-scale), the reply '7'."""
+    state = reading.outcome.state.name.lower()
+    reason = (reading.detail or {}).get("reason") or reading.outcome.rule
+    because = "" if reason == state else f" ({reason})"
+    return f"{state}{because}, the reply {quoted(text)}"
 
 
 Reader = Callable[[Due, Reply], Reading]
@@ -67,6 +76,7 @@ def reader(
             thresholds=thresholds,
             keys=keys,
             unnumbered=unnumbered,
+            language=prompt.language,
         )
 
     def read_reply(due: Due, reply: Reply) -> Reading:
@@ -88,19 +98,19 @@ def reader(
             detail |= {"scores": scores} if scores else {}
             return Reading(Outcome(state, rule=LITTLE_MASS), None, detail)
         if prompt.reading == "extraction" and found.state is State.GRADED:
-            detail |= _evidence(reply.text, due, mode)
+            detail |= _evidence(reply.text, due, mode, prompt.language)
         confidence = _confidence(found, reply.scores, detail)
         return Reading(found, confidence, detail or None)
 
     return read_reply
 
 
-def _evidence(reply: str, due: Due, mode: str) -> dict[str, Any]:
+def _evidence(reply: str, due: Due, mode: str, language: str) -> dict[str, Any]:
     """The extracted answer, where it stands in the passage, and the known answer it matches."""
     answer = answer_text(reply)
     if not due.keys:
         return {"answer": answer}
-    verified = verify(answer, due.keys, due.passage, mode)
+    verified = verify(answer, due.keys, due.passage, mode, language)
     found = {"answer": answer, "match": verified.rule, "key": verified.key, "span": verified.span}
     return {name: value for name, value in found.items() if value is not None}
 

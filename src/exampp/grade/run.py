@@ -24,14 +24,13 @@ from exampp.grade.asking import Asker
 from exampp.grade.kept import note_rules
 from exampp.grade.leases import at_work, holders, is_gone, new_owner, others
 from exampp.grade.progress import Progress
-from exampp.grade.reading import Reader, Reading
+from exampp.grade.reading import Reader, Reading, why_ungraded
 from exampp.llm.base import Ask, Grader, Reply, checked
 from exampp.llm.replies import Replies
 from exampp.prompts import Prompt
 from exampp.prompts.verification import says_none
 from exampp.records import Grade, GraderIdentity, Outcome, State
 from exampp.records.readings import NO_ANSWER
-from exampp.records.wording import quoted
 from exampp.stopping import GRACE_SECONDS
 from exampp.store.cells import (
     SELECTIONS,
@@ -160,6 +159,7 @@ class GradingRun:
         self._copies: list[Due] = []
         self._tried: set[Cell] = set()
         self._again: dict[int, None] = {}
+        self._put_off: dict[int, None] = {}
         self._failures = 0
         self._last_failure = ""
         self._asks = 0
@@ -231,7 +231,9 @@ class GradingRun:
         progress.held_by = holders(self.connection, key, self._owner)
         if progress.held_by:
             yield progress
-        for select in _ORDER[self.select]:
+        # what was tried in vain goes into a batch with the rest: it would be another day otherwise
+        order = (self.select,) if self.grading.grader.prepaid else _ORDER[self.select]
+        for select in order:
             yield from self._select(key, select, progress)
         if not self.stopped:
             progress.elsewhere = max(0, progress.total - progress.done)
@@ -249,10 +251,21 @@ class GradingRun:
             if self._again:
                 queries, self._again = [*self._again, *held], {}
                 continue
+            if self._put_off and not self.stopped:
+                yield from self._wait_for_replies(progress)
+                queries, self._put_off = [*self._put_off, *held], {}
+                continue
             if select == "failed":
                 break
             queries = yield from self._wait_for(key, held, progress)
             progress.waits = False
+
+    def _wait_for_replies(self, progress: Progress) -> Iterator[Progress]:
+        for progress.awaits in self.grading.grader.wait():
+            yield progress
+        progress.awaits = ""
+        if self.stopped:
+            self.why_stopped = self.why_stopped or self.grading.grader.stopped
 
     def _billed(self) -> tuple[int, float | None]:
         """Requests that the grader has sent since it was made, and their cost, if it knows."""
@@ -289,16 +302,21 @@ class GradingRun:
                     self._commit(key, progress)
                     committed = time.monotonic()
                     yield
-                if self._failures >= self.max_failures:
-                    raise Unfinished(
-                        f"{self._failures} failures in a row, the last: {self._last_failure}. "
-                        "Everything graded so far is kept; the same command continues, and "
-                        "--max-failures says how many in a row are too many"
-                    )
+                if not self.grading.grader.prepaid:
+                    self._check_failures()
         finally:
             replies.close()
             self._leave(key, progress)
+        self._check_failures()
         yield
+
+    def _check_failures(self) -> None:
+        if self._failures >= self.max_failures:
+            raise Unfinished(
+                f"{self._failures} failures in a row, the last: {self._last_failure}. "
+                "Everything graded so far is kept; the same command continues, and "
+                "--max-failures says how many in a row are too many"
+            )
 
     def _leave(self, key: int, progress: Progress) -> None:
         """Keep what was answered and give back what is held; what is done is not done again."""
@@ -325,7 +343,7 @@ class GradingRun:
             for one in due_of_query(self.connection, query, key, self.exam, select):
                 if self.stopped:
                     return
-                if select == "failed" and self._tried.isdisjoint(one.cells):
+                if one.before is not None and self._tried.isdisjoint(one.cells):
                     continue  # it failed since this run began
                 if one.twin is not None:
                     self._copies.append(one)
@@ -372,6 +390,10 @@ class GradingRun:
         if ask.key not in self._waiting:
             raise InputError("the grader answered what it was not asked, or answered it twice")
         query, one, kept, limit = self._waiting[ask.key]
+        if reply.later:
+            self._put_off[query] = None
+            self._forget(ask)
+            return
         reply = checked(reply)
         if reply.fault and self._takes_less_than(limit):
             self._again[query] = None
@@ -385,6 +407,7 @@ class GradingRun:
         self._keep(key, ask.key, one, text, reading, progress)
         self._settled(ask, reply, len(one.cells), progress)
         self._count_failure(one, reply, reading)
+        self._tried.difference_update(one.cells)
 
     def _takes_less_than(self, limit: int | None) -> bool:
         """Whether the grader takes less than was known when it was asked: it is asked again."""
@@ -393,9 +416,7 @@ class GradingRun:
 
     def _settled(self, ask: Ask, reply: Reply, cells: int, progress: Progress) -> None:
         """Count an ask; from here on it need not be settled again, where an interrupt comes."""
-        query = self._waiting[ask.key].query
-        self._replies.arrived.popleft()
-        del self._waiting[ask.key]
+        self._forget(ask)
         spent, usage = progress.spent, reply.usage
         progress.asked += 1
         progress.spent = spent._replace(
@@ -405,6 +426,11 @@ class GradingRun:
             tokens_cached=spent.tokens_cached + usage.cached,
             tokens_written=spent.tokens_written + usage.written,
         )
+
+    def _forget(self, ask: Ask) -> None:
+        query = self._waiting[ask.key].query
+        self._replies.arrived.popleft()
+        del self._waiting[ask.key]
         self._close(query)
 
     def _count_failure(self, one: Due, reply: Reply, reading: Reading) -> None:
@@ -416,7 +442,7 @@ class GradingRun:
         if state is not State.FAILED and one.before == state:
             return
         self._failures += 1
-        self._last_failure = reply.fault or _why(reply.text, reading)
+        self._last_failure = reply.fault or why_ungraded(reply.text, reading)
 
     def _keep(
         self,
@@ -449,6 +475,7 @@ class GradingRun:
             except CollectionBusy:
                 # what was answered may have been paid for: wait as long as the other writer takes
                 continue
+        self.grading.grader.kept(list(self._rows))
         self._rows.clear()
         self._copies.clear()
         for query in finished:
@@ -468,11 +495,3 @@ class GradingRun:
             update_run(self.connection, self._run, progress.spent)
             renew(self.connection, key, self._owner)
             release(self.connection, key, self._owner, finished)
-
-
-def _why(text: str, reading: Reading) -> str:
-    """Why a reply gives no grade, and the reply: unparsed (off-scale), the reply '7'."""
-    state = reading.outcome.state.name.lower()
-    reason = (reading.detail or {}).get("reason") or reading.outcome.rule
-    because = "" if reason == state else f" ({reason})"
-    return f"{state}{because}, the reply {quoted(text)}"

@@ -21,6 +21,7 @@ from exampp.records.readings import (
 )
 from exampp.report.table import GRADER_KEY, Column, Table, Value
 from exampp.store.bank import bank_names, makers
+from exampp.store.batches import OPEN, PREPARED, batches_of
 from exampp.store.cells import DEPTH, count_due, exam_of, items_without_key
 from exampp.store.grades import asked_otherwise, failure_reasons, graders, rule_counts
 from exampp.store.runs import spent_by, unpriced_runs
@@ -79,11 +80,16 @@ _STATES = tuple(state.name.lower() for state in State)
 
 
 def status_tables(connection: sqlite3.Connection) -> dict[str, Table]:
-    """Where grading stands: `readings`, `spent` and `graders`, as the functions below have them."""
+    """Where grading stands: `readings`, `spent` and `graders`, as the functions below have them.
+
+    `batches` is there where some are out.
+    """
     found = grading_status(connection)
+    batches = batches_table(connection)
     return {
         "readings": readings_table(found),
         "spent": spent_table(connection),
+        **({"batches": batches} if batches.rows else {}),
         "graders": status_table(found),
     }
 
@@ -118,6 +124,27 @@ def readings_table(entries: Sequence[GraderStatus]) -> Table:
     return Table.of(
         ["grader", "bank", *COLUMNS, GRADER_KEY], found, "Which rules of reading made the grades"
     )
+
+
+def batches_table(connection: sqlite3.Connection) -> Table:
+    """The batches that are out, or whose replies are not all grades yet."""
+    named = {key: label(identity) for key, identity in graders(connection)}
+    rows: list[tuple[Value, ...]] = [
+        (
+            named[row.grader],
+            row.server,
+            row.remote,
+            "being sent" if row.remote is None else row.said,
+            row.requests,
+            row.answered,
+            row.at,
+            row.expires or None,
+        )
+        for row in batches_of(connection, None, (PREPARED, OPEN))
+    ]
+    names = ["grader", "at", "batch", "state", "requests", "answered", "sent", "expires"]
+    notes = ["exampp grade with --batch goes on with them, --cancel-batches ends them."]
+    return Table.of(names, rows, "Batches that are out", notes)
 
 
 def spent_table(connection: sqlite3.Connection) -> Table:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exampp.evaluate.cover import Missing
-from exampp.evaluate.exams import FacetChoice
+from exampp.evaluate.exams import SubtopicChoice
 from exampp.evaluate.leaderboard import DEFAULT_MEASURES, Leaderboard, evaluate_gradebook
 from exampp.evaluate.measure import Measure
 from exampp.grades.chosen import ChosenGrades
@@ -59,7 +59,7 @@ class Grades(ChosenGrades):
         measures: Sequence[Measure | str] = DEFAULT_MEASURES,
         *,
         min_rating: int | Sequence[int] | None = None,
-        facets: FacetChoice = "auto",
+        subtopics: SubtopicChoice = "auto",
         missing: Missing = "zero",
         labelling: Labelling | None = None,
         compat: str = "exam",
@@ -76,7 +76,7 @@ class Grades(ChosenGrades):
             self.gradebook,
             measures,
             min_rating,
-            facets=facets,
+            subtopics=subtopics,
             missing=missing,
             labelling=labelling,
             compat=compat,
@@ -87,7 +87,7 @@ class Grades(ChosenGrades):
         measure: Measure | str = "Cover@20",
         *,
         min_rating: int | None = None,
-        facets: FacetChoice = "auto",
+        subtopics: SubtopicChoice = "auto",
         missing: Missing = "zero",
     ) -> Table:
         """Every system by the public and by the sealed part of a bank, best by the sealed first."""
@@ -95,7 +95,7 @@ class Grades(ChosenGrades):
 
         public, sealed = (
             replace(self, part=part).evaluate(
-                [measure], min_rating=min_rating, facets=facets, missing=missing
+                [measure], min_rating=min_rating, subtopics=subtopics, missing=missing
             )
             for part in ("public", "sealed")
         )
@@ -182,7 +182,7 @@ class Grades(ChosenGrades):
         *,
         settings: SignificanceSettings | None = None,
         min_rating: int | Sequence[int] | None = None,
-        facets: FacetChoice = "auto",
+        subtopics: SubtopicChoice = "auto",
         missing: Missing = "zero",
         labelling: Labelling | None = None,
     ) -> Significances:
@@ -190,7 +190,11 @@ class Grades(ChosenGrades):
         from exampp.analysis.significance import significances
 
         board = self.evaluate(
-            measures, min_rating=min_rating, facets=facets, missing=missing, labelling=labelling
+            measures,
+            min_rating=min_rating,
+            subtopics=subtopics,
+            missing=missing,
+            labelling=labelling,
         )
         return significances(board, settings)
 
@@ -200,7 +204,7 @@ class Grades(ChosenGrades):
         *,
         settings: ReliabilitySettings | None = None,
         min_rating: int | None = None,
-        facets: FacetChoice = "auto",
+        subtopics: SubtopicChoice = "auto",
         missing: Missing = "zero",
         labelling: Labelling | None = None,
     ) -> Reliability:
@@ -211,7 +215,11 @@ class Grades(ChosenGrades):
         from exampp.analysis.reliability import reliability, scored_column
 
         board = self.evaluate(
-            [measure], min_rating=min_rating, facets=facets, missing=missing, labelling=labelling
+            [measure],
+            min_rating=min_rating,
+            subtopics=subtopics,
+            missing=missing,
+            labelling=labelling,
         )
         return reliability(scored_column(self.gradebook, board, missing), settings)
 
@@ -220,7 +228,7 @@ class Grades(ChosenGrades):
         declaration: Declaration | None = None,
         *,
         official: Officials = (),
-        facets: FacetChoice = "auto",
+        subtopics: SubtopicChoice = "auto",
         labelling: Labelling | None = None,
     ) -> Sensitivity:
         """What of the leaderboard survives all choices. See `Panel.sensitivity`."""
@@ -228,7 +236,7 @@ class Grades(ChosenGrades):
         from exampp.grades.panel import Panel
 
         return Panel(self.source, (self,)).sensitivity(
-            declaration, official=official, facets=facets, labelling=labelling
+            declaration, official=official, subtopics=subtopics, labelling=labelling
         )
 
     def corrected(self, measure: Measure | str = "P@20", **options: Any) -> Corrected:
@@ -249,7 +257,7 @@ class Grades(ChosenGrades):
         *,
         min_rating: int | None = None,
         k: int | None = None,
-        facets: FacetChoice = "auto",
+        subtopics: SubtopicChoice = "auto",
         seed: int = 0,
     ) -> SystemComparison:
         """The difference of two systems explained: in total, by query, by item.
@@ -267,7 +275,7 @@ class Grades(ChosenGrades):
             measure,
             min_rating=min_rating,
             k=k,
-            facets=facets,
+            subtopics=subtopics,
             seed=seed,
             read=self.dossiers,
         )
@@ -331,7 +339,7 @@ class Grades(ChosenGrades):
         *,
         min_rating: int | None = None,
         k: int = 20,
-        facets: FacetChoice = "auto",
+        subtopics: SubtopicChoice = "auto",
         credit: Credit = "covered",
         official: Officials = (),
         min_relevant: int | None = None,
@@ -360,7 +368,7 @@ class Grades(ChosenGrades):
         check_thresholds([least], self.grader)
         return analyze(
             book,
-            item_scores(book, least, k, facets=facets, credit=credit),
+            item_scores(book, least, k, subtopics=subtopics, credit=credit),
             whose(book.grader, book.bank_label, book.oversight),
             ItemSettings(relevant, splits, seed, irt),
             texts=self.source.read_bank_texts(self.grader, self.bank),
@@ -373,7 +381,7 @@ class Grades(ChosenGrades):
         *,
         min_rating: int | None = None,
         k: int = 20,
-        facets: FacetChoice = "auto",
+        subtopics: SubtopicChoice = "auto",
     ) -> Unsaid:
         """What RAG systems retrieved and did not say: is it retrieval or generation?
 
@@ -386,7 +394,7 @@ class Grades(ChosenGrades):
 
         least = self.grader.default_min_rating if min_rating is None else min_rating
         check_thresholds([least], self.grader)
-        scores = item_scores(self.gradebook, least, k, facets=facets)
+        scores = item_scores(self.gradebook, least, k, subtopics=subtopics)
         return find_unsaid(scores, self.source.read_bank_texts(self.grader, self.bank), pairs)
 
     def citations(self, *, first: bool = False) -> CitationScores:
@@ -426,7 +434,7 @@ class Grades(ChosenGrades):
         measures: Sequence[Measure | str] = (),
         min_rating: int | None = None,
         min_relevant: int | None = None,
-        facets: FacetChoice = "auto",
+        subtopics: SubtopicChoice = "auto",
         labelling: Labelling | None = None,
         decimals: int | None = None,
         beside: Sequence[Grades] | None = None,
@@ -449,7 +457,7 @@ class Grades(ChosenGrades):
         settings = ReportSettings(
             min_rating=self.grader.default_min_rating if min_rating is None else min_rating,
             measures=tuple(map(str, measures or MEASURES)),
-            facets=facets,
+            subtopics=subtopics,
             labelling=labelling or Labelling(),
             official={name: leaderboards.read(path) for name, path in by_name(official).items()},
             min_relevant=min_relevant,

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from exampp.analysis.sensitivity import Declaration, Sensitivity
     from exampp.analysis.side_by_side import SideBySide
     from exampp.evaluate.cover import Missing
-    from exampp.evaluate.exams import FacetChoice
+    from exampp.evaluate.exams import SubtopicChoice
     from exampp.evaluate.measure import Measure
     from exampp.evaluate.qrels import Labelling
+    from exampp.grade.voting import Voted
     from exampp.grades.grades import Grades
     from exampp.grades.source import GradeSource
 
@@ -106,6 +107,27 @@ class Panel:
             book = self.members[-1].gradebook
             yield qrels_method(name, book, judgments, measures, min_rating)
 
+    def vote(self, rule: str = "majority", *, at_least: int | None = None) -> Voted:
+        """Keep what the graders say together, cell by cell, as grades of a grader of its own.
+
+        `rule` is one of `records.voting.RULES`: majority, median or mean. A cell has a grade where
+        `at_least` so many graded it, by default all. People's decisions about members do not count.
+        Raises InputError for a graded file, and for graders of other kinds or scales.
+        """
+        from exampp.errors import InputError
+        from exampp.grade.voting import vote
+
+        found = [getattr(one, "stored", None) for one in self.members]
+        stored = [one for one in found if one is not None]
+        if len(stored) < len(found):
+            raise InputError(
+                "a graded file is only read", mend="Import it into a collection: exampp import"
+            )
+        members = {one.key: one for one in stored}
+        banks = list(dict.fromkeys(one.bank or "" for one in self.members))
+        first: Any = self.members[0]
+        return vote(first.connection, list(members.values()), banks, rule=rule, at_least=at_least)
+
     def correlate(
         self,
         official: Officials,
@@ -168,7 +190,7 @@ class Panel:
         *,
         settings: ReliabilitySettings | None = None,
         min_rating: int | None = None,
-        facets: FacetChoice = "auto",
+        subtopics: SubtopicChoice = "auto",
         missing: Missing = "zero",
         labelling: Labelling | None = None,
     ) -> Reliability | GraderReliability:
@@ -184,7 +206,7 @@ class Panel:
             board = one.evaluate(
                 [measure],
                 min_rating=min_rating,
-                facets=facets,
+                subtopics=subtopics,
                 missing=missing,
                 labelling=labelling,
             )
@@ -198,7 +220,7 @@ class Panel:
         declaration: Declaration | None = None,
         *,
         official: Officials = (),
-        facets: FacetChoice = "auto",
+        subtopics: SubtopicChoice = "auto",
         labelling: Labelling | None = None,
     ) -> Sensitivity:
         """What of the leaderboard survives all choices, graders and banks among them.
@@ -209,7 +231,7 @@ class Panel:
         from exampp.evaluate.qrels import Labelling
 
         given = [
-            Evaluated(name, one.gradebook, facets, labelling or Labelling())
+            Evaluated(name, one.gradebook, subtopics, labelling or Labelling())
             for name, one in self.named()
         ]
         return sensitivity(given, declaration, ranks_of(official))

@@ -63,7 +63,7 @@ def _attacked(grades: Grades, settings: ReportSettings) -> Gaming | None:
         settings.min_rating,
         settings.min_relevant,
         officials=settings.official,
-        facets=settings.facets,
+        subtopics=settings.subtopics,
     )
     found = grades.attacks(settings=looked)
     return found if found.battery else None
@@ -73,7 +73,7 @@ def _parts(grades: Grades, settings: ReportSettings) -> str:
     """What the sealed part of the bank says beside the public one."""
     try:
         table = grades.compare_parts(
-            settings.measures[0], min_rating=settings.min_rating, facets=settings.facets
+            settings.measures[0], min_rating=settings.min_rating, subtopics=settings.subtopics
         )
     except InputError:
         return "no part of the bank is sealed"

@@ -1,8 +1,8 @@
 """Texts of passages out of a corpus that is too large to be taken whole.
 
 A corpus is read once, as a stream, and only what is looked for is decoded: a file of passages in
-JSON-lines or columns, TREC CAR paragraphs, a folder of such files, or `irds:ID`, the documents of
-an ir_datasets dataset.
+JSON-lines or columns, Parquet, TREC CAR paragraphs, a folder of such files, or `irds:ID`, the
+documents of an ir_datasets dataset.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.formats import car, passages
+from exampp.formats import car, columnar, passages
+from exampp.formats.held import as_lines
 from exampp.formats.json_objects import OBJECT, identifier, key_of
 from exampp.formats.lines import OnError, decode_json, existing_file, plain_name, read_lines
 from exampp.inputs import datasets
@@ -22,7 +23,7 @@ from exampp.records import Passage
 from exampp.store.inputs import put_passages, without_text
 from exampp.store.interning import batches
 
-_SUFFIXES = (".jsonl", ".json", ".ndjson", ".tsv", ".txt", ".cbor")
+_SUFFIXES = (".jsonl", ".json", ".ndjson", ".tsv", ".txt", ".cbor", ".parquet", ".arrow")
 
 
 def look_up(
@@ -69,6 +70,9 @@ def _in_file(path: Path, wanted: set[str], on_error: OnError) -> Iterator[Passag
     if car.kind_of(path):
         yield from car.paragraphs(path, wanted.__contains__)
         return
+    if columnar.name_of(path):
+        yield from _in_columns(path, wanted, on_error)
+        return
     _, head = next(read_lines(path))
     is_json = head.lstrip().startswith(b"{")
     identify = _json_ids(path, head) if is_json else _first_column
@@ -84,6 +88,17 @@ def _in_file(path: Path, wanted: set[str], on_error: OnError) -> Iterator[Passag
             continue
         if passage.text.strip():
             del encoded[found.encode()]
+            yield passage
+
+
+def _in_columns(path: Path, wanted: set[str], on_error: OnError) -> Iterator[Passage]:
+    for number, line in as_lines(columnar.rows_with(path, passages.ID_KEYS, wanted)):
+        try:
+            passage = passages.parse(line, path, number)
+        except InputError as error:
+            on_error(error.at(path, number))
+            continue
+        if passage.text.strip():
             yield passage
 
 

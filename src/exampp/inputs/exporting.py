@@ -14,6 +14,7 @@ from exampp.formats import (
     argue,
     assignments,
     candidates,
+    data_set,
     decisions,
     nuggetizer,
     passages,
@@ -148,6 +149,20 @@ def _assignments(connection: sqlite3.Connection, path: Path, bank: str | None) -
     return len(found)
 
 
+def _data_set(connection: sqlite3.Connection, path: Path, bank: str | None) -> int:
+    entries = list(read_bank(connection, bank or MAIN_BANK))
+    if bank and not entries:
+        raise InputError(f"the collection has no bank {bank!r}")
+    return data_set.write(
+        path,
+        read_queries(connection),
+        read_passages(connection),
+        read_judgments(connection),
+        entries,
+        read_runs(connection),
+    )
+
+
 BANKS: Mapping[str, Callable[[Path, list[BankEntry]], None]] = {
     "bank": _write_bank,
     "questions": questions.write,
@@ -168,6 +183,7 @@ EXPORTS: Mapping[str, Callable[[sqlite3.Connection, Path, str | None], int]] = {
     "queries": _writer(read_queries, queries.write),
     "passages": _writer(read_passages, passages.write),
     "decisions": _writer(read_decisions, decisions.write),
+    "beir": _data_set,
 }
 """What can be exported, and how."""
 

@@ -41,6 +41,7 @@ from exampp.inputs.generated import (
     take_responses,
 )
 from exampp.inputs.import_report import Imported, ImportReport
+from exampp.inputs.judged import take_judged
 from exampp.inputs.places import QueryPlaces
 from exampp.inputs.rankings import RunLog, findings, stage, top
 from exampp.inputs.segment import PASSAGE_TOKENS
@@ -349,6 +350,7 @@ KINDS: Mapping[str, _Take] = {
     "texts": Importer.texts,
     "run": Importer.run,
     "ranx": lambda importer, path: importer.run(path, "ranx"),
+    "umbrela": lambda to, path: take_judged(to.connection, path, to.on_error, to.edit),
     "decisions": Importer.decisions,
 }
 """What can be imported, in the order in which files of one import are taken over."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 
 from exampp.errors import InputError
-from exampp.records import Facet
-from exampp.store.inputs import WHOLE_QUERY, add_query, put_facets, query_keys
+from exampp.records import Subtopic
+from exampp.store.inputs import WHOLE_QUERY, add_query, put_subtopics, query_keys
 
 
 class QueryPlaces:
@@ -18,7 +18,7 @@ class QueryPlaces:
         self.found: dict[str, tuple[int, int]] = {}
 
     def find(self, written: str) -> tuple[int, int]:
-        """(query key, facet key) of an id as written; InputError for an unknown query."""
+        """(query key, subtopic key) of an id as written; InputError for an unknown query."""
         place = self.found.get(written)
         if place is None:
             place = self.found[written] = self._resolve(written)
@@ -39,8 +39,8 @@ class QueryPlaces:
         while "/" in head:
             head = head.rpartition("/")[0]
             if head in self.queries:
-                query, facet = self.queries[head], written[len(head) + 1 :]
-                return query, put_facets(self.connection, query, [Facet(facet)])[facet]
+                query, subtopic = self.queries[head], written[len(head) + 1 :]
+                return query, put_subtopics(self.connection, query, [Subtopic(subtopic)])[subtopic]
         raise InputError(
             f"query {written!r} is not in the collection",
             field="query_id",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
+from exampp.records.readings import said_without_text
 from exampp.report.table import Column, Table
 from exampp.store.pool_stats import PoolStats, bank_stats, pool_stats, system_stats
 
@@ -23,19 +24,27 @@ def pool_tables(connection: sqlite3.Connection, depth: int) -> tuple[Table, Tabl
     """The systems of the pool that the first `depth` passages make, and the cells of each bank.
 
     Of a system: queries, pooled passages, how many of them another system brought too, how many
-    have no text, and how deep its rankings are. Cells are items times passages that have a text.
+    have no text, and how deep its rankings are. Cells are items times passages that have a text;
+    of items without one a note says how many there are.
     """
     total = pool_stats(connection, depth)
     systems = Table.of(
         _SYSTEM_COLUMNS, system_stats(connection, depth), _caption(total, depth), _notes(total)
     )
+    found = bank_stats(connection, depth)
     banks = Table.of(
         ["bank", "kind", "items", "cells"],
         [
-            ("queries" if one.kind == "query" else one.bank, *one[1:])
-            for one in bank_stats(connection, depth)
+            ("queries" if one.kind == "query" else one.bank, one.kind, one.items, one.cells)
+            for one in found
+            if one.items
         ],
         caption="Cells to grade",
+        notes=[
+            said_without_text(one.textless, one.items + one.textless, one.kind)
+            for one in found
+            if one.textless
+        ],
     )
     return systems, banks
 

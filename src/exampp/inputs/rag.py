@@ -2,22 +2,29 @@
 
 What was retrieved is the ranking of a system, its answer that of a second one, `NAME:response`; a
 reference answer is the answer key of an item that asks the question itself, and contexts that a
-reference was made of are relevant passages.
+reference was made of are relevant passages. Rows of Parquet and Arrow files stand for their files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from exampp.errors import InputError
+from exampp.formats import columnar
+from exampp.formats.detect import tell
 from exampp.formats.held import HeldLines, as_lines, held
 from exampp.formats.lines import OnError, system_of
-from exampp.formats.rag_records import KINDS, RagRecord, kind_of, read
+from exampp.formats.rag_presets import ANSWERS
+from exampp.formats.rag_records import KINDS, RagRecord, is_answers, kind_of, read
 from exampp.inputs.files import GivenFile
 from exampp.outside import check_path
 
 Rows = list[tuple[int, Mapping[str, Any]]]
+Answers = dict[tuple[str, str], dict[str, None]]
+"""What references say of each question, in order."""
 
 
 def unfold(
@@ -26,15 +33,19 @@ def unfold(
     """The files, those of other programs as the parts that we know; and the rows of these parts."""
     found: list[GivenFile] = []
     rows: dict[Path, HeldLines] = {}
+    answers: Answers = {}
     for given in files:
         kind = _kind(given)
         if kind is None:
             found.append(given)
+            if given.data is None and columnar.name_of(given.path):
+                rows[given.path] = list(as_lines(columnar.rows(given.path)))
             continue
         records = list(read(given.path, kind, on_error))
-        for part, lines in _parts(
-            records, system or system_of(given.path).removesuffix(".parquet")
-        ):
+        for _, one in records:
+            if one.reference:
+                answers.setdefault((one.query_id, one.query), {})[one.reference] = None
+        for part, lines in _parts(records, system or system_of(given.path), answers):
             # messages name the part and the line of the file
             path = Path(f"{given.path} ({part})")
             found.append(GivenFile(path, part))
@@ -47,41 +58,84 @@ def _kind(given: GivenFile) -> str | None:
         return given.kind
     if given.kind or given.role or given.data is not None or held(given.path):
         return None
-    return kind_of(given.path) if check_path(given.path).is_file() else None
+    path = check_path(given.path)
+    if not path.is_file():
+        return None
+    return kind_of(path) or (ANSWERS if _holds_answers(path) else None)
 
 
-def _parts(records: list[tuple[int, RagRecord]], system: str) -> Iterator[tuple[str, Rows]]:
-    """The kinds of rows that records have, each with the numbers of their lines."""
+def _holds_answers(path: Path) -> bool:
+    fits, retrieved = is_answers(path)
+    if fits and not retrieved:
+        with suppress(InputError):
+            tell(path)
+            return False
+    return fits
+
+
+def _parts(
+    records: list[tuple[int, RagRecord]], system: str, answers: Answers
+) -> Iterator[tuple[str, Rows]]:
+    """The kinds of rows that records have, each with the numbers of their lines.
+
+    `answers` are the references of these files and of those before, which all are right answers.
+    """
     parts: dict[str, Rows] = {
-        "queries": [(n, {"query_id": one.query_id, "text": one.query}) for n, one in records],
-        "passages": [
-            (number, {"id": name, "text": text})
-            for name, (number, text) in {
-                name: (n, text) for n, one in records for name, text in one.relevant
-            }.items()
-        ],
+        "queries": _once((n, {"query_id": one.query_id, "text": one.query}) for n, one in records),
+        "passages": _once(
+            (n, {"id": name, "text": text}) for n, one in records for name, text in one.relevant
+        ),
         "candidates": [
-            (n, {"query": {"qid": one.query_id}, "run_id": system, "candidates": _listed(one)})
+            (
+                n,
+                {
+                    "query": {"qid": one.query_id},
+                    "run_id": one.system or system,
+                    "candidates": _listed(one),
+                },
+            )
             for n, one in records
             if one.contexts
         ],
         "responses": [
-            (n, {"query_id": one.query_id, "system": f"{system}:response", "text": one.response})
+            (
+                n,
+                {
+                    "query_id": one.query_id,
+                    "system": f"{one.system or system}:response",
+                    "text": one.response,
+                },
+            )
             for n, one in records
             if one.response
         ],
-        "plain-bank": [
-            (n, {"query_id": one.query_id, "question": one.query, "answer": one.reference})
+        "plain-bank": _once(
+            (
+                n,
+                {
+                    "query_id": one.query_id,
+                    "question": one.query,
+                    "answer": tuple(answers[one.query_id, one.query]),
+                },
+            )
             for n, one in records
             if one.reference
-        ],
-        "qrels": [
+        ),
+        "qrels": _once(
             (n, {"query_id": one.query_id, "passage_id": name, "relevance": 1})
             for n, one in records
             for name, _ in one.relevant
-        ],
+        ),
     }
     yield from ((part, rows) for part, rows in parts.items() if rows)
+
+
+def _once(rows: Iterable[tuple[int, Mapping[str, Any]]]) -> Rows:
+    """The rows without those that say the same again, as several systems were asked the same."""
+    distinct: dict[tuple[Any, ...], tuple[int, Mapping[str, Any]]] = {}
+    for number, row in rows:
+        distinct.setdefault(tuple(row.values()), (number, row))
+    return list(distinct.values())
 
 
 def _listed(record: RagRecord) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exampp.errors import InputError
 from exampp.llm.base import Grader
@@ -12,6 +12,9 @@ from exampp.llm.options import TYPES, Option, Options, check_options, options_of
 from exampp.plugins import Registry
 from exampp.prompts import Prompt
 from exampp.prompts.declaration import meanings_of
+
+if TYPE_CHECKING:
+    from exampp.llm.openai.providers import Provider
 
 DEFAULT_PROMPT = "question-self-rating"
 
@@ -50,6 +53,27 @@ def _hf(prompt: Prompt, given: Mapping[str, Any]) -> Grader:
 
 
 def _openai(prompt: Prompt, given: Mapping[str, Any]) -> Grader:
+    from exampp.llm.openai.providers import OPENAI
+
+    return _of_server(prompt, given, OPENAI)
+
+
+def _anthropic(prompt: Prompt, given: Mapping[str, Any]) -> Grader:
+    from exampp.llm.openai.providers import ANTHROPIC
+
+    # it has no seed, and its current models take no temperature unless one asks for it
+    return _of_server(prompt, given, ANTHROPIC, temperature=None, seed=None)
+
+
+def _google(prompt: Prompt, given: Mapping[str, Any]) -> Grader:
+    from exampp.llm.openai.providers import GOOGLE
+
+    return _of_server(prompt, given, GOOGLE)
+
+
+def _of_server(
+    prompt: Prompt, given: Mapping[str, Any], provider: Provider, **usual: None
+) -> Grader:
     from exampp.llm import openai
 
     options = check_options(given)
@@ -61,7 +85,13 @@ def _openai(prompt: Prompt, given: Mapping[str, Any]) -> Grader:
     if prices[0] is not None and prices[1] is not None:
         price = openai.Price(prices[0], prices[1], options.get("price_cached"))
     names = {name: name for name in _SAMPLING} | {"max_new_tokens": "max_tokens"}
-    sampling = openai.Sampling(**{names[name]: given[name] for name in names if name in given})
+    chosen = {names[name]: given[name] for name in names if name in given}
+    sampling = openai.Sampling(**{**usual, **chosen})
+    given_repetition = options.get("repetition")
+    repetition = 1 if given_repetition is None else given_repetition
+    if sampling.seed is not None:
+        # a server that keeps to seeds would say the same again
+        sampling = replace(sampling, seed=sampling.seed + repetition - 1)
     return openai.OpenAICompatibleGrader(
         _named(options),
         options.get("base_url"),
@@ -78,6 +108,8 @@ def _openai(prompt: Prompt, given: Mapping[str, Any]) -> Grader:
         endpoint=given.get("endpoint", "chat"),
         limit=options.get("limit"),
         least_mass=options.get("least_mass"),
+        provider=provider,
+        repetition=repetition,
     )
 
 
@@ -97,6 +129,8 @@ BUILT_IN: Mapping[str, Backend] = {
     "draft": Backend(_draft, "draft", options_of("draft")),
     "hf": Backend(_hf, options=options_of("hf"), writes={"decode": "generate"}),
     "openai": Backend(_openai, options=options_of("openai"), writes={"decode": "text"}),
+    "anthropic": Backend(_anthropic, options=options_of("anthropic"), writes={}),
+    "google": Backend(_google, options=options_of("google"), writes={}),
 }
 COMMON = ("prompt", "kind", "unnumbered")
 """Options that say how any grader is asked and read, so that no backend declares them."""
@@ -104,7 +138,8 @@ RESERVED = frozenset(
     {"collection", "grader", "bank", "depth", "select", "answers_of", "max_failures"}
     | {"max_queries", "take_over", "retry_failed", "grace", "dry_run", "on_progress", "on_reply"}
     | {"per", "keys", "query", "query_id", "more", "keep_near", "grounded", "author", "reason"}
-    | {"format", "style", "name", "batch", *COMMON}
+    | {"format", "style", "name", "batch", "batches", "batch_file", "replies", "cancel_batches"}
+    | {"poll", *COMMON}
 )
 """Names that an option of a backend cannot have: something else is called so."""
 

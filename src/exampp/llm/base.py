@@ -67,6 +67,7 @@ class Reply:
     outside the labels is in `detail["outside"]`). `fault` is the reason why there is no reply,
     empty where there is one. `truncated` tells that the model was stopped before its end, `cut`
     that the backend cut the passage to fit. `detail` is whatever else is worth keeping, JSON-able.
+    `later` tells that the reply has not come yet and is to be asked for again after `wait`.
     """
 
     text: str
@@ -76,6 +77,7 @@ class Reply:
     cut: bool = False
     usage: Usage = Usage()
     detail: Mapping[str, Any] = field(default_factory=dict)
+    later: bool = False
 
 
 def checked(reply: Reply) -> Reply:
@@ -242,6 +244,20 @@ class Grader(ABC):
     def length(self, user: str, system: str = "") -> int:  # noqa: ARG002
         """Tokens of the prompt as the model gets it, special tokens and chat template included."""
         raise _counts_nothing(self)
+
+    prepaid: bool = False
+    """Whether its replies are paid for before they are read: a row of failures then ends a run only
+    when all are kept.
+    """
+    share: float = 1.0
+    """The part of the usual price that is paid."""
+
+    def wait(self) -> Iterator[str]:
+        """Wait until replies that were put off may have come; yields how they are doing."""
+        yield from ()
+
+    def kept(self, keys: Iterable[int]) -> None:  # noqa: B027
+        """Called when the replies to the asks with these keys are on the disk."""
 
 
 def _counts_nothing(grader: Grader) -> InputError:

@@ -17,6 +17,7 @@ from exampp.prompts.declaration import suggest
 from exampp.prompts.reading import UNNUMBERED
 
 DRAFT, HF, OPENAI = "draft", "hf", "openai"
+SERVERS = (OPENAI, "anthropic", "google")
 KINDS = ("question", "nugget", "query")
 
 
@@ -45,7 +46,7 @@ class ModelOptions(TypedDict, total=False):
     """What a user may say about a model; what is left out, or None, is left to its backend."""
 
     model: Annotated[
-        str | None, _said("A folder, a model hub name, or the server's name for it.", HF, OPENAI)
+        str | None, _said("A folder, a model hub name, or the server's name for it.", HF, *SERVERS)
     ]
     decode: Annotated[
         str | None,
@@ -56,7 +57,7 @@ class ModelOptions(TypedDict, total=False):
             writes=False,
         ),
     ]
-    revision: Annotated[str | None, _said("The model's revision.", HF, OPENAI)]
+    revision: Annotated[str | None, _said("The model's revision.", HF, *SERVERS)]
     device: Annotated[
         str | None,
         _said("hf: cpu, cuda, cuda:1, mps, or cards that share the layers (cuda:0,cuda:1).", HF),
@@ -79,7 +80,7 @@ class ModelOptions(TypedDict, total=False):
         _said(
             "Tokens of a prompt at most; longer passages are cut. [default: what the model or the "
             "server says]",
-            *(HF, OPENAI),
+            *(HF, *SERVERS),
             writes=False,
         ),
     ]
@@ -93,13 +94,25 @@ class ModelOptions(TypedDict, total=False):
         ),
     ]
     batch_tokens: Annotated[int | None, _said("hf: tokens in a batch.", HF, writes=False)]
-    max_new_tokens: Annotated[int | None, _said("Tokens of a reply at most.", HF, OPENAI)]
+    max_new_tokens: Annotated[int | None, _said("Tokens of a reply at most.", HF, *SERVERS)]
     temperature: Annotated[
-        float | None, _said("openai: of the model's choices. [default: 0]", OPENAI)
+        float | None, _said("servers: of the model's choices. [default: 0]", *SERVERS)
     ]
-    seed: Annotated[int | None, _said("openai: of the model's choices. [default: 0]", OPENAI)]
+    seed: Annotated[
+        int | None,
+        _said("openai, google: of the model's choices. [default: 0]", OPENAI, "google"),
+    ]
+    repetition: Annotated[
+        int | None,
+        _said(
+            "servers: grade again, as a grader of its own: 2, 3, ... Its seed is another. "
+            "[default: 1]",
+            *SERVERS,
+            writes=False,
+        ),
+    ]
     top_p: Annotated[
-        float | None, _said("openai: the share of likely tokens it chooses from.", OPENAI)
+        float | None, _said("servers: the share of likely tokens it chooses from.", *SERVERS)
     ]
     reasoning_effort: Annotated[
         str | None, _said("openai: how long a model may think, such as low, medium, high.", OPENAI)
@@ -110,7 +123,7 @@ class ModelOptions(TypedDict, total=False):
     ]
     extra_body: Annotated[
         Mapping[str, Any] | None,
-        _said('openai: what else every request says, such as {"top_k": 20}.', OPENAI),
+        _said('openai: what else every request says, such as {"top_k": 20}.', *SERVERS),
     ]
     endpoint: Annotated[
         str | None,
@@ -124,29 +137,32 @@ class ModelOptions(TypedDict, total=False):
     base_url: Annotated[
         str | None,
         _said(
-            "openai: the server's address. The key comes from OPENAI_API_KEY and is never stored.",
-            OPENAI,
+            "servers: the server's address. The key comes from OPENAI_API_KEY (ANTHROPIC_API_KEY, "
+            "GEMINI_API_KEY) and is never stored.",
+            *SERVERS,
         ),
     ]
-    api_key: Annotated[str | None, _said("", OPENAI, shown=False)]
-    concurrency: Annotated[int | None, _said("openai: requests in flight at most.", OPENAI)]
-    retries: Annotated[int | None, _said("openai: tries after a failed one.", OPENAI)]
-    timeout: Annotated[float | None, _said("openai: seconds to wait.", OPENAI)]
+    api_key: Annotated[str | None, _said("", *SERVERS, shown=False)]
+    concurrency: Annotated[int | None, _said("servers: requests in flight at most.", *SERVERS)]
+    retries: Annotated[int | None, _said("servers: tries after a failed one.", *SERVERS)]
+    timeout: Annotated[float | None, _said("servers: seconds to wait.", *SERVERS)]
     redirect_to: Annotated[
         str | None,
         _said(
-            "openai: another host that the server may send passages on to.", OPENAI, metavar="HOST"
+            "servers: another host that the server may send passages on to.",
+            *SERVERS,
+            metavar="HOST",
         ),
     ]
-    max_requests: Annotated[int | None, _said("openai: stop before more.", OPENAI)]
-    max_cost: Annotated[float | None, _said("openai: stop before it costs more.", OPENAI)]
-    price_read: Annotated[float | None, _said("openai: price of a million tokens read.", OPENAI)]
+    max_requests: Annotated[int | None, _said("servers: stop before more.", *SERVERS)]
+    max_cost: Annotated[float | None, _said("servers: stop before it costs more.", *SERVERS)]
+    price_read: Annotated[float | None, _said("servers: price of a million tokens read.", *SERVERS)]
     price_written: Annotated[
-        float | None, _said("openai: price of a million tokens written.", OPENAI)
+        float | None, _said("servers: price of a million tokens written.", *SERVERS)
     ]
     price_cached: Annotated[
         float | None,
-        _said("openai: price of a million tokens read from the cache.", OPENAI, writes=False),
+        _said("servers: price of a million tokens read from the cache.", *SERVERS, writes=False),
     ]
 
 
@@ -158,7 +174,7 @@ class Options(ModelOptions, total=False):
         _said(
             "A bundled prompt or a TOML file. [default: question-self-rating]",
             HF,
-            OPENAI,
+            *SERVERS,
             writes=False,
         ),
     ]
@@ -166,7 +182,7 @@ class Options(ModelOptions, total=False):
         str | None,
         _said(
             "What is graded, where the prompt can grade several.",
-            *(DRAFT, HF, OPENAI),
+            *(DRAFT, HF, *SERVERS),
             choices=KINDS,
             writes=False,
         ),
@@ -176,7 +192,7 @@ class Options(ModelOptions, total=False):
         _said(
             "What a self-rating without a number is: an answer, which counts 1, or unparsed. "
             "[default: what the model's kind says]",
-            *(HF, OPENAI),
+            *(HF, *SERVERS),
             choices=UNNUMBERED,
             writes=False,
         ),

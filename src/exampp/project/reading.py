@@ -51,9 +51,10 @@ _GRADE_OPTIONS = {
     "max-failures": int,
     "max-queries": int,
     "shard": str,
+    "on": str,
 }
 BOOK_OPTIONS = {"grader": str, "prompt": str, "kind": str, "bank": str, "decisions": str}
-_BOARD_OPTIONS = {"measures": list, "min-rating": (int, list), "facets": str, "missing": str}
+_BOARD_OPTIONS = {"measures": list, "min-rating": (int, list), "subtopics": str, "missing": str}
 _REPORT_OPTIONS = {
     "title": str,
     "official": list,
@@ -61,7 +62,7 @@ _REPORT_OPTIONS = {
     "measures": list,
     "min-rating": int,
     "min-relevant": int,
-    "facets": str,
+    "subtopics": str,
 }
 _SECTIONS: Mapping[str, Mapping[str, Any]] = {
     "collection": {"path": str},

@@ -346,7 +346,7 @@ def _evaluate(config: Config, number: int, wanted: Mapping[str, Any]) -> _Step:
         if "qrels" in outputs:
             threshold = wanted.get("min-rating")
             lowest = threshold[0] if isinstance(threshold, list) else threshold
-            by_subtopic = board.facets == "subtopic"
+            by_subtopic = board.subtopics == "subtopic"
             write_qrels(book, outputs["qrels"], None, lowest, by_subtopic=by_subtopic)
         collection.mark_done(name, state)
         return StepResult(name, listed)
@@ -388,7 +388,7 @@ def _grades(collection: Collection, wanted: Mapping[str, Any]) -> Grades:
 
 
 def _board(book: Gradebook, wanted: Mapping[str, Any]) -> Leaderboard:
-    options = {key: wanted[key] for key in ("facets", "missing") if key in wanted}
+    options = {key: wanted[key] for key in ("subtopics", "missing") if key in wanted}
     measures = wanted.get("measures", DEFAULT_MEASURES)
     return evaluate_gradebook(book, measures, wanted.get("min-rating"), **options)
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
+from exampp.prompts.languages import ENGLISH, languages
 from exampp.prompts.reading import read, reading_names
 from exampp.records.grading import State
 from exampp.records.ids import content_hash as hash_of
@@ -51,12 +52,13 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
 class Prompt:
     """What a grader is asked, and how its reply is meant.
 
-    `grades` are the kinds of item it can be asked about (question, nugget, query; `answer` for a
-    verification); `lowest` and `highest` bound its ratings, and a verdict is 0 or 1. `labels` are
-    the possible replies where they are few and of one token; `field` is the value that counts in
-    a JSON reply; `cut` is the slot that is shortened when the prompt is too long. A prompt
-    without `user` text sends nothing to a model. `workbench` holds the fields of the reference's
-    `prompt_info`, and under `verified` those that are others where known answers were compared.
+    `grades` are the kinds of item it can be asked about (question, nugget, query; `answer` for
+    a verification); `lowest` and `highest` bound its ratings, and a verdict is 0 or 1. `labels`
+    are the possible replies where they are few and of one token; `field` is the value that
+    counts in a JSON reply; `language` is that of the text, and so of replies; `cut` is the slot
+    that is shortened when the prompt is too long. A prompt without `user` text sends nothing to
+    a model. `workbench` holds the fields of the reference's `prompt_info`, and under `verified`
+    those that are others where known answers were compared.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Prompt:
     system: str = ""
     labels: tuple[str, ...] = ()
     field: str = ""
+    language: str = ENGLISH
     workbench: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
 
     @property
@@ -171,6 +174,11 @@ _KEYS: dict[str, tuple[Callable[[object], bool], str, bool]] = {
     "cut": (lambda v: isinstance(v, str), "the name of a slot", False),
     "labels": (_is_strings, 'a list of texts such as ["0", "1"]', False),
     "field": (lambda v: isinstance(v, str), "a text", False),
+    "language": (
+        lambda v: v in languages(),
+        f"the code of a language that is known: {', '.join(languages())}",
+        False,
+    ),
     "user": (lambda v: isinstance(v, str) and v.strip() != "", "a text that is not empty", False),
     "system": (lambda v: isinstance(v, str), "a text", False),
     "workbench": (lambda v: isinstance(v, dict), "a table", False),
@@ -214,6 +222,7 @@ def _build(data: Mapping[str, Any]) -> Prompt:
         system=data.get("system", ""),
         labels=tuple(data.get("labels", ())),
         field=data.get("field", ""),
+        language=data.get("language", ENGLISH),
         workbench=_workbench(data.get("workbench", {})),
     )
     _check_values(prompt)

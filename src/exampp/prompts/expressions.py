@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from exampp.prompts.languages import ENGLISH, languages
 from exampp.prompts.normal_form import drop_punctuation, fuzz_ratio, stem
 
 UNANSWERABLE = (
@@ -92,35 +93,49 @@ _NOTHING = re.compile(r"(?i)\W*(?:n\W{0,2}a|none|null|nil|nan|undefined|not appl
 
 _WORD = re.compile(r"[^\W_]")
 _NEGATION = re.compile(r"\b(?:no|not|un)(?:\b|(?<=un))")
+_SEVERAL = 3
+"""Words from which an expression is compared loosely, in a language whose prefixes are unknown."""
 
 
-def _bare(text: str) -> tuple[str, list[str]]:
+def _bare(text: str, language: str) -> tuple[str, list[str]]:
     words = " ".join(drop_punctuation(text.lower()).split())
-    return " ".join(map(stem, words.split())), _NEGATION.findall(words)
+    stems = " ".join(stem(word, language) for word in words.split())
+    if language == ENGLISH:
+        return stems, _NEGATION.findall(words)
+    return stems, [word for word in words.split() if word in languages()[language].negations]
 
 
 @cache
-def _expressions() -> tuple[tuple[str, list[str]], ...]:
-    return tuple(_bare(expression) for expression in UNANSWERABLE)
+def _expressions(language: str) -> tuple[tuple[str, list[str]], ...]:
+    found = UNANSWERABLE if language == ENGLISH else languages()[language].unanswerable
+    return tuple(_bare(expression, language) for expression in found)
 
 
-def is_unanswerable(reply: str) -> bool:
+def is_unanswerable(reply: str, language: str = ENGLISH) -> bool:
     """Whether the whole reply is an expression of unanswerability or an ill-formed answer.
 
     Case, outer punctuation and spaces do not count, and stemmed words may differ in a letter or
-    two (similarity above 0.8). An empty reply counts. Source: EXAM++, section 4.2.1.
+    two (similarity above 0.8). An empty reply counts. Source: EXAM++, section 4.2.1. In another
+    `language` its own expressions count beside the English ones, as models fall back on these.
     """
+    if language != ENGLISH and is_unanswerable(reply):
+        return True
     text = reply.strip(_QUOTES)
     if len(text) > _LONGEST:
         return False
     if _ILL_FORMED.fullmatch(text):
         return True
-    stemmed, negations = _bare(text)
+    stemmed, negations = _bare(text, language)
     if not stemmed:
         return True
     return any(
-        stemmed == expression or (marks == negations and fuzz_ratio(stemmed, expression) > _FUZZY)
-        for expression, marks in _expressions()
+        stemmed == expression
+        or (
+            marks == negations
+            and (language == ENGLISH or expression.count(" ") >= _SEVERAL - 1)
+            and fuzz_ratio(stemmed, expression) > _FUZZY
+        )
+        for expression, marks in _expressions(language)
     )
 
 

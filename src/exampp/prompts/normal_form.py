@@ -8,24 +8,27 @@ import unicodedata
 from functools import cache, lru_cache
 from importlib import resources
 
+from exampp.prompts.languages import ENGLISH, languages
+
 _LOCAL = threading.local()
 _SHORTEST = 2
 _ASCII_PUNCTUATION = frozenset(string.punctuation)
 
 
-def stem(word: str) -> str:
-    """The stem of a lower-case word by Porter's original algorithm.
+def stem(word: str, language: str = ENGLISH) -> str:
+    """The stem of a lower-case word: by Porter's original algorithm in English, else by Snowball's.
 
     As in Porter's own program, words of one or two letters stay as they are.
     """
     if len(word) <= _SHORTEST:
         return word
-    stemmer = getattr(_LOCAL, "stemmer", None)
+    stemmers = _LOCAL.__dict__
+    stemmer = stemmers.get(language)
     if stemmer is None:
         # One a thread: a stemmer object keeps a cache that is not safe to share.
         import Stemmer
 
-        stemmer = _LOCAL.stemmer = Stemmer.Stemmer("porter")
+        stemmer = stemmers[language] = Stemmer.Stemmer(languages()[language].stemmer)
     try:
         return str(stemmer.stemWord(word))
     except UnicodeEncodeError:  # half a character has no stem
@@ -50,15 +53,17 @@ def drop_punctuation(text: str) -> str:
 
 
 @lru_cache(maxsize=8192)
-def normalise(text: str, dropped: frozenset[str] | None = None) -> str:
+def normalise(text: str, dropped: frozenset[str] | None = None, language: str = ENGLISH) -> str:
     """The form in which two answers are compared.
 
-    Lower case, without punctuation and stopwords (`dropped`, by default the bundled ones), each
-    word stemmed, words joined by single spaces. Source: EXAM++, section 4.2.1.
+    Lower case, without punctuation and stopwords (`dropped`, by default the bundled English ones,
+    or the commonest words of the language), each word stemmed, words joined by single spaces.
+    Source: EXAM++, section 4.2.1.
     """
-    stops = stopwords() if dropped is None else dropped
+    own = stopwords() if language == ENGLISH else languages()[language].common
+    stops = own if dropped is None else dropped
     words = drop_punctuation(text.lower()).split()
-    return " ".join(stem(word) for word in words if word not in stops)
+    return " ".join(stem(word, language) for word in words if word not in stops)
 
 
 def edit_distance(one: str, other: str) -> int:

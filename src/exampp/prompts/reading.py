@@ -30,6 +30,7 @@ from exampp.prompts.json_reply import (
     named_values,
     plain_name,
 )
+from exampp.prompts.languages import ENGLISH
 from exampp.prompts.ratings import FieldValue, ReadRating, agreed, find_fields, find_rating, name_of
 from exampp.prompts.support import find_support
 from exampp.prompts.thoughts import without_thoughts
@@ -53,6 +54,7 @@ class RawReply:
     thresholds: tuple[float, ...] = ()
     keys: tuple[str, ...] = ()
     unnumbered: str = "answer"
+    language: str = ENGLISH
 
 
 Reader = Callable[[RawReply], Outcome]
@@ -195,7 +197,7 @@ def _read_self_rating(reply: RawReply) -> Outcome:
     if outcome.rule != "no number":
         return outcome
     text = _ANSWER_LABEL.sub("", plain(reply.text))
-    if is_unanswerable(text) or says_unanswerable(text):
+    if is_unanswerable(text, reply.language) or says_unanswerable(text):
         return _graded(reply.lowest, "unanswerable")
     return outcome if reply.unnumbered == "unparsed" else _graded(reply.lowest + 1, "answered")
 
@@ -222,12 +224,12 @@ def _read_extraction(reply: RawReply) -> Outcome:
     if is_refusal(answer):
         return _REFUSED
     if reply.keys:
-        verified = verify(answer, reply.keys)
+        verified = verify(answer, reply.keys, language=reply.language)
         if verified.correct:
             return _graded(1, verified.rule)
     if is_error(answer):
         return _unparsed("error")
-    if is_unanswerable(answer) or says_nothing(answer):
+    if is_unanswerable(answer, reply.language) or says_nothing(answer):
         return _graded(0, "unanswerable")
     return _graded(0, "unmatched") if reply.keys else _graded(1, "answered")
 
@@ -327,13 +329,15 @@ def read(
     thresholds: Sequence[float] = (),
     keys: Sequence[str] = (),
     unnumbered: str = "answer",
+    language: str = ENGLISH,
 ) -> Outcome:
     """Read a reply by the named rules, on the scale `lowest` to `highest` (a verdict is 0 or 1).
 
     `field` is the value that counts in a JSON reply; `truncated` says that the model was stopped
     before it had finished; `thresholds` are those of the reading `thresholds`, lowest first;
     with `keys`, the known answers, an extracted answer is verified instead of only looked at;
-    `unnumbered`, one of `UNNUMBERED`, says what a text is that holds no number.
+    `unnumbered`, one of `UNNUMBERED`, says what a text is that holds no number; `language` is that
+    of the prompt, whose expressions of unanswerability and stems count.
 
     Raises InputError for an unknown mode, reading or `unnumbered`, and for thresholds that do not
     fit the scale.
@@ -356,5 +360,7 @@ def read(
     text = policy.sets_aside(reply, truncated)
     if isinstance(text, Outcome):
         return text
-    given = RawReply(text, lowest, highest, field, tuple(thresholds), tuple(keys), unnumbered)
+    given = RawReply(
+        text, lowest, highest, field, tuple(thresholds), tuple(keys), unnumbered, language
+    )
     return policy.readers[reading](given)

@@ -14,6 +14,7 @@ from functools import lru_cache
 from exampp.errors import InputError
 from exampp.prompts import rubric
 from exampp.prompts.expressions import is_unanswerable, says_nothing
+from exampp.prompts.languages import ENGLISH
 from exampp.prompts.normal_form import drop_punctuation, edit_distance, normalise
 from exampp.prompts.spans import find_words
 
@@ -44,9 +45,15 @@ class Verified:
 
 
 def verify(
-    answer: str, keys: Sequence[str], passage: str | None = None, mode: str = "exam"
+    answer: str,
+    keys: Sequence[str],
+    passage: str | None = None,
+    mode: str = "exam",
+    language: str = ENGLISH,
 ) -> Verified:
     """Check an answer against the known answers `keys`; `mode="rubric"` as the reference does.
+
+    Words are stemmed, and common ones left out, as in the `language`.
 
     Raises InputError if there is no known answer.
     """
@@ -60,7 +67,7 @@ def verify(
     if mode == "rubric":
         correct = rubric.is_correct(answer, keys)
         return Verified(correct, "rubric", span=span)
-    rule, key = _match(answer, tuple(keys))
+    rule, key = _match(answer, tuple(keys), language)
     return Verified(key is not None, rule, key, span)
 
 
@@ -79,20 +86,21 @@ def _without_period(text: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _known(keys: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
-    return tuple((key, gold := _without_period(key), normalise(gold)) for key in keys)
+def _known(keys: tuple[str, ...], language: str) -> tuple[tuple[str, str, str], ...]:
+    golds = ((key, _without_period(key)) for key in keys)
+    return tuple((key, gold, normalise(gold, language=language)) for key, gold in golds)
 
 
-def _match(answer: str, keys: tuple[str, ...]) -> tuple[str, str | None]:
+def _match(answer: str, keys: tuple[str, ...], language: str) -> tuple[str, str | None]:
     answer = _without_period(answer)
     if not answer:
         return "unmatched", None
-    known = _known(keys)
+    known = _known(keys, language)
     truths = _TRUTHS.get(frozenset(gold.lower() for _, gold, _ in known))
     if truths is not None:
         plain = drop_punctuation(answer.lower()).strip()
         return ("true-false", keys[0]) if plain in truths else ("unmatched", None)
-    normal = normalise(answer)
+    normal = normalise(answer, language=language)
     for key, gold, _ in known:
         if answer == gold:
             return "exact", key

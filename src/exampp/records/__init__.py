@@ -6,18 +6,17 @@ from exampp.records.ids import (
     OVERALL,
     check_system_names,
     content_hash,
-    facet_of,
-    facet_of_item,
     item_id,
+    subtopic_of,
+    subtopic_of_item,
 )
 from exampp.records.pool import PassageGrades, PooledPassage, QueryPool, Residue
-from exampp.records.topics import Facet, Judgment, Passage, Query, RankedPassage
+from exampp.records.topics import Judgment, Passage, Query, RankedPassage, Subtopic
 
 __all__ = [
     "ITEM_KINDS",
     "OVERALL",
     "BankEntry",
-    "Facet",
     "Grade",
     "GraderIdentity",
     "Item",
@@ -31,9 +30,10 @@ __all__ = [
     "RankedPassage",
     "Residue",
     "State",
+    "Subtopic",
     "check_system_names",
     "content_hash",
-    "facet_of",
-    "facet_of_item",
     "item_id",
+    "subtopic_of",
+    "subtopic_of_item",
 ]

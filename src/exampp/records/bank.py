@@ -19,7 +19,7 @@ class Item:
     query_id: str
     text: str
     kind: str = "question"
-    facet_id: str | None = None
+    subtopic_id: str | None = None
     answers: tuple[str, ...] = ()
     weight: float = 1.0
     extra: Mapping[str, Any] = field(default_factory=dict)
@@ -35,8 +35,8 @@ class BankEntry:
     query_id: str
     items: tuple[Item, ...]
     query_text: str = ""
-    facet_id: str | None = None
-    facet_text: str = ""
+    subtopic_id: str | None = None
+    subtopic_text: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 

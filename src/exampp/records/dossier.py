@@ -36,7 +36,7 @@ class Dossier:
     bank: str
     query_id: str
     query_text: str
-    facet_texts: Mapping[str, str]
+    subtopic_texts: Mapping[str, str]
     grades: QueryGrades
     items: tuple[Item, ...]
     texts: tuple[PassageText | None, ...]

@@ -1,7 +1,7 @@
 """The read model: everything that evaluation and analysis need of one grader's grades.
 
 A gradebook is made from a collection or straight from a workbench file, and is plain arrays from
-then on. Facets are numbered from 1 within their query; 0 stands for the query as a whole.
+then on. Subtopics are numbered from 1 within their query; 0 stands for the query as a whole.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DecisionChoice = Literal["with", "without"]
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What one system returned for a query (`facet` 0) or for one of its subtopics.
+    """What one system returned for a query (`subtopic` 0) or for one of its subtopics.
 
     `passages` index into `QueryGrades.passage_ids`, in the order of the ranks (ties by score
     descending, then passage id); `scores` are aligned with them (NaN where a run has none), and
@@ -36,7 +36,7 @@ class Ranking:
     """
 
     system: str
-    facet: int
+    subtopic: int
     passages: NDArray[np.int32]
     scores: NDArray[np.float64]
     ranks: NDArray[np.int32] | None = None
@@ -61,8 +61,8 @@ class DecidedCell:
 class QueryGrades:
     """The exam of one query: its bank, its passages, their ratings, who returned them.
 
-    `ratings` is passages x items, MISSING where there is no grade; `weights` and `item_facets`
-    are per item; `judgments` is (facets + 1) x passages, row 0 for the query as a whole.
+    `ratings` is passages x items, MISSING where there is no grade; `weights` and `item_subtopics`
+    are per item; `judgments` is (subtopics + 1) x passages, row 0 for the query as a whole.
     `passage_ids` holds the pool in file order, then whatever else was ranked or judged;
     passages from `pool_size` on have no text and can have no grade. `decided` are the cells in
     whose ratings people's decisions stand. `importances` are those of the items (see
@@ -70,9 +70,9 @@ class QueryGrades:
     """
 
     query_id: str
-    facet_ids: tuple[str, ...]
+    subtopic_ids: tuple[str, ...]
     item_ids: tuple[str, ...]
-    item_facets: NDArray[np.int32]
+    item_subtopics: NDArray[np.int32]
     weights: NDArray[np.float64]
     passage_ids: tuple[str, ...]
     pool_size: int

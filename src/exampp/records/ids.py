@@ -8,25 +8,25 @@ from collections.abc import Iterable
 from exampp.errors import InputError
 
 
-def item_id(query_id: str, text: str, facet_id: str | None = None) -> str:
-    """The workbench id of a bank item: `query_id[/facet_id]/md5` of the stripped UTF-8 text.
+def item_id(query_id: str, text: str, subtopic_id: str | None = None) -> str:
+    """The workbench id of a bank item: `query_id[/subtopic_id]/md5` of the stripped UTF-8 text.
 
     Source: Autograding Workbench, section 3.1 (an MD5 hash of the text along with the query id).
     """
     digest = hashlib.md5(text.strip().encode(), usedforsecurity=False).hexdigest()
-    return "/".join(part for part in (query_id, facet_id, digest) if part)
+    return "/".join(part for part in (query_id, subtopic_id, digest) if part)
 
 
-def facet_of(query_id: str, written: str | None) -> str | None:
+def subtopic_of(query_id: str, written: str | None) -> str | None:
     """The subtopic of a `query/subtopic` id; None where it names the query itself."""
     if written is None or not written.startswith(f"{query_id}/"):
         return None
     return written[len(query_id) + 1 :] or None
 
 
-def facet_of_item(query_id: str, identifier: str) -> str | None:
+def subtopic_of_item(query_id: str, identifier: str) -> str | None:
     """The subtopic inside an item id `query/subtopic/md5`; None for `query/md5`."""
-    return facet_of(query_id, identifier.rpartition("/")[0])
+    return subtopic_of(query_id, identifier.rpartition("/")[0])
 
 
 OVERALL = "_overall_"

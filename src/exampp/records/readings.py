@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from exampp.records.grading import CONTENT, Grade, GraderIdentity, State
-from exampp.records.wording import excerpt, quoted
+from exampp.records.wording import counted, excerpt, quoted
 
 PLAIN = frozenset({"rated", "json", "repaired"})
 """Rules by which a rating is what the reply itself gives."""
@@ -22,7 +22,9 @@ OTHERWISE = "read otherwise"
 """The rating stands in a file beside a reply that says something else, as exampp reads it."""
 CALIBRATED = "calibrated"
 """The label follows from the ratings of others, by a calibration."""
-WITHOUT_EXAMPLE = PLAIN | {IMPORTED, CALIBRATED}
+VOTED = "voted"
+"""The rating is what several graders say together."""
+WITHOUT_EXAMPLE = PLAIN | {IMPORTED, CALIBRATED, VOTED}
 LITTLE_MASS = "little mass"
 """The labels that a prompt asks for hold too little of the probability for one to be a grade."""
 MATCHED = frozenset({"exact", "true-false", "normalised", "edit-distance"})
@@ -50,6 +52,7 @@ _OTHERS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(PLAIN, _RATES),
     "rubric": (f"is {_AS_THE_PAPERS}", f"are {_AS_THE_PAPERS}"),
     IMPORTED: ("is as the file has it", "are as the file has them"),
+    VOTED: ("is a vote of several graders", "are votes of several graders"),
     CALIBRATED: ("is a label of the calibration", "are labels of the calibration"),
 }
 """What is said of one grade and of several, where the rating itself needs no reason."""
@@ -238,6 +241,18 @@ def said_without_key(item_ids: Sequence[str]) -> str:
         f"{len(item_ids)} {have} no answer key, so that no answer to {them} can be verified and "
         f"{their} cells have no grade: {listed}{more}. Give {them} one (exampp bank edit "
         f"COLLECTION key ITEM ANSWER) or retire {them}"
+    )
+
+
+def said_without_text(textless: int, items: int, kind: str) -> str:
+    """2 of 5 items have no text, so that nobody can be asked about them; empty if all have one."""
+    if not textless:
+        return ""
+    what, where = ("query", "the queries") if kind == "query" else (kind, "the bank")
+    return (
+        f"{textless} of {counted(items, what)} "
+        f"{'has' if textless == 1 else 'have'} no text, and nobody is asked about "
+        f"{'it' if textless == 1 else 'them'}: import {where}"
     )
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Facet:
+class Subtopic:
     """A subtopic of a query."""
 
-    facet_id: str
+    subtopic_id: str
     text: str = ""
 
 
@@ -21,7 +21,7 @@ class Query:
 
     query_id: str
     text: str = ""
-    facets: tuple[Facet, ...] = ()
+    subtopics: tuple[Subtopic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Judgment:
     query_id: str
     passage_id: str
     relevance: int
-    facet_id: str | None = None
+    subtopic_id: str | None = None
 
 
 DEFAULT_MIN_RELEVANT = 2

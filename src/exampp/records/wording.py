@@ -23,3 +23,10 @@ def excerpt(text: str) -> str:
 def quoted(text: str) -> str:
     """The text in quotation marks, one short line, what a terminal would obey spelled out."""
     return repr(cut(text, SHOWN))
+
+
+def counted(number: int, noun: str) -> str:
+    """1 query, 2 queries, 1,204 pairs."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {noun[:-1]}ies" if noun.endswith("y") else f"{number:,} {noun}s"

@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, zip_longest
+from itertools import accumulate, groupby, zip_longest
 
 from exampp.report.table import (
     ERROR,
@@ -140,23 +140,33 @@ def _fitting(table: Table, room: int | None) -> Iterator[Table]:
         yield table
         return
     taken: list[int] = list(range(names))
-    for unit in _together(table, names):
-        if len(taken) > names and _total([least[one] for one in (*taken, *unit)]) > room:
+
+    def fits(*more: int) -> bool:
+        return _total([least[one] for one in (*range(names), *more)]) <= room
+
+    for unit in _together(table, names, fits):
+        if len(taken) > names and not fits(*taken[names:], *unit):
             yield picked(table, taken)
             taken = list(range(names))
         taken += unit
     yield picked(table, taken)
 
 
-def _together(table: Table, start: int) -> Iterator[list[int]]:
-    """The columns from `start`, a mean and its standard error in one."""
-    unit = [start]
-    for index in range(start + 1, len(table.columns)):
-        if table.columns[index].name != ERROR:
-            yield unit
-            unit = []
-        unit.append(index)
-    yield unit
+def _together(table: Table, start: int, fits: Callable[..., bool]) -> Iterator[list[int]]:
+    """The columns from `start`: a group in one if it fits, else a mean and its standard error."""
+    columns = range(start, len(table.columns))
+    for group, members in groupby(columns, lambda at: table.columns[at].group):
+        whole = list(members)
+        if group and fits(*whole):
+            yield whole
+            continue
+        unit: list[int] = []
+        for index in whole:
+            if unit and table.columns[index].name != ERROR:
+                yield unit
+                unit = []
+            unit.append(index)
+        yield unit
 
 
 def _total(widths: Sequence[int]) -> int:

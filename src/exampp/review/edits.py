@@ -32,12 +32,12 @@ class Retire:
 class Add:
     """An item joins: a new one, or a retired one with the ratings that its text has.
 
-    `at` is the column that it becomes (None: the last); `facet_id` its subtopic, if any.
+    `at` is the column that it becomes (None: the last); `subtopic_id` its subtopic, if any.
     """
 
     item_id: str
     weight: float = 1.0
-    facet_id: str | None = None
+    subtopic_id: str | None = None
     ratings: Known = field(default_factory=dict)
     at: int | None = None
 
@@ -91,14 +91,14 @@ def _retired(query: QueryGrades, edit: Retire) -> QueryGrades:
 def _added(query: QueryGrades, edit: Add) -> QueryGrades:
     if edit.item_id in query.item_ids:
         raise InputError(f"item {edit.item_id!r} is in the exam already")
-    query, facet = _with_facet(query, edit.facet_id)
+    query, subtopic = _with_subtopic(query, edit.subtopic_id)
     last = len(query.item_ids)
     order = np.insert(np.arange(last), last if edit.at is None else edit.at, last)
     column = column_of(query, edit.ratings)
     wider = replace(
         query,
         item_ids=(*query.item_ids, edit.item_id),
-        item_facets=np.append(query.item_facets, np.int32(facet)),
+        item_subtopics=np.append(query.item_subtopics, np.int32(subtopic)),
         weights=np.append(query.weights, _checked_weight(edit.weight)),
         importances=(*query.importances, None) if query.importances else (),
         ratings=np.column_stack([query.ratings, column]),
@@ -139,26 +139,26 @@ def _with_items(query: QueryGrades, columns: NDArray[np.intp]) -> QueryGrades:
     return replace(
         query,
         item_ids=tuple(query.item_ids[index] for index in columns.tolist()),
-        item_facets=query.item_facets[columns],
+        item_subtopics=query.item_subtopics[columns],
         weights=query.weights[columns],
         importances=tuple(query.importances[i] for i in columns.tolist() if query.importances),
         ratings=np.ascontiguousarray(query.ratings[:, columns]),
     )
 
 
-def _with_facet(query: QueryGrades, facet_id: str | None) -> tuple[QueryGrades, int]:
+def _with_subtopic(query: QueryGrades, subtopic_id: str | None) -> tuple[QueryGrades, int]:
     """The number of a subtopic, which the query gets where it has it not."""
-    if facet_id is None:
+    if subtopic_id is None:
         return query, 0
-    if facet_id in query.facet_ids:
-        return query, query.facet_ids.index(facet_id) + 1
+    if subtopic_id in query.subtopic_ids:
+        return query, query.subtopic_ids.index(subtopic_id) + 1
     unjudged = np.full((1, len(query.passage_ids)), MISSING, np.int16)
     known = replace(
         query,
-        facet_ids=(*query.facet_ids, facet_id),
+        subtopic_ids=(*query.subtopic_ids, subtopic_id),
         judgments=np.concatenate([query.judgments, unjudged]),
     )
-    return known, len(known.facet_ids)
+    return known, len(known.subtopic_ids)
 
 
 def _place(query: QueryGrades, edit: Retire | Weigh | Reword) -> int:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
-from exampp.evaluate.exams import FacetChoice, Facets, resolve_facets
+from exampp.evaluate.exams import SubtopicChoice, Subtopics, resolve_subtopics
 from exampp.evaluate.leaderboard import MeasureColumn, evaluate
 from exampp.evaluate.measure import Measure, as_measures
 from exampp.evaluate.qrels import Labelling, qrels
@@ -126,10 +126,10 @@ class Baseline:
     measures: tuple[Measure, ...]
     min_rating: int
     labelling: Labelling
-    facets: FacetChoice
+    subtopics: SubtopicChoice
     samples: int
     seed: int
-    mode: Facets
+    mode: Subtopics
     columns: tuple[MeasureColumn, ...]
     means: tuple[_Means, ...]
     _spans: tuple[tuple[slice, ...], ...]
@@ -143,7 +143,7 @@ class Baseline:
         *,
         min_rating: int | None = None,
         labelling: Labelling | None = None,
-        facets: FacetChoice = "auto",
+        subtopics: SubtopicChoice = "auto",
         samples: int = SAMPLES,
         seed: int = 0,
     ) -> Baseline:
@@ -155,7 +155,7 @@ class Baseline:
         if min_rating is None:
             min_rating = gradebook.grader.default_min_rating
         asked, labelling = as_measures(measures), labelling or Labelling()
-        mode = resolve_facets(gradebook, facets)
+        mode = resolve_subtopics(gradebook, subtopics)
         columns = _columns(gradebook, asked, min_rating, labelling, mode)
         spans = tuple(_spans(gradebook.queries, column.query_ids) for column in columns)
         # Most edits keep the number of queries, so that these serve them.
@@ -165,7 +165,7 @@ class Baseline:
             asked,
             min_rating,
             labelling,
-            facets,
+            subtopics,
             samples,
             seed,
             mode,
@@ -185,7 +185,7 @@ class Baseline:
         return replace(
             self,
             gradebook=book,
-            mode=resolve_facets(book, self.facets),
+            mode=resolve_subtopics(book, self.subtopics),
             columns=columns,
             means=tuple(_means(column.values) for column in columns),
             _spans=tuple(_spans(book.queries, column.query_ids) for column in columns),
@@ -203,7 +203,9 @@ class Baseline:
         return Impact(
             query_id=query.query_id,
             labels=tuple(
-                self._relabelled(before, query, resolve_facets(self._book_with(query), self.facets))
+                self._relabelled(
+                    before, query, resolve_subtopics(self._book_with(query), self.subtopics)
+                )
             ),
             shifts=tuple(starmap(self._shift, zip(self.columns, self.means, after, strict=True))),
             missing_before=missing_cells(before),
@@ -220,7 +222,7 @@ class Baseline:
 
         Its `query_id` is blank: every label says of which query it is.
         """
-        mode = resolve_facets(after, self.facets)
+        mode = resolve_subtopics(after, self.subtopics)
         columns = _columns(after, self.measures, self.min_rating, self.labelling, mode)
         pairs = list(zip(self.gradebook.queries, after.queries, strict=True))
         return Impact(
@@ -234,7 +236,7 @@ class Baseline:
     def columns_with(self, query: QueryGrades) -> tuple[MeasureColumn, ...]:
         """The values of all systems on all queries, if the query of that id becomes `query`."""
         book = self._book_with(query)
-        mode = resolve_facets(book, self.facets)
+        mode = resolve_subtopics(book, self.subtopics)
         known = self.gradebook.is_graded and query.is_graded
         if mode != self.mode or not known:
             # the first item with a subtopic, or the last one, changes how all queries are read, and
@@ -259,7 +261,7 @@ class Baseline:
         raise InputError(f"there is no query {query_id!r}")
 
     def _relabelled(
-        self, before: QueryGrades, after: QueryGrades, mode: Facets
+        self, before: QueryGrades, after: QueryGrades, mode: Subtopics
     ) -> Iterator[Relabelled]:
         level = self.labelling.level(self.min_rating)
         old, new = self._labels(before, self.mode), self._labels(after, mode)
@@ -269,7 +271,7 @@ class Baseline:
                 relevant = (label is not None and label >= level for label in (was, now))
                 yield Relabelled(*key, was, now, *relevant)
 
-    def _labels(self, query: QueryGrades, mode: Facets) -> dict[tuple[str, str], int]:
+    def _labels(self, query: QueryGrades, mode: Subtopics) -> dict[tuple[str, str], int]:
         rows = qrels(
             replace(self.gradebook, queries=(query,)),
             self.labelling,
@@ -347,10 +349,10 @@ def _columns(
     measures: Sequence[Measure],
     min_rating: int,
     labelling: Labelling,
-    mode: Facets,
+    mode: Subtopics,
 ) -> tuple[MeasureColumn, ...]:
     return evaluate(
-        gradebook, measures, [min_rating], facets=mode, missing="bounds", labelling=labelling
+        gradebook, measures, [min_rating], subtopics=mode, missing="bounds", labelling=labelling
     ).columns
 
 
@@ -358,7 +360,7 @@ def _spans(queries: Sequence[QueryGrades], ids: Sequence[str]) -> tuple[slice, .
     """Where the values of each query are in a column: nowhere, at one place, or one a subtopic."""
     spans, at = [], 0
     for query in queries:
-        own = {query.query_id, *(f"{query.query_id}/{facet}" for facet in query.facet_ids)}
+        own = {query.query_id, *(f"{query.query_id}/{subtopic}" for subtopic in query.subtopic_ids)}
         start = at
         while at < len(ids) and ids[at] in own:
             at += 1

@@ -87,6 +87,43 @@ class Judging:
     ungraded: int
 
 
+class ComparedCell(NamedTuple):
+    """A cell of a confusion: what an assessor says, and what the grader or another one says."""
+
+    query_id: str
+    item_id: str
+    passage_id: str
+    assessor: str
+    rating: int
+    other: int
+
+
+def compared_cells(
+    cells: Iterable[JudgedCell],
+    person: str = EVERYBODY,
+    other: str | None = None,
+    *,
+    blind: bool = False,
+) -> list[ComparedCell]:
+    """The cells that a comparison of a person with the grader counts, or with an `other` person.
+
+    They are those of `judging`, one by one: of everybody a cell once for each assessor, with
+    `blind` by decisions made while the grade was hidden.
+    """
+    found = []
+    for cell in cells:
+        said = _said(cell, _is_blind if blind else _any)
+        beside = cell.automatic if other is None else said.get(other)
+        if beside is not None:
+            place = cell.query_id, cell.item_id, cell.passage_id
+            found += [
+                ComparedCell(*place, author, rating, beside)
+                for author, rating in said.items()
+                if person in (author, EVERYBODY)
+            ]
+    return found
+
+
 class _Rated(NamedTuple):
     query_id: str
     automatic: int | None
@@ -109,8 +146,8 @@ def judging(
     """
     scale = tuple(range(grader.lowest, grader.highest + 1))
     compare = _comparer(scale, min_rating, intervals)
-    rated = _rated(cells, lambda _: True)
-    blind = _rated(cells, lambda one: one.blind or one.rating is None)
+    rated = _rated(cells, _any)
+    blind = _rated(cells, _is_blind)
     assessors = sorted({author for one in rated for author in one.said})
     together = np.array(
         [[one.said.get(author, MISSING) for one in rated] for author in assessors], np.int64
@@ -164,15 +201,23 @@ def _comparer(scale: tuple[int, ...], min_rating: int, intervals: bool) -> Compa
     return compare
 
 
+def _any(_decision: Decision) -> bool:
+    return True
+
+
+def _is_blind(decision: Decision) -> bool:
+    return decision.blind or decision.rating is None
+
+
+def _said(cell: JudgedCell, counts: Callable[[Decision], bool]) -> Said:
+    stand = standing([one for one in cell.decisions if counts(one)])
+    return {author: one.rating for author, one in stand.items() if one.rating is not None}
+
+
 def _rated(cells: Iterable[JudgedCell], counts: Callable[[Decision], bool]) -> list[_Rated]:
     """What assessors said of each cell, by the decisions that count; undecided cells left out."""
-    found = []
-    for cell in cells:
-        stand = standing([one for one in cell.decisions if counts(one)])
-        said = {author: one.rating for author, one in stand.items() if one.rating is not None}
-        if said:
-            found.append(_Rated(cell.query_id, cell.automatic, said))
-    return found
+    found = ((cell, _said(cell, counts)) for cell in cells)
+    return [_Rated(cell.query_id, cell.automatic, said) for cell, said in found if said]
 
 
 def _with_grader(

@@ -32,7 +32,7 @@ class AskedItem(NamedTuple):
     query_text: str
     item_id: str
     text: str
-    facet_id: str | None
+    subtopic_id: str | None
 
 
 class ReadPassage(NamedTuple):
@@ -140,7 +140,9 @@ class Sight:
     def item(self, column: int) -> AskedItem:
         """The item of a column."""
         item, query = self.dossier.items[column], self.dossier
-        return AskedItem(query.query_id, query.query_text, item.item_id, item.text, item.facet_id)
+        return AskedItem(
+            query.query_id, query.query_text, item.item_id, item.text, item.subtopic_id
+        )
 
     def passage(self, row: int) -> ReadPassage:
         """The passage of a row."""

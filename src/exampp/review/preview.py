@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from exampp.bank.changes import Operation, tried
-from exampp.records import facet_of_item
+from exampp.records import subtopic_of_item
 from exampp.records.gradebook import QueryGrades
 from exampp.review.edits import Add, ItemEdit, Retire, Reword, Weigh, edited
 from exampp.store.bank_history import ItemState, states
@@ -78,7 +78,7 @@ def _edits(
         yield Add(
             after.item_id,
             after.weight,
-            after.facet_id or facet_of_item(after.query_id, after.item_id),
+            after.subtopic_id or subtopic_of_item(after.query_id, after.item_id),
             known_ratings(connection, grader, after.key, after.text),
             _column(items, after),
         )

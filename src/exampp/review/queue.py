@@ -28,7 +28,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.evaluate.cover import cover
-from exampp.evaluate.exams import FacetChoice, QueryExam, by_rank, exams, lay_out, resolve_facets
+from exampp.evaluate.exams import (
+    QueryExam,
+    SubtopicChoice,
+    by_rank,
+    exams,
+    lay_out,
+    resolve_subtopics,
+)
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ratings
 
 PRIOR_DECISIONS = 10
@@ -97,7 +104,7 @@ def queue(
     decided: AbstractSet[CellName] = frozenset(),
     confidence: Mapping[str, Floats] | None = None,
     seen: Mapping[int, Overturned] | None = None,
-    facets: FacetChoice = "auto",
+    subtopics: SubtopicChoice = "auto",
     most: int = 500,
 ) -> list[Candidate]:
     """The `most` cells that matter most for Cover@k, the first one first.
@@ -109,7 +116,7 @@ def queue(
     chances = _Chances(min_rating, seen or {}, _covered_share(gradebook, min_rating))
     by_query = _by_query(decided)
     best: list[_Cells] = []
-    for cells in _moving(gradebook, min_rating, k, facets):
+    for cells in _moving(gradebook, min_rating, k, subtopics):
         query_id = cells.query.query_id
         of_query = (confidence or {}).get(query_id)
         best.append(_first(cells, chances, of_query, by_query.get(query_id, set()), most))
@@ -122,7 +129,7 @@ def effects(
     *,
     min_rating: int,
     k: int = 20,
-    facets: FacetChoice = "auto",
+    subtopics: SubtopicChoice = "auto",
 ) -> dict[CellName, Candidate]:
     """What comes of some cells if they land on the other side of the threshold, decided or not.
 
@@ -130,7 +137,7 @@ def effects(
     """
     by_query = _by_query(wanted)
     found: dict[CellName, Candidate] = {}
-    for cells in _moving(gradebook, min_rating, k, facets, by_query):
+    for cells in _moving(gradebook, min_rating, k, subtopics, by_query):
         query, of_query = cells.query, by_query[cells.query.query_id]
         for place, (p, i) in enumerate(zip(cells.passages, cells.items, strict=True)):
             name = query.query_id, query.item_ids[i], query.passage_ids[p]
@@ -183,12 +190,12 @@ def _moving(
     gradebook: Gradebook,
     min_rating: int,
     k: int,
-    facets: FacetChoice,
+    subtopics: SubtopicChoice,
     only: Container[str] | None = None,
 ) -> Iterator[_Cells]:
     """The cells that can move a system, exam by exam; of some queries, or of all."""
-    mode = resolve_facets(gradebook, facets)
-    result = cover(gradebook, [min_rating], k=k, facets=mode)
+    mode = resolve_subtopics(gradebook, subtopics)
+    result = cover(gradebook, [min_rating], k=k, subtopics=mode)
     means = np.array([mean.mean or 0.0 for mean in result.cover[0].values.means()])
     for query_id, papers in groupby(
         exams(gradebook, mode, by_rank), key=lambda exam: exam.query.query_id

@@ -69,8 +69,7 @@ def _resampled_ratios(stack: Floats, statistic: Statistic, value: float, samples
     draws = _draws(queries, samples)
     tables = (draws @ stack.reshape(queries, -1)).reshape(-1, size, size)
     found = agreements(statistic, tables)
-    slopes = _slopes(tables, statistic, found)
-    influence = slopes.reshape(len(tables), -1) @ stack.reshape(queries, -1).T
+    influence = _influence(tables, stack, statistic, found)
     errors = np.sqrt((draws * influence**2).sum(axis=1) / _share(queries))
     usable = found.defined & (errors > _ROUNDING)
     apart = np.abs(found.values - value)
@@ -78,18 +77,30 @@ def _resampled_ratios(stack: Floats, statistic: Statistic, value: float, samples
     return ratios
 
 
-def _slopes(tables: Floats, statistic: Statistic, found: AgreementRows) -> Floats:
-    """The derivative of a statistic by every cell, [tables, categories, categories]."""
-    size = tables.shape[-1]
+def _influence(tables: Floats, stack: Floats, statistic: Statistic, found: AgreementRows) -> Floats:
+    """How a statistic of each table changes with the weight of each query, [tables, queries]."""
+    cells = stack.reshape(len(stack), -1)
+    counts = cells.sum(axis=1)
+    units = np.eye(cells.shape[1])[cells.any(axis=0)]
+    # one derivative by each query, or by each cell that counts: whichever are fewer
+    if len(cells) < len(units):
+        ways, parts = cells / counts[:, np.newaxis], np.diag(counts)
+    else:
+        ways, parts = units, cells @ units.T
+    slopes = _slopes(tables, ways.reshape(-1, *stack.shape[1:]), statistic, found)
+    influence: Floats = slopes @ parts.T
+    return influence
+
+
+def _slopes(tables: Floats, ways: Floats, statistic: Statistic, found: AgreementRows) -> Floats:
+    """The derivative of a statistic, one count more in each of some ways, [tables, ways]."""
     steps = _STEP * tables.sum(axis=(1, 2))
-    units = np.eye(size * size).reshape(-1, size, size)
-    shifts = steps[:, np.newaxis, np.newaxis, np.newaxis] * units
+    shifts = steps[:, np.newaxis, np.newaxis, np.newaxis] * ways
     centre = tables[:, np.newaxis]
     above, below = (agreements(statistic, centre + way * shifts).values for way in (1, -1))
-    slopes = (above - below) / (2 * steps[:, np.newaxis])
+    slopes: Floats = (above - below) / (2 * steps[:, np.newaxis])
     slopes[~found.defined] = 0
-    by_cell: Floats = slopes.reshape(tables.shape)
-    return by_cell
+    return slopes
 
 
 @functools.lru_cache(maxsize=16)

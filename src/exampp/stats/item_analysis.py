@@ -169,11 +169,14 @@ def draw_query_halves(queries: int, splits: int, seed: int) -> tuple[Bools, Bool
 
 
 def split_halves(columns: Floats, one: Bools, other: Bools) -> SplitHalves:
-    """The sums of some columns against those of others, in every split, over systems."""
+    """The sums of some columns against those of others, in every split, over systems.
+
+    Of halves that contradict each other the formula of Spearman and Brown says nothing of a whole.
+    """
     a, b = one @ columns.T, other @ columns.T
     r, tau = _mean_of(pearson_rows(a, b)), _mean_of(kendall_rows(ranked(a), ranked(b)))
     mean = r[0]
-    whole = None if mean is None or mean <= -1 + _EQUAL else 2 * mean / (1 + mean)
+    whole = None if mean is None or mean < 0 else 2 * mean / (1 + mean)
     return SplitHalves(mean, whole, tau[0], r[1], tau[1])
 
 

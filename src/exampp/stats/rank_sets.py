@@ -3,7 +3,8 @@
 How large the largest |difference - truth| / standard error gets by chance is found by drawing the
 sample anew many times from a population made of the sample itself, with a standard error of its
 own each time: normal vectors in its place hold too seldom where few units tell two apart, or where
-nearly all units are drawn.
+nearly all units are drawn. A pair that such a sample tells too little of does not count in it, as
+it would not in the sample at hand: without that rule intervals from small samples are too wide.
 
 Sources: Mogstad, Romano, Shaikh & Wilhelm (2024), Inference for ranks with applications to
 mobility across neighbourhoods and academic achievement across countries (rank sets from
@@ -41,51 +42,61 @@ class Resampling:
 
     `values` is [n, parts]. With `pi`, [parts], these are units that were drawn with such chances,
     and an estimate is the sum of values / pi. Without, parts are queries, drawn with replacement,
-    and an estimate is the mean of values.
+    and an estimate is the mean of values. A part tells two estimates apart where its `kinds`,
+    [n, parts], differ; a pair counts in a sample in which `fewest` parts or more tell it apart.
     """
 
     values: Floats
     pi: Floats | None
+    kinds: Floats
+    fewest: int
     draws: int = DRAWS
     seed: int = 0
 
     def largest(self, counted: Bools, errors: Floats, level: float) -> float:
         """The quantile of the largest |difference| / standard error of the counted pairs, [n, n].
 
-        0 where no pair is counted. `errors` are the standard errors of the sample at hand.
+        0 where no pair is counted, infinite where no sample drawn anew tells enough of one.
+        `errors` are the standard errors of the sample at hand.
         """
         counted = np.triu(counted & (errors > 0), 1)
         if not counted.any():
             return 0.0
-        values, moves, squares, off = self._drawn()
+        values, kinds, times, moves, squares, off = self._drawn()
         moved = moves @ values.T
-        largest = np.zeros(self.draws)
+        largest = np.full(self.draws, -1.0)
         for row in np.flatnonzero(counted.any(axis=1)).tolist():
             others = np.flatnonzero(counted[row])
             apart = np.abs(moved[:, [row]] - moved[:, others])
             variance = squares @ np.square(values[row] - values[others]).T - off * apart**2
             least = (_LEAST_ERROR * errors[row, others]) ** 2
             apart /= np.sqrt(np.maximum(variance, least))
+            telling = times @ (kinds[row] != kinds[others]).T.astype(np.float64)
+            apart[telling < self.fewest] = -1.0
             np.maximum(largest, apart.max(axis=1), out=largest)
+        largest = largest[largest >= 0]
         # of so many draws and the sample itself, which is one more
-        return float(np.quantile(largest, level, method="weibull"))
+        return float(np.quantile(largest, level, method="weibull")) if len(largest) else np.inf
 
-    def _drawn(self) -> tuple[Floats, Floats, Floats, float]:
-        """(values, moves, squares, off): of a draw the error of an estimate is moves @ values.
+    def _drawn(self) -> tuple[Floats, Floats, Floats, Floats, Floats, float]:
+        """(values, kinds, times, moves, squares, off), the middle three [draws, parts].
 
-        The square of its standard error is squares @ values^2 - off * error^2.
+        A draw has a part so many times; the error of an estimate in it is moves @ values, and the
+        square of its standard error squares @ values^2 - off * error^2.
         """
         random = np.random.default_rng(self.seed)
         if self.pi is None:
             count = self.values.shape[1]
-            times = random.multinomial(count, np.full(count, 1 / count), self.draws) / count
+            times = random.multinomial(count, np.full(count, 1 / count), self.draws).astype(float)
             centred = self.values - self.values.mean(axis=1, keepdims=True)
-            return centred, times, times / (count - 1), 1 / (count - 1)
+            moves = times / count
+            return centred, self.kinds, times, moves, moves / (count - 1), 1 / (count - 1)
         chance = self.pi < 1
         pi = self.pi[chance]
         copies = np.floor(1 / pi + random.random((self.draws, len(pi)))).astype(np.int64)
-        drawn = random.binomial(copies, pi)
-        return self.values[:, chance], drawn / pi - copies, drawn * (1 - pi) / pi**2, 0.0
+        times = random.binomial(copies, pi).astype(float)
+        moves, squares = times / pi - copies, times * (1 - pi) / pi**2
+        return self.values[:, chance], self.kinds[:, chance], times, moves, squares, 0.0
 
 
 @dataclass(frozen=True)
@@ -110,8 +121,12 @@ class PairTests:
 
     @cached_property
     def joint(self) -> Floats:
-        """Half the width of the interval of all pairs at once; NaN where a pair is not resolved."""
-        return np.where(self.resolved, self.quantile * self.errors, np.nan)
+        """Half the width of the interval of all pairs at once; NaN where a pair is not resolved.
+
+        It is never shorter than the interval of the pair alone.
+        """
+        wide = np.where(self.errors > 0, self.quantile * self.errors, 0.0)
+        return np.where(self.resolved, np.maximum(wide, self.half), np.nan)
 
     @cached_property
     def better(self) -> Bools:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,6 @@ LEAST_VARIANCE = 0.05
 
 _PRN_DIGITS = 13
 _FOLD_DIGITS = 8
-_BISECTIONS = 200
 _NOTHING = 1e-12
 """A weight that is such a share of the largest is none."""
 
@@ -44,15 +44,22 @@ def random_numbers(seed: int, units: Sequence[UnitName]) -> Floats:
     return np.array([_hash(name, _PRN_DIGITS) / scale for name in names], np.float64)
 
 
-def folds(seed: int, units: Sequence[UnitName]) -> NDArray[np.int64]:
-    """The fold of every unit, from 0 to FOLDS - 1."""
+@lru_cache(maxsize=1)
+def folds(seed: int, units: tuple[UnitName, ...]) -> NDArray[np.int64]:
+    """The fold of every unit, from 0 to FOLDS - 1; read-only.
+
+    Kept for the pool at hand: another measure, or another look at it, has the same.
+    """
     names = (f"fold\t{seed}\t{query}\t{unit}" for query, unit in units)
-    return np.array([_hash(name, _FOLD_DIGITS) % FOLDS for name in names], np.int64)
+    found = np.array([_hash(name, _FOLD_DIGITS) % FOLDS for name in names], np.int64)
+    found.flags.writeable = False
+    return found
 
 
 def _hash(text: str, digits: int) -> int:
-    digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
-    return int(digest[:digits], 16)
+    """The first hexadecimal digits of SHA-256, at most 16."""
+    digest = hashlib.sha256(text.encode(errors="surrogatepass")).digest()
+    return int.from_bytes(digest[:8], "big") >> 64 - 4 * digits
 
 
 def inclusion(weights: Floats | None, units: int, expected: float) -> Floats:
@@ -89,8 +96,7 @@ def inclusion(weights: Floats | None, units: int, expected: float) -> Floats:
         return np.where(moving, 1.0, rest)
     while at(high).sum() < expected:
         high *= 2
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
+    while low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if at(middle).sum() < expected else (low, middle)
     return at(high)
 

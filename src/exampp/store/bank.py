@@ -16,9 +16,9 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from exampp.outside import check_id, kept
-from exampp.records import BankEntry, Facet, Item, Query, facet_of_item
+from exampp.records import BankEntry, Item, Query, Subtopic, subtopic_of_item
 from exampp.records.origin import MODEL, makers_of
-from exampp.store.inputs import WHOLE_QUERY, put_facets, put_queries
+from exampp.store.inputs import WHOLE_QUERY, put_queries, put_subtopics
 from exampp.store.interning import from_json, insert, intern, to_json
 
 MAIN_BANK = "main"
@@ -76,18 +76,20 @@ def put_bank(
     bank = bank_key(connection, name)
     connection.execute(
         "CREATE TEMP TABLE IF NOT EXISTS mentioned (item INTEGER PRIMARY KEY, bank INTEGER, "
-        "query INTEGER, facet INTEGER, kind TEXT)"
+        "query INTEGER, subtopic INTEGER, kind TEXT)"
     )
     count = 0
     for entry in entries:
-        query, facets = _put_query(connection, entry)
-        _put_line(connection, bank, query, facets.get(entry.facet_id or "", WHOLE_QUERY), entry)
+        query, subtopics = _put_query(connection, entry)
+        _put_line(
+            connection, bank, query, subtopics.get(entry.subtopic_id or "", WHOLE_QUERY), entry
+        )
         for item in entry.items:
-            facet = facets.get(item.facet_id or entry.facet_id or "", WHOLE_QUERY)
-            key = _import_item(connection, bank, query, facet, item, edit)
+            subtopic = subtopics.get(item.subtopic_id or entry.subtopic_id or "", WHOLE_QUERY)
+            key = _import_item(connection, bank, query, subtopic, item, edit)
             connection.execute(
                 "INSERT OR REPLACE INTO mentioned VALUES (?, ?, ?, ?, ?)",
-                (key, bank, query, facet, item.kind),
+                (key, bank, query, subtopic, item.kind),
             )
         count += len(entry.items)
     return count
@@ -110,8 +112,8 @@ def retire_unmentioned(connection: sqlite3.Connection, edit: Edit) -> Retired:
         return Retired(0, 0)
     left_out = connection.execute(
         "SELECT i.item, i.version, i.weight, i.answers FROM item i WHERE i.active "
-        "AND (i.bank, i.query, i.facet, i.kind) IN "
-        "(SELECT bank, query, facet, kind FROM mentioned) "
+        "AND (i.bank, i.query, i.subtopic, i.kind) IN "
+        "(SELECT bank, query, subtopic, kind FROM mentioned) "
         "AND i.item NOT IN (SELECT item FROM mentioned) AND 'import' = (SELECT e.operation "
         "FROM item_edit e WHERE e.item = i.item ORDER BY e.edit DESC LIMIT 1)"
     ).fetchall()
@@ -125,43 +127,46 @@ def retire_unmentioned(connection: sqlite3.Connection, edit: Edit) -> Retired:
 def _put_query(connection: sqlite3.Connection, entry: BankEntry) -> tuple[int, dict[str, int]]:
     """The keys of an entry's query and of its subtopics, made known where they were not."""
     query = intern(connection, "query", "query_id", [entry.query_id])[entry.query_id]
-    if entry.query_text and not entry.facet_id:
+    if entry.query_text and not entry.subtopic_id:
         # a line of a subtopic carries the text of both together
         known = connection.execute("SELECT text FROM query WHERE query = ?", (query,)).fetchone()
         if not known[0]:
             put_queries(connection, [Query(entry.query_id, entry.query_text)])
-    named = dict.fromkeys([entry.facet_id, *(item.facet_id for item in entry.items)])
-    known = put_facets(connection, query, [Facet(facet_id) for facet_id in named if facet_id])
-    if entry.facet_id:
+    named = dict.fromkeys([entry.subtopic_id, *(item.subtopic_id for item in entry.items)])
+    known = put_subtopics(
+        connection, query, [Subtopic(subtopic_id) for subtopic_id in named if subtopic_id]
+    )
+    if entry.subtopic_id:
         # as with the query, a text that is known already is better than that of a bank
         connection.execute(
-            "UPDATE facet SET text = :text WHERE facet = :facet AND text = '' AND text <> :text",
-            {"facet": known[entry.facet_id], "text": entry.facet_text},
+            "UPDATE subtopic SET text = :text "
+            "WHERE subtopic = :subtopic AND text = '' AND text <> :text",
+            {"subtopic": known[entry.subtopic_id], "text": entry.subtopic_text},
         )
     return query, known
 
 
 def _put_line(
-    connection: sqlite3.Connection, bank: int, query: int, facet: int, entry: BankEntry
+    connection: sqlite3.Connection, bank: int, query: int, subtopic: int, entry: BankEntry
 ) -> None:
-    extra = {**entry.extra, **({"query_text": entry.query_text} if entry.facet_id else {})}
+    extra = {**entry.extra, **({"query_text": entry.query_text} if entry.subtopic_id else {})}
     connection.execute(
-        "INSERT INTO bank_line (bank, query, facet, extra) VALUES (?, ?, ?, ?) "
+        "INSERT INTO bank_line (bank, query, subtopic, extra) VALUES (?, ?, ?, ?) "
         "ON CONFLICT DO UPDATE SET extra = excluded.extra WHERE extra IS NOT excluded.extra",
-        (bank, query, facet, to_json(extra)),
+        (bank, query, subtopic, to_json(extra)),
     )
 
 
 def _import_item(
-    connection: sqlite3.Connection, bank: int, query: int, facet: int, item: Item, edit: Edit
+    connection: sqlite3.Connection, bank: int, query: int, subtopic: int, item: Item, edit: Edit
 ) -> int:
     row = _adopt(connection, bank, query, item)
     if row is None:
         row = _new_item(connection, bank, query, item.item_id, item.kind)
     connection.execute(
-        "UPDATE item SET facet = :facet, extra = :extra WHERE item = :item "
-        "AND (facet <> :facet OR extra IS NOT :extra)",
-        {"item": row, "facet": facet, "extra": to_json(item.extra)},
+        "UPDATE item SET subtopic = :subtopic, extra = :extra WHERE item = :item "
+        "AND (subtopic <> :subtopic OR extra IS NOT :extra)",
+        {"item": row, "subtopic": subtopic, "extra": to_json(item.extra)},
     )
     answers = json.dumps(list(item.answers), ensure_ascii=False)
     version = put_version(connection, row, item.text)
@@ -187,17 +192,19 @@ def add_items(
     bank = bank_key(connection, name)
     for item in items:
         query = intern(connection, "query", "query_id", [item.query_id])[item.query_id]
-        facet = WHOLE_QUERY
-        if item.facet_id:
-            facet = put_facets(connection, query, [Facet(item.facet_id)])[item.facet_id]
+        subtopic = WHOLE_QUERY
+        if item.subtopic_id:
+            subtopic = put_subtopics(connection, query, [Subtopic(item.subtopic_id)])[
+                item.subtopic_id
+            ]
         row = _adopt(connection, bank, query, item)
         if row is None:
             row = _new_item(connection, bank, query, item.item_id, item.kind)
         elif _has_text(connection, row):
             continue
         connection.execute(
-            "UPDATE item SET facet = ?, extra = ? WHERE item = ?",
-            (facet, to_json(item.extra), row),
+            "UPDATE item SET subtopic = ?, extra = ? WHERE item = ?",
+            (subtopic, to_json(item.extra), row),
         )
         answers = json.dumps(list(item.answers), ensure_ascii=False)
         version = put_version(connection, row, item.text)
@@ -231,7 +238,7 @@ def makers(
         # what a line says is said of the items that came with it, not of what people add to it
         f"SELECT i.item, i.extra, CASE WHEN {_IMPORTED} THEN l.extra END "
         "FROM item i JOIN bank b USING (bank) LEFT JOIN bank_line l "
-        "ON (l.bank, l.query, l.facet) = (i.bank, i.query, i.facet) "
+        "ON (l.bank, l.query, l.subtopic) = (i.bank, i.query, i.subtopic) "
         "WHERE b.name = ? AND i.kind = ? AND i.active",
         (bank, kind),
     )
@@ -352,9 +359,9 @@ def graded_versions(
         if (kind, item_id) not in known:
             bank = bank_key(connection, QUERY_BANK if kind == "query" else MAIN_BANK)
             item = _new_item(connection, bank, query, item_id, kind)
-            if facet_id := facet_of_item(query_id, item_id):
-                facet = put_facets(connection, query, [Facet(facet_id)])[facet_id]
-                connection.execute("UPDATE item SET facet = ? WHERE item = ?", (facet, item))
+            if subtopic_id := subtopic_of_item(query_id, item_id):
+                subtopic = put_subtopics(connection, query, [Subtopic(subtopic_id)])[subtopic_id]
+                connection.execute("UPDATE item SET subtopic = ? WHERE item = ?", (subtopic, item))
             version = known[kind, item_id] = put_version(connection, item, None)
             append_edit(connection, item, "import", version, 1.0, "[]", True, edit)
     return known
@@ -424,13 +431,13 @@ def item_kinds(connection: sqlite3.Connection, bank: str | None = None) -> list[
 def read_bank(connection: sqlite3.Connection, name: str) -> Iterable[BankEntry]:
     """The active items of a bank, one entry per query or (query, subtopic), in order."""
     rows = connection.execute(
-        "SELECT q.query_id, q.text, f.facet_id, coalesce(f.text, ''), l.extra, i.item_id, v.text, "
-        f"i.kind, i.answers, i.weight, i.extra, l.extra IS NULL OR {_IMPORTED} "
+        "SELECT q.query_id, q.text, f.subtopic_id, coalesce(f.text, ''), l.extra, i.item_id, "
+        f"v.text, i.kind, i.answers, i.weight, i.extra, l.extra IS NULL OR {_IMPORTED} "
         "FROM item i JOIN bank b USING (bank) "
-        "JOIN query q ON q.query = i.query LEFT JOIN facet f ON f.facet = i.facet "
+        "JOIN query q ON q.query = i.query LEFT JOIN subtopic f ON f.subtopic = i.subtopic "
         "JOIN item_version v ON v.version = i.version LEFT JOIN bank_line l "
-        "ON l.bank = i.bank AND l.query = i.query AND l.facet = i.facet "
-        "WHERE b.name = ? AND i.active ORDER BY i.query, i.facet, i.item",
+        "ON l.bank = i.bank AND l.query = i.query AND l.subtopic = i.subtopic "
+        "WHERE b.name = ? AND i.active ORDER BY i.query, i.subtopic, i.item",
         (name,),
     )
     group: list[Item] = []
@@ -461,7 +468,7 @@ def read_bank(connection: sqlite3.Connection, name: str) -> Iterable[BankEntry]:
 
 
 def _entry(head: tuple[str, str, str | None, str, str | None], items: list[Item]) -> BankEntry:
-    query_id, query_text, facet_id, facet_text, line = head
+    query_id, query_text, subtopic_id, subtopic_text, line = head
     extra = from_json(line or "{}")
-    text = extra.pop("query_text", query_text) if facet_id else query_text
-    return BankEntry(query_id, tuple(items), text, facet_id, facet_text, extra)
+    text = extra.pop("query_text", query_text) if subtopic_id else query_text
+    return BankEntry(query_id, tuple(items), text, subtopic_id, subtopic_text, extra)

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from exampp.outside import check_id
-from exampp.records import Facet, facet_of_item
+from exampp.records import Subtopic, subtopic_of_item
 from exampp.store.bank import QUERY_BANK, Edit, append_edit, bank_key, put_version
-from exampp.store.inputs import WHOLE_QUERY, put_facets, query_keys
+from exampp.store.inputs import WHOLE_QUERY, put_subtopics, query_keys
 from exampp.store.interning import from_json, insert, to_json
 
 NEWEST = (1 << 63) - 1
@@ -34,7 +34,7 @@ class ItemState:
     item_id: str
     text: str | None
     kind: str = "question"
-    facet_id: str | None = None
+    subtopic_id: str | None = None
     answers: tuple[str, ...] = ()
     weight: float = 1.0
     active: bool = True
@@ -71,18 +71,18 @@ class BankCount(NamedTuple):
 
 
 _COLUMNS = (
-    "q.query_id, i.item_id, v.text, i.kind, f.facet_id, e.answers, e.weight, e.active, i.item, "
+    "q.query_id, i.item_id, v.text, i.kind, f.subtopic_id, e.answers, e.weight, e.active, i.item, "
     "e.edit, i.extra"
 )
 _JOINED = """
-JOIN query q ON q.query = i.query LEFT JOIN facet f ON f.facet = i.facet
+JOIN query q ON q.query = i.query LEFT JOIN subtopic f ON f.subtopic = i.subtopic
 JOIN item_version v ON v.version = e.version
 """
 _STATES = f"""
 SELECT {_COLUMNS} FROM item i JOIN bank b USING (bank)
 JOIN item_edit e ON e.edit = (SELECT max(edit) FROM item_edit WHERE item = i.item AND edit <= :at)
 {_JOINED} WHERE b.name = :bank AND (:query_id IS NULL OR q.query_id = :query_id)
-ORDER BY i.query, i.facet, i.item
+ORDER BY i.query, i.subtopic, i.item
 """
 _LOGGED = f"""
 SELECT e.edit, e.operation, e.author, e.reason, e.at, {_COLUMNS} FROM item_edit e
@@ -108,7 +108,7 @@ def _state(
     item_id: str,
     text: str | None,
     kind: str,
-    facet_id: str | None,
+    subtopic_id: str | None,
     answers: str,
     weight: float,
     active: int,
@@ -119,7 +119,7 @@ def _state(
     keys = tuple(from_json(answers))
     said = from_json(extra or "{}")
     return ItemState(
-        query_id, item_id, text, kind, facet_id, keys, weight, bool(active), key, edit, said
+        query_id, item_id, text, kind, subtopic_id, keys, weight, bool(active), key, edit, said
     )
 
 
@@ -205,11 +205,11 @@ def append_steps(
 
 
 def _insert(connection: sqlite3.Connection, bank: str, query: int, state: ItemState) -> int:
-    facet = WHOLE_QUERY
-    if facet_id := state.facet_id or facet_of_item(state.query_id, state.item_id):
-        facet = put_facets(connection, query, [Facet(facet_id)])[facet_id]
+    subtopic = WHOLE_QUERY
+    if subtopic_id := state.subtopic_id or subtopic_of_item(state.query_id, state.item_id):
+        subtopic = put_subtopics(connection, query, [Subtopic(subtopic_id)])[subtopic_id]
     return insert(
         connection,
-        "INSERT INTO item (query, bank, facet, item_id, kind) VALUES (?, ?, ?, ?, ?)",
-        (query, bank_key(connection, bank), facet, check_id(state.item_id), state.kind),
+        "INSERT INTO item (query, bank, subtopic, item_id, kind) VALUES (?, ?, ?, ?, ?)",
+        (query, bank_key(connection, bank), subtopic, check_id(state.item_id), state.kind),
     )

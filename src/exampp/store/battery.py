@@ -65,7 +65,7 @@ def read_bank(connection: sqlite3.Connection, bank: str) -> list[BankEntry]:
                 one.query_id,
                 one.text,
                 one.kind,
-                one.facet_id,
+                one.subtopic_id,
                 one.answers,
                 one.weight,
             )

@@ -22,19 +22,19 @@ DEPTH = 20
 
 _MEMBERS = """
 WITH deep AS MATERIALIZED (
-    SELECT facet, system FROM ranking WHERE query = :query
-    GROUP BY facet, system HAVING count(*) > :depth
+    SELECT subtopic, system FROM ranking WHERE query = :query
+    GROUP BY subtopic, system HAVING count(*) > :depth
 ),
 ranked AS (
     SELECT r.passage, row_number() OVER (
-        PARTITION BY r.facet, r.system ORDER BY r.rank, r.score DESC, p.passage_id) AS position
+        PARTITION BY r.subtopic, r.system ORDER BY r.rank, r.score DESC, p.passage_id) AS position
     FROM deep d CROSS JOIN ranking r ON r.query = :query
-    AND r.facet = d.facet AND r.system = d.system JOIN passage p USING (passage)
+    AND r.subtopic = d.subtopic AND r.system = d.system JOIN passage p USING (passage)
 ),
 member AS (
     SELECT passage FROM pool WHERE query = :query
     UNION SELECT passage FROM judgment WHERE query = :query
-    UNION SELECT passage FROM ranking WHERE query = :query AND (facet, system) NOT IN deep
+    UNION SELECT passage FROM ranking WHERE query = :query AND (subtopic, system) NOT IN deep
     UNION SELECT passage FROM ranked WHERE position <= :depth
 )
 """
@@ -58,8 +58,8 @@ SELECT (SELECT count(*) FROM inside) * (SELECT count(*) FROM asked) - (
 """
 _ITEMS = f"""
 SELECT v.version, v.text, i.answers, i.answer_key, i.item_id,
-(SELECT f.facet_id FROM facet f WHERE f.facet = i.facet) FROM item i JOIN bank b USING (bank)
-JOIN item_version v ON v.version = i.version
+(SELECT f.subtopic_id FROM subtopic f WHERE f.subtopic = i.subtopic)
+FROM item i JOIN bank b USING (bank) JOIN item_version v ON v.version = i.version
 WHERE i.query = :query AND i.kind = :kind AND i.active AND b.name = :bank
 AND v.text IS NOT NULL AND NOT (:verifies AND {WITHOUT_KEY}) ORDER BY i.item
 """
@@ -209,6 +209,18 @@ def items_without_key(connection: sqlite3.Connection, exam: GradingScope) -> tup
         return ()
     names = {**exam._asdict(), "always": exam.answers_of is not None}
     return tuple(row[0] for row in connection.execute(_ITEMS_WITHOUT_KEY, names))
+
+
+def items_without_text(connection: sqlite3.Connection, exam: GradingScope) -> tuple[int, int]:
+    """How many items of the bank and kind have no text, so that nobody can be asked; and how many
+    there are."""
+    found: tuple[int, int] = connection.execute(
+        "SELECT coalesce(sum(v.text IS NULL), 0), count(*) FROM item i JOIN bank b USING (bank) "
+        "LEFT JOIN item_version v ON v.version = i.version "
+        "WHERE i.active AND i.kind = :kind AND b.name = :bank",
+        {"kind": exam.kind, "bank": exam.bank},
+    ).fetchone()
+    return found
 
 
 def exam_of(
@@ -408,7 +420,7 @@ def _answers_due(
     rows = connection.execute(
         "SELECT v.text, i.answers, i.answer_key, g.item_version, g.passage_version, g.reply, "
         "mine.state, w.hash, i.item_id, p.passage_id, "
-        "(SELECT f.facet_id FROM facet f WHERE f.facet = i.facet) "
+        "(SELECT f.subtopic_id FROM subtopic f WHERE f.subtopic = i.subtopic) "
         "FROM item i JOIN bank b USING (bank) "
         "JOIN item_version v ON v.version = i.version "
         "JOIN grade g ON g.grader = :source AND g.item_version = v.version AND g.state = 0 "

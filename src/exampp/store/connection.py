@@ -58,7 +58,9 @@ def connect(
     fresh = not path.exists() or path.stat().st_size == 0
     if fresh and not create:
         raise InputError(
-            "no such collection", file=path, mend="Make one: exampp import, or exampp init"
+            "no such collection",
+            file=path,
+            mend="Make one: exampp import, exampp init, or in Python exampp.create",
         )
     # SQLite takes a file of one byte for an empty one
     if path.is_dir() or not (fresh or path.stat().st_size >= SMALLEST_PAGE):

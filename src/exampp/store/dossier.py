@@ -105,7 +105,7 @@ def _dossier(
         bank=bank,
         query_id=rows.query_id,
         query_text=text,
-        facet_texts={facet_id: said for facet_id, _, said in rows.facets},
+        subtopic_texts={subtopic_id: said for subtopic_id, _, said in rows.subtopics},
         grades=query_grades(connection, rows, _ratings(rows, found)),
         items=tuple(_items(rows, grader.identity.kind)),
         texts=tuple(
@@ -129,7 +129,7 @@ def _items(rows: QueryRows, kind: str) -> Iterator[Item]:
             rows.query_id,
             item.text,
             kind,
-            item.facet_id,
+            item.subtopic_id,
             tuple(from_json(item.answers)),
             item.weight,
             from_json(item.extra) or {},

@@ -19,11 +19,11 @@ class Subject(NamedTuple):
     """A query, or a subtopic of it, with its texts and its keys in the store."""
 
     query: int
-    facet: int
+    subtopic: int
     query_id: str
     query_text: str
-    facet_id: str | None = None
-    facet_text: str = ""
+    subtopic_id: str | None = None
+    subtopic_text: str = ""
 
 
 class GeneratedBy(NamedTuple):
@@ -62,8 +62,8 @@ def subjects(connection: sqlite3.Connection, *, by_subtopic: bool) -> list[Subje
     """Every query, or every subtopic of every query, in order."""
     if by_subtopic:
         rows = connection.execute(
-            "SELECT q.query, f.facet, q.query_id, q.text, f.facet_id, f.text FROM query q "
-            "JOIN facet f USING (query) ORDER BY q.query, f.facet"
+            "SELECT q.query, f.subtopic, q.query_id, q.text, f.subtopic_id, f.text FROM query q "
+            "JOIN subtopic f USING (query) ORDER BY q.query, f.subtopic"
         )
     else:
         rows = connection.execute(
@@ -73,13 +73,14 @@ def subjects(connection: sqlite3.Connection, *, by_subtopic: bool) -> list[Subje
 
 
 def made_for(connection: sqlite3.Connection, bank: str, asked: GeneratedBy) -> set[tuple[int, int]]:
-    """The (query, facet) keys for which this model already made items by this prompt.
+    """The (query, subtopic) keys for which this model already made items by this prompt.
 
     A local model is the same where its content is, whatever its folder is called.
     """
     content = "coalesce(json_extract({0}, '$.content'), json_extract({0}, '$.sha256'), {1})"
     rows = connection.execute(
-        "SELECT g.query, g.facet FROM generation g JOIN bank b USING (bank) WHERE b.name = :bank "
+        "SELECT g.query, g.subtopic FROM generation g JOIN bank b USING (bank) "
+        "WHERE b.name = :bank "
         f"AND {content.format('g.settings', 'g.model')} = {content.format(':settings', ':model')} "
         "AND g.prompt_hash = :prompt_hash AND g.state = :made",
         {**asked._asdict(), "bank": bank, "made": MADE},
@@ -97,9 +98,9 @@ def put_generation(
 ) -> None:
     """Record what became of one request, and which of its items are like others."""
     made = connection.execute(
-        "INSERT INTO generation (bank, query, facet, model, prompt, prompt_hash, settings, state, "
-        "reason, reply, items, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (bank_key(connection, bank), subject.query, subject.facet, *asked, *replied),
+        "INSERT INTO generation (bank, query, subtopic, model, prompt, prompt_hash, settings, "
+        "state, reason, reply, items, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (bank_key(connection, bank), subject.query, subject.subtopic, *asked, *replied),
     )
     connection.executemany(
         "INSERT INTO likeness (generation, text, dropped, differs, like_id, like_text) "
@@ -113,15 +114,15 @@ def near_items(
 ) -> list[tuple[str, str, Near]]:
     """(query id, subtopic id, item) of every item that was dropped or marked, in order."""
     rows = connection.execute(
-        "SELECT q.query_id, coalesce(f.facet_id, ''), l.text, l.dropped, l.differs, l.like_id, "
+        "SELECT q.query_id, coalesce(f.subtopic_id, ''), l.text, l.dropped, l.differs, l.like_id, "
         "l.like_text FROM likeness l JOIN generation g USING (generation) JOIN bank b USING (bank) "
-        "JOIN query q ON q.query = g.query LEFT JOIN facet f ON f.facet = g.facet "
+        "JOIN query q ON q.query = g.query LEFT JOIN subtopic f ON f.subtopic = g.subtopic "
         "WHERE b.name = :bank AND (:query_id IS NULL OR q.query_id = :query_id) ORDER BY likeness",
         {"bank": bank, "query_id": query_id},
     )
     return [
-        (query, facet, Near(text, bool(dropped), *rest))
-        for query, facet, text, dropped, *rest in rows
+        (query, subtopic, Near(text, bool(dropped), *rest))
+        for query, subtopic, text, dropped, *rest in rows
     ]
 
 
@@ -133,9 +134,9 @@ def best_passages(connection: sqlite3.Connection, subject: Subject, count: int) 
     """
     rows = connection.execute(
         "WITH j AS (SELECT passage, max(relevance) AS relevance FROM judgment WHERE query = :query "
-        "AND (:facet = 0 OR facet IN (0, :facet)) GROUP BY passage), "
+        "AND (:subtopic = 0 OR subtopic IN (0, :subtopic)) GROUP BY passage), "
         "r AS (SELECT passage, sum(1.0 / (:damping + rank)) AS score FROM ranking "
-        "WHERE query = :query AND (:facet = 0 OR facet IN (0, :facet)) GROUP BY passage) "
+        "WHERE query = :query AND (:subtopic = 0 OR subtopic IN (0, :subtopic)) GROUP BY passage) "
         "SELECT v.text FROM passage p JOIN passage_version v USING (version) "
         "LEFT JOIN j ON j.passage = p.passage LEFT JOIN r ON r.passage = p.passage "
         "WHERE p.passage IN (SELECT passage FROM j UNION SELECT passage FROM r) "
@@ -143,7 +144,7 @@ def best_passages(connection: sqlite3.Connection, subject: Subject, count: int) 
         "ORDER BY coalesce(j.relevance, 0) DESC, coalesce(r.score, 0) DESC, p.passage LIMIT :count",
         {
             "query": subject.query,
-            "facet": subject.facet,
+            "subtopic": subject.subtopic,
             "damping": RANK_DAMPING,
             "count": count,
         },

@@ -16,6 +16,7 @@ from exampp.records.decisions import Decision, deciders, disputed, effective
 from exampp.records.gradebook import MISSING, DecidedCell, Gradebook, QueryGrades, Ranking, Ratings
 from exampp.records.importance import importance
 from exampp.records.readings import by_state, said_without_key
+from exampp.records.voting import members_of, notes_of_vote
 from exampp.store.bank import has_items_without_text
 from exampp.store.cells import exam_of, items_without_key
 from exampp.store.decisions import VersionCell, decisions_on
@@ -23,11 +24,12 @@ from exampp.store.grades import IN_FORCE, StoredGrader, asked_otherwise, rule_co
 from exampp.store.inputs import Member, members
 from exampp.store.interning import from_json
 from exampp.store.splits import PARTS, newest_split
+from exampp.store.voting import spread_of
 
 _ITEMS = """
-SELECT i.item, i.item_id, i.version, f.facet_id, i.weight, coalesce(v.text, ''), i.answers, i.extra
-FROM item i JOIN bank b USING (bank) JOIN item_version v ON v.version = i.version
-LEFT JOIN facet f ON f.facet = i.facet
+SELECT i.item, i.item_id, i.version, f.subtopic_id, i.weight, coalesce(v.text, ''), i.answers,
+i.extra FROM item i JOIN bank b USING (bank) JOIN item_version v ON v.version = i.version
+LEFT JOIN subtopic f ON f.subtopic = i.subtopic
 WHERE i.query = ? AND b.name = ? AND i.kind = ? AND i.active ORDER BY i.item
 """
 
@@ -56,7 +58,7 @@ class ItemRow(NamedTuple):
     item: int
     item_id: str
     version: int
-    facet_id: str | None
+    subtopic_id: str | None
     weight: float
     text: str
     answers: str
@@ -67,12 +69,12 @@ class ItemRow(NamedTuple):
 class QueryRows:
     """What the store holds of one query for one grader: subtopics, items, passages, decisions.
 
-    `facets` are (id, key, text). `column` and `row` find a cell by the keys of its texts.
+    `subtopics` are (id, key, text). `column` and `row` find a cell by the keys of its texts.
     """
 
     query: int
     query_id: str
-    facets: Sequence[tuple[str, int, str]]
+    subtopics: Sequence[tuple[str, int, str]]
     items: Sequence[ItemRow]
     passages: Sequence[Member]
     decisions: Mapping[VersionCell, list[Decision]]
@@ -112,8 +114,21 @@ def read_gradebook(
         bank_is_graded_items=has_items_without_text(connection, bank, grader.identity.kind),
         pending=pending,
         count_readings=lambda: readings,
-        notes=(*(f"{said}." for said in notes), *notes_of(grader.identity)),
+        notes=(
+            *(f"{said}." for said in notes),
+            *notes_of(grader.identity),
+            *_notes_of_vote(connection, grader, bank),
+        ),
     )
+
+
+def _notes_of_vote(
+    connection: sqlite3.Connection, grader: StoredGrader, bank: str
+) -> tuple[str, ...]:
+    """Whose vote the grades are; nothing where they are none."""
+    if not members_of(grader.identity):
+        return ()
+    return notes_of_vote(grader.identity, *spread_of(connection, grader.key, [bank]))
 
 
 def items_of_part(
@@ -141,8 +156,9 @@ def query_rows(
     among: Callable[[int], bool] = lambda _: True,
 ) -> QueryRows:
     """Read what the store holds of one query; `among` says which items (by key) belong to it."""
-    facets = connection.execute(
-        "SELECT facet_id, facet, text FROM facet WHERE query = ? ORDER BY facet", (query,)
+    subtopics = connection.execute(
+        "SELECT subtopic_id, subtopic, text FROM subtopic WHERE query = ? ORDER BY subtopic",
+        (query,),
     ).fetchall()
     found = connection.execute(_ITEMS, (query, bank, grader.identity.kind))
     items = [item for item in map(ItemRow._make, found) if among(item.item)]
@@ -150,15 +166,17 @@ def query_rows(
     column = {item.version: index for index, item in enumerate(items)}
     row = {p.version: index for index, p in enumerate(passages) if p.version is not None}
     decisions = decisions_on(connection, column, grader.identity)
-    return QueryRows(query, query_id, facets, items, passages, decisions, column, row)
+    return QueryRows(query, query_id, subtopics, items, passages, decisions, column, row)
 
 
 def query_grades(
     connection: sqlite3.Connection, rows: QueryRows, automatic: Iterable[ItemRatings]
 ) -> QueryGrades:
     """One query as arrays: `automatic` ratings, and people's over them."""
-    facet_index = {facet_id: number for number, (facet_id, _, _) in enumerate(rows.facets, 1)}
-    facet_number = {0: 0} | {key: number for number, (_, key, _) in enumerate(rows.facets, 1)}
+    subtopic_index = {
+        subtopic_id: number for number, (subtopic_id, _, _) in enumerate(rows.subtopics, 1)
+    }
+    subtopic_number = {0: 0} | {key: number for number, (_, key, _) in enumerate(rows.subtopics, 1)}
     items, passages = rows.items, rows.passages
     place = {p.passage: index for index, p in enumerate(passages)}
     ratings = np.full((len(passages), len(items)), MISSING, np.int16)
@@ -169,23 +187,25 @@ def query_grades(
         found = at[np.searchsorted(versions, of_item[known])]
         ratings[found, rows.column[item]] = values[known]
     decided = tuple(_decide(rows, ratings))
-    judgments = np.full((len(facet_number), len(passages)), MISSING, np.int16)
-    for facet, passage, relevance in connection.execute(
-        "SELECT facet, passage, relevance FROM judgment WHERE query = ?", (rows.query,)
+    judgments = np.full((len(subtopic_number), len(passages)), MISSING, np.int16)
+    for subtopic, passage, relevance in connection.execute(
+        "SELECT subtopic, passage, relevance FROM judgment WHERE query = ?", (rows.query,)
     ):
-        judgments[facet_number[facet], place[passage]] = relevance
+        judgments[subtopic_number[subtopic], place[passage]] = relevance
     return QueryGrades(
         query_id=rows.query_id,
-        facet_ids=tuple(facet_index),
+        subtopic_ids=tuple(subtopic_index),
         item_ids=tuple(item.item_id for item in items),
-        item_facets=np.array([facet_index.get(item.facet_id or "", 0) for item in items], np.int32),
+        item_subtopics=np.array(
+            [subtopic_index.get(item.subtopic_id or "", 0) for item in items], np.int32
+        ),
         weights=np.array([item.weight for item in items], np.float64),
         importances=tuple(importance(from_json(i.extra or "{}"), i.weight) for i in items),
         passage_ids=tuple(p.passage_id for p in passages),
         pool_size=len(rows.row),
         ratings=ratings,
         judgments=judgments,
-        rankings=tuple(_rankings(connection, rows, facet_number, place)),
+        rankings=tuple(_rankings(connection, rows, subtopic_number, place)),
         decided=decided,
     )
 
@@ -223,26 +243,28 @@ def _decide(rows: QueryRows, ratings: Ratings) -> Iterator[DecidedCell]:
 def _rankings(
     connection: sqlite3.Connection,
     rows: QueryRows,
-    facet_number: Mapping[int, int],
+    subtopic_number: Mapping[int, int],
     place: Mapping[int, int],
 ) -> Iterator[Ranking]:
     ranked = connection.execute(
-        "SELECT system, facet, passage, score, rank FROM ranking WHERE query = ?", (rows.query,)
+        "SELECT system, subtopic, passage, score, rank FROM ranking WHERE query = ?", (rows.query,)
     ).fetchall()
     if not ranked:
         return
     names = dict(connection.execute("SELECT system, name FROM system").fetchall())
     columns = zip(*ranked, strict=True)
-    systems, facets = (np.array(next(columns), np.int64) for _ in range(2))
+    systems, subtopics = (np.array(next(columns), np.int64) for _ in range(2))
     passages = np.array([place[passage] for passage in next(columns)], np.int32)
     scores, ranks = np.array(next(columns), np.float64), np.array(next(columns), np.int32)
     by_id = np.empty(len(rows.passages), np.int64)
     by_id[sorted(range(len(by_id)), key=lambda row: rows.passages[row].passage_id)] = np.arange(
         len(by_id)
     )
-    order = np.lexsort((by_id[passages], -scores, ranks, facets, systems))
-    heads = systems[order], facets[order]
+    order = np.lexsort((by_id[passages], -scores, ranks, subtopics, systems))
+    heads = systems[order], subtopics[order]
     starts = np.flatnonzero((np.diff(heads[0]) != 0) | (np.diff(heads[1]) != 0)) + 1
     for part in np.split(order, starts):
-        system, facet = int(systems[part[0]]), int(facets[part[0]])
-        yield Ranking(names[system], facet_number[facet], passages[part], scores[part], ranks[part])
+        system, subtopic = int(systems[part[0]]), int(subtopics[part[0]])
+        yield Ranking(
+            names[system], subtopic_number[subtopic], passages[part], scores[part], ranks[part]
+        )

@@ -62,7 +62,7 @@ _ITEM = (
     "json_object('version', {row}.version, 'text', "
     "(SELECT text FROM item_version WHERE version = {row}.version), "
     "'kind', {row}.kind, 'subtopic', "
-    "(SELECT facet_id FROM facet WHERE facet = {row}.facet), 'weight', {row}.weight, "
+    "(SELECT subtopic_id FROM subtopic WHERE subtopic = {row}.subtopic), 'weight', {row}.weight, "
     "'key', {row}.answers, 'active', {row}.active, 'other fields', {row}.extra)"
 )
 _RANKED = (
@@ -70,15 +70,15 @@ _RANKED = (
     "group_concat(rank || ' ' || score, ', '), 'other fields', group_concat(extra)) FROM "
     "(SELECT p.passage_id, n.rank, n.score, n.extra FROM ranking n JOIN passage p USING (passage) "
     "WHERE n.query = json_extract({key}, '$[0]') AND n.system = json_extract({key}, '$[1]') "
-    "ORDER BY n.facet, n.rank, n.score DESC, 1))"
+    "ORDER BY n.subtopic, n.rank, n.score DESC, 1))"
 )
 THINGS = (
     _Thing("query", "queries", "query", "{row}.query_id", "json_object('text', {row}.text)"),
     _Thing(
         "subtopic",
         "subtopics",
-        "facet",
-        f"{_QUERY_ID} || '/' || {{row}}.facet_id",
+        "subtopic",
+        f"{_QUERY_ID} || '/' || {{row}}.subtopic_id",
         "json_object('query', {row}.query, 'text', {row}.text)",
     ),
     _Thing(
@@ -279,12 +279,12 @@ WITH known AS MATERIALIZED (
     WHERE (query, system) IN (SELECT query, system FROM incoming)
 ), differing AS (
     SELECT query, system FROM incoming i WHERE (query, system) IN known AND NOT EXISTS (
-        SELECT 1 FROM ranking r WHERE r.query = i.query AND r.facet = i.facet
+        SELECT 1 FROM ranking r WHERE r.query = i.query AND r.subtopic = i.subtopic
         AND r.system = i.system AND r.passage = i.passage AND r.rank = i.rank
         AND r.score = i.score AND r.extra IS i.extra
     ) UNION
     SELECT query, system FROM ranking r WHERE (query, system) IN known AND NOT EXISTS (
-        SELECT 1 FROM incoming i WHERE r.query = i.query AND r.facet = i.facet
+        SELECT 1 FROM incoming i WHERE r.query = i.query AND r.subtopic = i.subtopic
         AND r.system = i.system AND r.passage = i.passage
     )
 )

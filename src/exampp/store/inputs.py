@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 from exampp.errors import InputError
 from exampp.outside import check_id, kept
-from exampp.records import Facet, Judgment, Passage, Query, RankedPassage
+from exampp.records import Judgment, Passage, Query, RankedPassage, Subtopic
 from exampp.store.decisions import decision_counts
 from exampp.store.interning import batches, from_json, intern, to_json
 
 WHOLE_QUERY = 0
-"""The facet of what concerns a query as a whole."""
+"""The subtopic of what concerns a query as a whole."""
 
 
 def put_queries(connection: sqlite3.Connection, queries: Iterable[Query]) -> None:
@@ -31,7 +31,7 @@ def put_queries(connection: sqlite3.Connection, queries: Iterable[Query]) -> Non
             [{"query": known[q.query_id], "text": kept(q.text)} for q in batch if q.text],
         )
         for query in batch:
-            put_facets(connection, known[query.query_id], query.facets)
+            put_subtopics(connection, known[query.query_id], query.subtopics)
 
 
 def add_query(connection: sqlite3.Connection, query_id: str, text: str) -> int:
@@ -43,17 +43,19 @@ def add_query(connection: sqlite3.Connection, query_id: str, text: str) -> int:
     return query
 
 
-def put_facets(
-    connection: sqlite3.Connection, query: int, facets: Sequence[Facet]
+def put_subtopics(
+    connection: sqlite3.Connection, query: int, subtopics: Sequence[Subtopic]
 ) -> dict[str, int]:
     """Add subtopics of one query; returns the key of each of its subtopics by id."""
     connection.executemany(
-        "INSERT INTO facet (query, facet_id, text) VALUES (?, ?, ?) "
+        "INSERT INTO subtopic (query, subtopic_id, text) VALUES (?, ?, ?) "
         "ON CONFLICT DO UPDATE SET text = excluded.text "
         "WHERE excluded.text NOT IN ('', text)",
-        [(query, check_id(facet.facet_id), kept(facet.text)) for facet in facets],
+        [(query, check_id(subtopic.subtopic_id), kept(subtopic.text)) for subtopic in subtopics],
     )
-    rows = connection.execute("SELECT facet_id, facet FROM facet WHERE query = ?", (query,))
+    rows = connection.execute(
+        "SELECT subtopic_id, subtopic FROM subtopic WHERE query = ?", (query,)
+    )
     return dict(rows.fetchall())
 
 
@@ -164,9 +166,9 @@ def put_pool(connection: sqlite3.Connection, query: int, rows: Sequence[tuple[in
 def put_judgments(
     connection: sqlite3.Connection, rows: Iterable[tuple[int, int, int, int, Any]]
 ) -> None:
-    """Add judgments: (query, facet, passage, relevance, residue), all but the last two keys."""
+    """Add judgments: (query, subtopic, passage, relevance, residue), all but the last two keys."""
     connection.executemany(
-        "INSERT INTO judgment (query, facet, passage, relevance, extra) VALUES (?, ?, ?, ?, ?) "
+        "INSERT INTO judgment (query, subtopic, passage, relevance, extra) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT DO UPDATE SET relevance = excluded.relevance, extra = excluded.extra "
         "WHERE relevance <> excluded.relevance OR extra IS NOT excluded.extra",
         ((*row[:4], to_json(row[4])) for row in rows),
@@ -174,15 +176,15 @@ def put_judgments(
 
 
 RankingRow = tuple[int, int, int, int, int, float, Any]
-"""(query, facet, system, passage, rank, score, residue); the first four are keys."""
+"""(query, subtopic, system, passage, rank, score, residue); the first four are keys."""
 
 
 def stage_rankings(connection: sqlite3.Connection, rows: Iterable[RankingRow]) -> None:
     """Set rankings aside; `apply_rankings` makes them the rankings of their systems."""
     connection.execute(
-        "CREATE TEMP TABLE IF NOT EXISTS incoming (query INTEGER, facet INTEGER, system INTEGER, "
-        "passage INTEGER, rank INTEGER, score REAL, extra TEXT, "
-        "PRIMARY KEY (query, facet, system, passage))"
+        "CREATE TEMP TABLE IF NOT EXISTS incoming (query INTEGER, subtopic INTEGER, "
+        "system INTEGER, passage INTEGER, rank INTEGER, score REAL, extra TEXT, "
+        "PRIMARY KEY (query, subtopic, system, passage))"
     )
     try:
         connection.executemany(
@@ -208,10 +210,11 @@ def apply_rankings(connection: sqlite3.Connection) -> int:
     connection.execute(
         "DELETE FROM ranking WHERE (query, system) IN (SELECT DISTINCT query, system FROM incoming)"
         " AND NOT EXISTS (SELECT 1 FROM incoming i WHERE i.query = ranking.query AND "
-        "i.facet = ranking.facet AND i.system = ranking.system AND i.passage = ranking.passage)"
+        "i.subtopic = ranking.subtopic AND i.system = ranking.system "
+        "AND i.passage = ranking.passage)"
     )
     connection.execute(
-        "INSERT INTO ranking (query, facet, system, passage, rank, score, extra) "
+        "INSERT INTO ranking (query, subtopic, system, passage, rank, score, extra) "
         "SELECT * FROM incoming WHERE true ORDER BY rowid "
         "ON CONFLICT DO UPDATE SET rank = excluded.rank, score = excluded.score, "
         "extra = excluded.extra WHERE rank <> excluded.rank OR score <> excluded.score "
@@ -285,7 +288,7 @@ def counts(connection: sqlite3.Connection) -> Mapping[str, int]:
     """How many of each thing the collection holds, and what people decided."""
     tables = {
         "queries": "query",
-        "subtopics": "facet",
+        "subtopics": "subtopic",
         "passages": "passage WHERE version IS NOT NULL",
         "systems": "system",
         "rankings": "(SELECT DISTINCT query, system FROM ranking)",
@@ -305,10 +308,10 @@ def read_queries(connection: sqlite3.Connection) -> Iterator[Query]:
     """All queries with their subtopics, in order."""
     rows = connection.execute("SELECT query, query_id, text FROM query ORDER BY query").fetchall()
     for query, query_id, text in rows:
-        facets = connection.execute(
-            "SELECT facet_id, text FROM facet WHERE query = ? ORDER BY facet", (query,)
+        subtopics = connection.execute(
+            "SELECT subtopic_id, text FROM subtopic WHERE query = ? ORDER BY subtopic", (query,)
         )
-        yield Query(query_id, text, tuple(Facet(*facet) for facet in facets))
+        yield Query(query_id, text, tuple(Subtopic(*subtopic) for subtopic in subtopics))
 
 
 def read_passages(connection: sqlite3.Connection) -> Iterator[Passage]:
@@ -320,16 +323,16 @@ def read_passages(connection: sqlite3.Connection) -> Iterator[Passage]:
         yield Passage(passage_id, text, title, from_json(extra) or {})
 
 
-_WRITTEN = "q.query_id || coalesce('/' || f.facet_id, '')"
+_WRITTEN = "q.query_id || coalesce('/' || f.subtopic_id, '')"
 
 
 def read_runs(connection: sqlite3.Connection) -> Iterator[RankedPassage]:
     """The lines of all runs, system by system."""
     for row in connection.execute(
         f"SELECT {_WRITTEN}, p.passage_id, r.rank, r.score, s.name FROM ranking r "
-        "JOIN query q USING (query) LEFT JOIN facet f ON f.facet = r.facet "
+        "JOIN query q USING (query) LEFT JOIN subtopic f ON f.subtopic = r.subtopic "
         "JOIN passage p USING (passage) JOIN system s USING (system) "
-        "ORDER BY r.system, r.query, r.facet, r.rank, r.score DESC, p.passage_id"
+        "ORDER BY r.system, r.query, r.subtopic, r.rank, r.score DESC, p.passage_id"
     ):
         yield RankedPassage(*row)
 
@@ -338,7 +341,8 @@ def read_judgments(connection: sqlite3.Connection) -> Iterator[Judgment]:
     """All human judgments, their query ids as `query` or `query/subtopic`."""
     for row in connection.execute(
         f"SELECT {_WRITTEN}, p.passage_id, j.relevance FROM judgment j JOIN query q USING (query) "
-        "LEFT JOIN facet f ON f.facet = j.facet JOIN passage p USING (passage) ORDER BY j.judgment"
+        "LEFT JOIN subtopic f ON f.subtopic = j.subtopic JOIN passage p USING (passage) "
+        "ORDER BY j.judgment"
     ):
         yield Judgment(*row)
 
@@ -349,6 +353,34 @@ def texts_of(connection: sqlite3.Connection, passage_ids: Sequence[str]) -> dict
         "SELECT p.passage_id, v.text FROM passage p JOIN passage_version v USING (version) "
         "WHERE p.passage_id IN (SELECT value FROM json_each(?))",
         (json.dumps(list(passage_ids)),),
+    )
+    return dict(rows.fetchall())
+
+
+def some_texts(connection: sqlite3.Connection, count: int = 200) -> list[str]:
+    """The texts of the passages that came first."""
+    rows = connection.execute(
+        "SELECT v.text FROM passage p JOIN passage_version v USING (version) LIMIT ?", (count,)
+    )
+    return [row[0] for row in rows]
+
+
+def queries_with_text(connection: sqlite3.Connection, texts: Iterable[str]) -> dict[str, str]:
+    """The id of the first query of each of the texts, by text."""
+    rows = connection.execute(
+        "SELECT text, query_id FROM query WHERE text IN (SELECT value FROM json_each(?)) "
+        "ORDER BY query DESC",
+        (json.dumps(list(texts)),),
+    )
+    return dict(rows.fetchall())
+
+
+def passages_with_text(connection: sqlite3.Connection, texts: Iterable[str]) -> dict[str, str]:
+    """The id of the first passage that has each of the texts, whatever its title, by text."""
+    rows = connection.execute(
+        "SELECT v.text, p.passage_id FROM passage p JOIN passage_version v USING (version) "
+        "WHERE v.text IN (SELECT value FROM json_each(?)) ORDER BY p.passage DESC",
+        (json.dumps(list(texts)),),
     )
     return dict(rows.fetchall())
 

@@ -54,20 +54,20 @@ def merge_banks(step: MergeStep) -> None:
 def _lines(step: MergeStep) -> None:
     theirs = (
         "{o}.bank_line t JOIN to_bank b ON b.theirs = t.bank "
-        "JOIN to_query q ON q.theirs = t.query JOIN to_facet f ON f.theirs = t.facet"
+        "JOIN to_query q ON q.theirs = t.query JOIN to_subtopic f ON f.theirs = t.subtopic"
     )
     step.conflict(
         "line of a bank",
         "SELECT (SELECT name FROM main.bank WHERE bank = m.bank) || ' ' || "
         "(SELECT query_id FROM main.query WHERE query = m.query) AS id, 'other fields' AS field, "
         f"m.extra AS here, t.extra AS there FROM {theirs} JOIN main.bank_line m "
-        "ON m.bank = b.mine AND m.query = q.mine AND m.facet = f.mine "
+        "ON m.bank = b.mine AND m.query = q.mine AND m.subtopic = f.mine "
         f"WHERE {differ('extra', NULL, 'm')}",
     )
     step.put(
         "lines of banks",
         "bank_line",
-        "INSERT INTO main.bank_line (bank, query, facet, extra) SELECT b.mine, q.mine, f.mine, "
+        "INSERT INTO main.bank_line (bank, query, subtopic, extra) SELECT b.mine, q.mine, f.mine, "
         f"t.extra FROM {theirs} WHERE true {fill('extra', NULL)}",
     )
 
@@ -85,11 +85,11 @@ def _items(step: MergeStep) -> None:
     """
     step.scratch(
         "their_item",
-        "item INTEGER PRIMARY KEY, query, bank, facet, item_id, kind, extra, untold",
+        "item INTEGER PRIMARY KEY, query, bank, subtopic, item_id, kind, extra, untold",
         "SELECT t.item, q.mine, b.mine, f.mine, t.item_id, t.kind, t.extra, "
         f"{_UNTOLD.format(schema='{o}', item='t.item')} FROM {{o}}.item t "
         "JOIN to_query q ON q.theirs = t.query JOIN to_bank b ON b.theirs = t.bank "
-        "JOIN to_facet f ON f.theirs = t.facet",
+        "JOIN to_subtopic f ON f.theirs = t.subtopic",
     )
     step.run("CREATE INDEX temp.their_item_id ON their_item (query, kind, item_id)")
     step.run(
@@ -105,7 +105,7 @@ def _items(step: MergeStep) -> None:
         "FROM main.item o WHERE o.query = m.query AND o.kind = m.kind AND o.item_id = m.item_id "
         "AND o.item <> m.item)"
     )
-    columns = "query, bank, facet, item_id, kind, extra"
+    columns = "query, bank, subtopic, item_id, kind, extra"
     step.put(
         "items",
         "item",
@@ -255,7 +255,7 @@ def _other_fields(step: MergeStep) -> None:
     """The subtopic and the other fields of an item, which are no part of its log."""
     both = "to_item m JOIN their_item t ON t.item = m.theirs JOIN main.item i ON i.item = m.mine"
     taken = "i.item IN (SELECT item FROM edited WHERE theirs)"
-    for column, empty, field in (("facet", "0", "subtopic"), ("extra", NULL, "other fields")):
+    for column, empty, field in (("subtopic", "0", "subtopic"), ("extra", NULL, "other fields")):
         step.conflict(
             "item",
             f"SELECT {ITEM.format(row='i')} AS id, '{field}' AS field, i.{column} AS here, "
@@ -317,11 +317,13 @@ def _splits(step: MergeStep) -> None:
     )
 
 
-_ASKED = "bank, query, facet, model, prompt, prompt_hash, settings, state, reason, reply, items, at"
+_ASKED = (
+    "bank, query, subtopic, model, prompt, prompt_hash, settings, state, reason, reply, items, at"
+)
 
 
 def _generations(step: MergeStep) -> None:
-    mapped = _ASKED.replace("bank, query, facet", "b.mine, q.mine, f.mine")
+    mapped = _ASKED.replace("bank, query, subtopic", "b.mine, q.mine, f.mine")
     newest = step.one("SELECT max(generation) FROM main.generation")
     same = " AND ".join(f"m.{name} IS t.{name}" for name in _ASKED.split(", "))
     step.scratch(
@@ -329,7 +331,7 @@ def _generations(step: MergeStep) -> None:
         f"generation INTEGER PRIMARY KEY, {_ASKED}",
         f"SELECT t.generation, {mapped} FROM {{o}}.generation t JOIN to_bank b "
         "ON b.theirs = t.bank JOIN to_query q ON q.theirs = t.query "
-        "JOIN to_facet f ON f.theirs = t.facet",
+        "JOIN to_subtopic f ON f.theirs = t.subtopic",
     )
     step.scratch(
         "to_generation",

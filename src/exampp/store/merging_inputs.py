@@ -43,20 +43,21 @@ def _queries(step: MergeStep) -> None:
 
 
 def _subtopics(step: MergeStep) -> None:
-    theirs = "{o}.facet t JOIN to_query q ON q.theirs = t.query"
-    both = f"{theirs} JOIN main.facet f ON f.query = q.mine AND f.facet_id = t.facet_id"
+    theirs = "{o}.subtopic t JOIN to_query q ON q.theirs = t.query"
+    both = f"{theirs} JOIN main.subtopic f ON f.query = q.mine AND f.subtopic_id = t.subtopic_id"
     step.conflict(
         "subtopic",
-        f"SELECT {_QUERY.format(row='f')} || '/' || f.facet_id AS id, 'text' AS field, "
+        f"SELECT {_QUERY.format(row='f')} || '/' || f.subtopic_id AS id, 'text' AS field, "
         f"f.text AS here, t.text AS there FROM {both} WHERE {differ('text', EMPTY, 'f')}",
     )
     step.put(
         "subtopics",
-        "facet",
-        f"INSERT INTO main.facet (query, facet_id, text) SELECT q.mine, t.facet_id, t.text "
-        f"FROM {theirs} WHERE true ORDER BY t.facet {fill('text', EMPTY)}",
+        "subtopic",
+        f"INSERT INTO main.subtopic (query, subtopic_id, text) "
+        "SELECT q.mine, t.subtopic_id, t.text "
+        f"FROM {theirs} WHERE true ORDER BY t.subtopic {fill('text', EMPTY)}",
     )
-    step.map("facet", f"SELECT t.facet, f.facet FROM {both} UNION ALL SELECT 0, 0")
+    step.map("subtopic", f"SELECT t.subtopic, f.subtopic FROM {both} UNION ALL SELECT 0, 0")
 
 
 _NEWER = """
@@ -144,13 +145,13 @@ def _pool(step: MergeStep) -> None:
 
 _RANKED = """
 SELECT q.mine, f.mine, s.mine, p.mine, t.rank, t.score, t.extra FROM {o}.ranking t
-JOIN to_query q ON q.theirs = t.query JOIN to_facet f ON f.theirs = t.facet
+JOIN to_query q ON q.theirs = t.query JOIN to_subtopic f ON f.theirs = t.subtopic
 JOIN to_system s ON s.theirs = t.system JOIN to_passage p ON p.theirs = t.passage ORDER BY t.ranking
 """
 _SHOWN = (
     "(SELECT group_concat(passage_id, ' ') FROM (SELECT p.passage_id FROM {table} r "
     "JOIN main.passage p USING (passage) WHERE r.query = d.query AND r.system = d.system "
-    "ORDER BY r.facet, r.rank, r.score DESC, 1))"
+    "ORDER BY r.subtopic, r.rank, r.score DESC, 1))"
 )
 
 
@@ -165,13 +166,13 @@ def _rankings(step: MergeStep) -> None:
     step.map(
         "system", "SELECT t.system, s.system FROM {o}.system t JOIN main.system s USING (name)"
     )
-    columns = "query, facet, system, passage, rank, score, extra"
-    step.scratch("ranked", f"{columns}, PRIMARY KEY (query, system, facet, passage)", _RANKED)
+    columns = "query, subtopic, system, passage, rank, score, extra"
+    step.scratch("ranked", f"{columns}, PRIMARY KEY (query, system, subtopic, passage)", _RANKED)
     step.scratch(
         "both_ranked",
         "query, system, theirs, same, PRIMARY KEY (query, system)",
         "SELECT t.query, t.system, count(*), count(r.ranking) FROM ranked t "
-        "LEFT JOIN main.ranking r ON r.query = t.query AND r.facet = t.facet "
+        "LEFT JOIN main.ranking r ON r.query = t.query AND r.subtopic = t.subtopic "
         "AND r.system = t.system AND r.passage = t.passage AND r.rank = t.rank "
         "AND r.score = t.score AND r.extra IS t.extra WHERE (t.query, t.system) IN "
         "(SELECT query, system FROM main.ranking) GROUP BY 1, 2",
@@ -195,7 +196,7 @@ def _rankings(step: MergeStep) -> None:
 def _judgments(step: MergeStep) -> None:
     theirs = (
         "{o}.judgment t JOIN to_query q ON q.theirs = t.query "
-        "JOIN to_facet f ON f.theirs = t.facet JOIN to_passage p ON p.theirs = t.passage"
+        "JOIN to_subtopic f ON f.theirs = t.subtopic JOIN to_passage p ON p.theirs = t.passage"
     )
     name = QUERY_PASSAGE.format(row="m")
     for column, field, differs in (
@@ -205,13 +206,13 @@ def _judgments(step: MergeStep) -> None:
         step.conflict(
             "judgment",
             f"SELECT {name} AS id, '{field}' AS field, m.{column} AS here, t.{column} AS there "
-            f"FROM {theirs} JOIN main.judgment m ON m.query = q.mine AND m.facet = f.mine "
+            f"FROM {theirs} JOIN main.judgment m ON m.query = q.mine AND m.subtopic = f.mine "
             f"AND m.passage = p.mine WHERE {differs}",
         )
     step.put(
         "judgments",
         "judgment",
-        "INSERT INTO main.judgment (query, facet, passage, relevance, extra) SELECT q.mine, "
+        "INSERT INTO main.judgment (query, subtopic, passage, relevance, extra) SELECT q.mine, "
         f"f.mine, p.mine, t.relevance, t.extra FROM {theirs} WHERE true ORDER BY t.judgment "
         f"{fill('extra', NULL)}",
     )

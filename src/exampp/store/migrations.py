@@ -4,7 +4,7 @@ Step n turns version n into n + 1, in one transaction with the record that it ra
 (`PRAGMA user_version`).
 
 What the tables hold:
-- inputs: query, facet, passage and its texts, pool, system, ranking, judgment, source;
+- inputs: query, subtopic, passage and its texts, pool, system, ranking, judgment, source;
 - the exam: bank, bank_line, item and its texts, item_edit (append-only; `item` caches the last),
   split and sealed (append-only; which items of a bank are secret, committed to as they were after
   `edit`); generation (append-only; what a model replied when it was asked for items) and likeness
@@ -15,6 +15,9 @@ What the tables hold:
 - sample_plan and sample_unit (what was drawn for people to decide, with which probabilities) and
   sample_judgment (append-only; how relevant people found drawn passages; `sample` names what plans
   share that differ in their size alone, here and in decision);
+- batch (requests that were given to a provider together, noted before they are sent; `remote` is
+  its id there, `said` what the provider says of it) and batch_request (which of them is out, and
+  the reply that came to it, until it is a grade);
 - step (what `exampp run` has done, with the fingerprint of what it did it on).
 
 A passage or an item keeps one row per text it ever had, and a grade belongs to two such texts: a
@@ -24,7 +27,7 @@ and otherwise that of the known answers that it was made from (1: there were non
 says how a grader's replies are read where known answers play a part ('{}': nobody noted it), and
 is NULL for all others.
 An item is known by its query, bank, kind and id: a question and a nugget of one text are two.
-In ranking, judgment and item, facet 0 stands for the query as a whole.
+In ranking, judgment and item, subtopic 0 stands for the query as a whole.
 `extra` columns hold JSON: what a file said beyond what the columns hold.
 A decision was made on a scale of ratings, or (`verdict`) of yes and no.
 """
@@ -375,5 +378,39 @@ MIGRATIONS: tuple[str, ...] = (
     ) STRICT;
     CREATE INDEX sample_judgment_of ON sample_judgment (sample, query, passage_version);
     ALTER TABLE decision ADD COLUMN sample TEXT NOT NULL DEFAULT '';
+    """,
+    """
+    CREATE TABLE batch (
+        batch INTEGER PRIMARY KEY,
+        key TEXT NOT NULL UNIQUE,
+        grader INTEGER NOT NULL REFERENCES grader,
+        provider TEXT NOT NULL,
+        server TEXT NOT NULL,
+        remote TEXT,
+        state TEXT NOT NULL,
+        said TEXT NOT NULL DEFAULT '',
+        requests INTEGER NOT NULL,
+        answered INTEGER NOT NULL DEFAULT 0,
+        worst REAL NOT NULL DEFAULT 0,
+        at TEXT NOT NULL,
+        expires TEXT NOT NULL DEFAULT ''
+    ) STRICT;
+    CREATE TABLE batch_request (
+        request TEXT PRIMARY KEY,
+        batch INTEGER NOT NULL REFERENCES batch,
+        number INTEGER NOT NULL,
+        reply TEXT
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX batch_request_of ON batch_request (batch);
+    """,
+    """
+    ALTER TABLE facet RENAME TO subtopic;
+    ALTER TABLE subtopic RENAME COLUMN facet TO subtopic;
+    ALTER TABLE subtopic RENAME COLUMN facet_id TO subtopic_id;
+    ALTER TABLE ranking RENAME COLUMN facet TO subtopic;
+    ALTER TABLE judgment RENAME COLUMN facet TO subtopic;
+    ALTER TABLE bank_line RENAME COLUMN facet TO subtopic;
+    ALTER TABLE item RENAME COLUMN facet TO subtopic;
+    ALTER TABLE generation RENAME COLUMN facet TO subtopic;
     """,
 )

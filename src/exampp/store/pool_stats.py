@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 _RANKED = """
 WITH ranked AS (
-    SELECT r.query, r.facet, r.system, r.passage, row_number() OVER (
-        PARTITION BY r.query, r.facet, r.system ORDER BY r.rank, r.score DESC, p.passage_id
+    SELECT r.query, r.subtopic, r.system, r.passage, row_number() OVER (
+        PARTITION BY r.query, r.subtopic, r.system ORDER BY r.rank, r.score DESC, p.passage_id
     ) AS position
     FROM ranking r JOIN passage p USING (passage)
 ),
@@ -39,11 +39,12 @@ class SystemStats(NamedTuple):
 
 
 class BankStats(NamedTuple):
-    """The items of one kind of a bank, and the cells that they make with the pool."""
+    """The items of one kind of a bank with a text and without one, and the cells of the former."""
 
     bank: str
     kind: str
     items: int
+    textless: int
     cells: int
 
 
@@ -82,7 +83,7 @@ def system_stats(connection: sqlite3.Connection, depth: int) -> list[SystemStats
         "JOIN brought b ON b.query = t.query AND b.passage = t.passage "
         "JOIN passage p ON p.passage = t.passage GROUP BY t.system), "
         "lengths AS (SELECT system, query, count(*) AS length FROM ranked "
-        "GROUP BY system, query, facet) "
+        "GROUP BY system, query, subtopic) "
         "SELECT s.name, count(DISTINCT l.query), o.pooled, o.shared, o.textless, min(l.length), "
         "avg(l.length), max(l.length) FROM system s JOIN lengths l USING (system) "
         "JOIN pooled o USING (system) GROUP BY s.system ORDER BY s.system",
@@ -96,9 +97,10 @@ def bank_stats(connection: sqlite3.Connection, depth: int) -> list[BankStats]:
     rows = connection.execute(
         f"{_RANKED}, size AS MATERIALIZED (SELECT m.query, count(p.version) AS texts FROM member m "
         "JOIN passage p USING (passage) GROUP BY m.query) "
-        "SELECT b.name, i.kind, count(*), sum(coalesce(s.texts, 0)) FROM item i "
-        "JOIN bank b USING (bank) JOIN item_version v ON v.version = i.version "
-        "LEFT JOIN size s ON s.query = i.query WHERE i.active AND v.text IS NOT NULL "
+        "SELECT b.name, i.kind, count(v.text), sum(v.text IS NULL), "
+        "sum(iif(v.text IS NULL, 0, coalesce(s.texts, 0))) FROM item i "
+        "JOIN bank b USING (bank) LEFT JOIN item_version v ON v.version = i.version "
+        "LEFT JOIN size s ON s.query = i.query WHERE i.active "
         "GROUP BY b.bank, i.kind ORDER BY i.kind = 'query', b.bank, i.kind",
         {"depth": depth},
     )

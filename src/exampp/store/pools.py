@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from exampp.records import (
-    Facet,
     Grade,
     GraderIdentity,
     Judgment,
@@ -19,8 +18,9 @@ from exampp.records import (
     RankedPassage,
     Residue,
     State,
+    Subtopic,
     check_system_names,
-    facet_of,
+    subtopic_of,
 )
 from exampp.store.bank import Edit, graded_versions
 from exampp.store.grades import (
@@ -40,10 +40,10 @@ from exampp.store.grades import (
 from exampp.store.inputs import (
     WHOLE_QUERY,
     members,
-    put_facets,
     put_judgments,
     put_passages,
     put_pool,
+    put_subtopics,
     stage_rankings,
     titles_of,
 )
@@ -72,7 +72,7 @@ def _put_pool(connection: sqlite3.Connection, pool: QueryPool, edit: Edit) -> No
         (Passage(p.passage_id, p.text, p.title or titles.get(p.passage_id, "")) for p in passages),
     )
     put_pool(connection, query, [(versions[p.passage_id][0], p.residue) for p in passages])
-    facets = _facets(connection, query, pool)
+    subtopics = _subtopics(connection, query, pool)
     named = {r.system: None for p in passages for r, _ in p.rankings}
     check_system_names(named)
     systems = intern(connection, "system", "name", named)
@@ -81,7 +81,7 @@ def _put_pool(connection: sqlite3.Connection, pool: QueryPool, edit: Edit) -> No
         (
             (
                 query,
-                facets[facet_of(query_id, ranked.query_id)],
+                subtopics[subtopic_of(query_id, ranked.query_id)],
                 systems[ranked.system],
                 versions[p.passage_id][0],
                 ranked.rank,
@@ -95,7 +95,7 @@ def _put_pool(connection: sqlite3.Connection, pool: QueryPool, edit: Edit) -> No
     put_judgments(
         connection,
         (
-            (query, facets[j.facet_id], versions[p.passage_id][0], j.relevance, residue)
+            (query, subtopics[j.subtopic_id], versions[p.passage_id][0], j.relevance, residue)
             for p in passages
             for j, residue in p.judgments
         ),
@@ -103,14 +103,14 @@ def _put_pool(connection: sqlite3.Connection, pool: QueryPool, edit: Edit) -> No
     _put_sheets(connection, query, pool, versions, edit)
 
 
-def _facets(
+def _subtopics(
     connection: sqlite3.Connection, query: int, pool: QueryPool
 ) -> Mapping[str | None, int]:
-    named = {facet_of(pool.query_id, r.query_id) for p in pool.passages for r, _ in p.rankings}
-    named |= {judgment.facet_id for p in pool.passages for judgment, _ in p.judgments}
-    facets = put_facets(connection, query, [Facet(f) for f in sorted(filter(None, named))])
+    named = {subtopic_of(pool.query_id, r.query_id) for p in pool.passages for r, _ in p.rankings}
+    named |= {judgment.subtopic_id for p in pool.passages for judgment, _ in p.judgments}
+    subtopics = put_subtopics(connection, query, [Subtopic(f) for f in sorted(filter(None, named))])
     whole: dict[str | None, int] = {None: WHOLE_QUERY}
-    return whole | facets
+    return whole | subtopics
 
 
 def _put_sheets(
@@ -211,13 +211,13 @@ def _judgments(
     connection: sqlite3.Connection, query: int, query_id: str
 ) -> defaultdict[int, list[tuple[Judgment, Residue]]]:
     found: defaultdict[int, list[tuple[Judgment, Residue]]] = defaultdict(list)
-    for passage, passage_id, relevance, facet_id, extra in connection.execute(
-        "SELECT j.passage, p.passage_id, j.relevance, f.facet_id, j.extra FROM judgment j "
-        "JOIN passage p USING (passage) LEFT JOIN facet f ON f.facet = j.facet "
+    for passage, passage_id, relevance, subtopic_id, extra in connection.execute(
+        "SELECT j.passage, p.passage_id, j.relevance, f.subtopic_id, j.extra FROM judgment j "
+        "JOIN passage p USING (passage) LEFT JOIN subtopic f ON f.subtopic = j.subtopic "
         "WHERE j.query = ? ORDER BY j.judgment",
         (query,),
     ):
-        judgment = Judgment(query_id, passage_id, relevance, facet_id)
+        judgment = Judgment(query_id, passage_id, relevance, subtopic_id)
         found[passage].append((judgment, from_json(extra)))
     return found
 
@@ -226,13 +226,13 @@ def _rankings(
     connection: sqlite3.Connection, query: int, query_id: str
 ) -> defaultdict[int, list[tuple[RankedPassage, Residue]]]:
     found: defaultdict[int, list[tuple[RankedPassage, Residue]]] = defaultdict(list)
-    for passage, facet_id, passage_id, rank, score, system, extra in connection.execute(
-        "SELECT r.passage, f.facet_id, p.passage_id, r.rank, r.score, s.name, r.extra "
+    for passage, subtopic_id, passage_id, rank, score, system, extra in connection.execute(
+        "SELECT r.passage, f.subtopic_id, p.passage_id, r.rank, r.score, s.name, r.extra "
         "FROM ranking r JOIN system s USING (system) JOIN passage p USING (passage) "
-        "LEFT JOIN facet f ON f.facet = r.facet WHERE r.query = ? ORDER BY r.ranking",
+        "LEFT JOIN subtopic f ON f.subtopic = r.subtopic WHERE r.query = ? ORDER BY r.ranking",
         (query,),
     ):
-        at = f"{query_id}/{facet_id}" if facet_id else query_id
+        at = f"{query_id}/{subtopic_id}" if subtopic_id else query_id
         ranked = RankedPassage(at, passage_id, rank, score, system)
         found[passage].append((ranked, from_json(extra)))
     return found

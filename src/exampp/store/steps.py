@@ -8,7 +8,7 @@ import sqlite3
 
 _STATE = {
     "query": "count(*), sum(length(text))",
-    "facet": "count(*)",
+    "subtopic": "count(*)",
     "passage": "count(*), sum(version)",
     "pool": "count(*), sum(passage)",
     "ranking": "count(*), sum(rank), total(score), sum(passage), sum(system)",

@@ -22,6 +22,7 @@ PAGES = (
     "overview",
     "queries",
     "query",
+    "search",
     "cell",
     "compare",
     "items",

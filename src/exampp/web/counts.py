@@ -21,7 +21,8 @@ class CollectionCounts:
     """Counts over a whole collection, as one choice sees it.
 
     `grading` tells where each grader stands; `findings` counts what lint found in the bank, by
-    query; `disputes` are cells on which assessors differ, `sampled` drawn units that are open.
+    query; `disputes` are cells on which assessors differ, `sampled` drawn units that are open. They
+    are as of `made_at`, in seconds since the epoch.
     """
 
     grading: Sequence[GraderStatus]
@@ -34,6 +35,7 @@ class CollectionCounts:
     @classmethod
     def of(cls, collection: Collection, choice: Choice, min_rating: int) -> CollectionCounts:
         """Count."""
+        began = time.time()
         grades = choice.of(collection)
         lint = collection.bank(choice.bank).lint().rows if choice.grades_items else ()
         return cls(
@@ -42,5 +44,5 @@ class CollectionCounts:
             len(collection.decisions.disputes(**choice._asdict())),
             len(grades.sample().open) if grades.plans() else 0,
             MissingAndSpurious.of(grades, grades.criteria(min_rating=min_rating)),
-            time.time(),
+            began,
         )

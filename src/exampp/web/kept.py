@@ -20,6 +20,10 @@ class Kept:
         self._found: OrderedDict[Hashable, tuple[Hashable, Future[object]]] = OrderedDict()
         self._lock = threading.Lock()
 
+    def __contains__(self, key: Hashable) -> bool:
+        """Whether something was made, or is being made."""
+        return key in self._found
+
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """What `make` returns, made once. What it raises is raised, and is not kept."""
         return cast(T, self._future(key, make).result())

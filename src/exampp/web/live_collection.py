@@ -25,6 +25,7 @@ from exampp.records.decisions import Disputed, effective
 from exampp.records.gradebook import DecisionChoice, Gradebook, without_decisions
 from exampp.records.topics import default_min_relevant
 from exampp.review.assigning import DEFAULT_SHARE
+from exampp.web.changes import Changes
 from exampp.web.counts import CollectionCounts
 from exampp.web.guidelines import read_guidelines
 from exampp.web.kept import Kept
@@ -42,8 +43,8 @@ _LOG = logging.getLogger("exampp.web")
 K = 20
 """How deep the pages look into a ranking."""
 _GLANCE = 0.02
-POLL_SECONDS = 1.0
-"""How often the collection is asked whether it has changed."""
+WAKE_SECONDS = 1.0
+"""How long the background sleeps where nothing changes."""
 REST = 4.0
 """After computing for a second, so many seconds pass before it is done again."""
 REST_OF_FACTS = 10.0
@@ -241,9 +242,11 @@ class Snapshot:
         """Whether nothing of it would have to be computed."""
         return {"query_index", "baseline", "queue"} <= vars(self).keys()
 
-    def warm(self) -> None:
-        """Compute all of it."""
+    def warm(self, before: Snapshot | None = None) -> None:
+        """Compute all of it, and the items if people looked at those of the one before."""
         _ = self.query_index, self.baseline, self.queue
+        if before is not None and ("items", self.choice.bank) in before.kept:
+            self.items(self.choice.bank, CLOSING_SECONDS)
 
 
 class LiveCollection:
@@ -281,7 +284,6 @@ class LiveCollection:
         self._facts: dict[str, CollectionCounts] = {}
         self._looked_at: dict[str, tuple[Choice, float]] = {}
         self._recount_after = 0.0
-        self._changed_at = 0.0
         self._making = threading.Lock()
         self._poke = threading.Event()
         self._closed = threading.Event()
@@ -290,6 +292,7 @@ class LiveCollection:
             first = self.choice()
             self._check(first)
             self._look_at(first)
+        self._changes = Changes(self.path, self._poke.set)
         self._watcher = threading.Thread(target=self._watch, name="exampp-watcher", daemon=True)
         self._watcher.start()
 
@@ -307,15 +310,15 @@ class LiveCollection:
         self._closed.set()
         self._poke.set()
         self._watcher.join(CLOSING_SECONDS)
+        self._changes.close(CLOSING_SECONDS)
 
     def changed(self) -> None:
         """Say that the collection has just been changed from a page, so that it is seen soon."""
-        self._changed_at = time.time()
-        self._poke.set()
+        self._changes.look()
 
-    def is_stale(self, snapshot: Snapshot) -> bool:
-        """Whether the collection is known to have changed since a snapshot was read."""
-        return snapshot.read_at < self._changed_at
+    def is_older(self, read_at: float) -> bool:
+        """Whether the collection has changed since something was read, as far as is known."""
+        return read_at < self._changes.last
 
     # ---- what people look at --------------------------------------------------------------------
 
@@ -411,26 +414,22 @@ class LiveCollection:
         return made
 
     def _watch(self) -> None:
-        with self.open() as watched:
-            seen = None
-            while not self._closed.is_set():
-                start = time.monotonic()
-                try:
-                    now = watched.data_version()
-                    if seen not in (None, now):
-                        self._changed_at = time.time()
-                    if now != seen or set(self._looked_at) - set(self._facts):
-                        self._refresh()
-                    self._recount()
-                    seen = now
-                except ExamError as error:
-                    # whoever opens a page reads it there, too
-                    _LOG.info("what the pages show could not be computed anew: %s", error)
-                except Exception:
-                    _LOG.exception("what the pages show could not be computed anew")
-                self._closed.wait(REST * (time.monotonic() - start))
-                self._poke.wait(POLL_SECONDS)
-                self._poke.clear()
+        seen = -1
+        while not self._closed.is_set():
+            start, now = time.monotonic(), self._changes.number
+            try:
+                if now != seen or set(self._looked_at) - set(self._facts):
+                    self._refresh()
+                self._recount()
+                seen = now
+            except ExamError as error:
+                # whoever opens a page reads it there, too
+                _LOG.info("what the pages show could not be computed anew: %s", error)
+            except Exception:
+                _LOG.exception("what the pages show could not be computed anew")
+            self._closed.wait(REST * (time.monotonic() - start))
+            self._poke.wait(WAKE_SECONDS)
+            self._poke.clear()
 
     def _refresh(self) -> None:
         """Make what people look at anew, and forget what they have not looked at for long."""
@@ -440,11 +439,11 @@ class LiveCollection:
                     cast(dict[str, object], kept).pop(code, None)
                 continue
             with self._making:
-                made = self._make(choice)
-                if code not in self._snapshots:
+                made, before = self._make(choice), self._snapshots.get(code)
+                if before is None:
                     self._publish(made)
             # nobody is to wait for what a new snapshot has not computed yet
-            made.warm()
+            made.warm(before)
             self._publish(made)
 
     def _recount(self) -> None:

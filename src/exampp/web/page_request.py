@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated
 
@@ -55,6 +57,7 @@ class PageRequest:
     request: Request
     room: LiveCollection
     assessor: str
+    began: float = field(default_factory=time.time)
 
     def open(self) -> Collection:
         """The collection; to be closed, and to be used in the thread that opened it."""
@@ -89,6 +92,25 @@ class PageRequest:
         with self.open() as collection:
             known = [name for kind in ITEM_KINDS[:-1] for name in collection.bank_names(kind)]
         return next(filter(None, known), MAIN_BANK)
+
+    @property
+    def read_at(self) -> datetime:
+        """As of when this page is: what it shows was read then, or later."""
+        kept = (
+            self.snapshot.read_at if "snapshot" in vars(self) else self.began,
+            self.facts.made_at if "facts" in vars(self) and self.facts else self.began,
+        )
+        return datetime.fromtimestamp(min(kept), UTC)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the page brings itself up to date, and says itself as of when it is."""
+        return self.request.url.path == "/"
+
+    @property
+    def is_older(self) -> bool:
+        """Whether the collection has changed since what this page shows was read."""
+        return self.room.is_older(self.read_at.timestamp())
 
     @property
     def min_rating(self) -> int:

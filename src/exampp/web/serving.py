@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import socket
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -25,6 +26,9 @@ NEEDED = ("uvicorn", "fastapi", "jinja2", "markdown_it", "python_multipart", "vl
 """The modules of the extra `web`."""
 HEADER_BYTES = 1 << 16
 """The longest head of a request: ids travel in addresses."""
+SWITCH_SECONDS = 0.0005
+"""How long a thread computes before another gets its turn. Every call to the store waits for one:
+beside what is computed in the background, Python's own 5 ms add up to seconds."""
 GRACE_SECONDS = 2
 """How long requests in flight may take when the server is stopped."""
 
@@ -107,7 +111,12 @@ class Served:
 
     def run(self) -> None:
         """Serve until stopped."""
-        self.server.run(sockets=[self.listener])
+        usual = sys.getswitchinterval()
+        sys.setswitchinterval(SWITCH_SECONDS)
+        try:
+            self.server.run(sockets=[self.listener])
+        finally:
+            sys.setswitchinterval(usual)
 
 
 def prepare(

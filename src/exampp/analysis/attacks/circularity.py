@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from exampp.analysis.correlation import compare_methods
 from exampp.analysis.methods import Method, Scoring, qrels_method
-from exampp.analysis.phrases import counted
 from exampp.errors import InputError
-from exampp.evaluate.exams import FacetChoice
+from exampp.evaluate.exams import SubtopicChoice
 from exampp.evaluate.leaderboard import evaluate
 from exampp.records import Judgment
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
+from exampp.records.wording import counted
 
 JUDGED = "judged by people"
 DECIMALS = 9
@@ -70,8 +70,12 @@ class Circularity:
         ]
         if exam and people:
             best = max(exam, key=lambda row: row.after - row.before)
+            rise = best.after - best.before
             told.append(
-                f"{best.measure} rises by {best.after - best.before:.3f}, "
+                "Re-ranking changes no score: the grader finds no passage better than those that "
+                "stand first."
+                if round(rise, 9) == 0
+                else f"{best.measure} rises by {rise:.3f}, "
                 f"{people[0].measure} {JUDGED} by {people[0].after - people[0].before:+.3f}: what "
                 "the exam rises beyond people's judgment is the grader praising its own choice."
             )
@@ -89,17 +93,19 @@ def reranked(book: Gradebook) -> Gradebook:
 
 def _reranked(query: QueryGrades) -> QueryGrades:
     orders = {
-        facet: _by_rating(query.ratings, facet, query.item_facets)
-        for facet in {ranking.facet for ranking in query.rankings}
+        subtopic: _by_rating(query.ratings, subtopic, query.item_subtopics)
+        for subtopic in {ranking.subtopic for ranking in query.rankings}
     }
-    return replace(query, rankings=tuple(_sorted(one, orders[one.facet]) for one in query.rankings))
+    return replace(
+        query, rankings=tuple(_sorted(one, orders[one.subtopic]) for one in query.rankings)
+    )
 
 
 def _by_rating(
-    ratings: NDArray[np.int16], facet: int, item_facets: NDArray[np.int32]
+    ratings: NDArray[np.int16], subtopic: int, item_subtopics: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(best rating, sum of ratings) of every passage of a query."""
-    own = ratings[:, item_facets == facet] if facet else ratings
+    own = ratings[:, item_subtopics == subtopic] if subtopic else ratings
     found = np.where(own == MISSING, 0, own).astype(np.int64).sum(axis=1)
     return own.max(axis=1, initial=MISSING).astype(np.int64), found
 
@@ -130,7 +136,7 @@ def circularity(
     min_relevant: int,
     officials: Mapping[str, Scores] | None = None,
     k: int = CUTOFF,
-    facets: FacetChoice = "auto",
+    subtopics: SubtopicChoice = "auto",
 ) -> Circularity:
     """Re-rank all systems by the grader, and compare the leaderboards before and after.
 
@@ -144,7 +150,7 @@ def circularity(
         return Circularity((), k, depth, why)
     measures = (f"Cover@{k}", f"P@{k}")
     before, after = (
-        _scores(one, measures, min_rating, min_relevant, facets)
+        _scores(one, measures, min_rating, min_relevant, subtopics)
         for one in (_as_listed(book), reranked(book))
     )
     rows = []
@@ -187,10 +193,10 @@ def _scores(
     measures: Sequence[str],
     min_rating: int,
     min_relevant: int,
-    facets: FacetChoice,
+    subtopics: SubtopicChoice,
 ) -> dict[str, Scores]:
     """Measure -> system -> mean; what people judged under `JUDGED`."""
-    board = evaluate(book, measures, [min_rating], facets=facets)
+    board = evaluate(book, measures, [min_rating], subtopics=subtopics)
     found: dict[str, Scores] = {name: board.scores(name) for name in measures}
     judgments = list(_judgments(book.queries))
     if any(one.relevance >= min_relevant for one in judgments):

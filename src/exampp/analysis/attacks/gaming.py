@@ -17,7 +17,7 @@ from exampp.analysis.attacks.circularity import CUTOFF, Circularity, circularity
 from exampp.analysis.attacks.findings import AttackResults, Untouched, attack_results, untouched
 from exampp.analysis.attacks.ledger import Ledger, ledger
 from exampp.errors import InputError
-from exampp.evaluate.exams import FacetChoice
+from exampp.evaluate.exams import SubtopicChoice
 from exampp.formats.uses import SystemUse
 from exampp.records.gradebook import Gradebook
 from exampp.records.grading import GraderIdentity
@@ -91,7 +91,7 @@ class GamingSettings:
     k: int = CUTOFF
     officials: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     uses: Sequence[SystemUse] = ()
-    facets: FacetChoice = "auto"
+    subtopics: SubtopicChoice = "auto"
 
 
 def find_gaming(
@@ -134,7 +134,7 @@ def find_gaming(
             min_relevant=min_relevant,
             officials=settings.officials,
             k=settings.k,
-            facets=settings.facets,
+            subtopics=settings.subtopics,
         ),
         ledger(book, makers.models, makers.items, settings.uses),
     )

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from exampp.analysis.cautions import families_of
-from exampp.analysis.phrases import counted
 from exampp.formats.uses import SystemUse
 from exampp.records.gradebook import Gradebook
 from exampp.records.grading import GraderIdentity
 from exampp.records.origin import same_model
+from exampp.records.wording import counted
 
 _ITS_NAME = "its name"
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from exampp.analysis.attacks.attacks import BY_NAME
 from exampp.analysis.attacks.findings import DEPTH, AttackResult, ItemGuess, Rates
-from exampp.analysis.phrases import counted, with_interval
+from exampp.analysis.phrases import with_interval
+from exampp.records.wording import counted
 from exampp.report.plots.attacks import AttackLift, attack_lifts
 from exampp.report.plots.figure import Figure
 from exampp.report.table import GRADER_KEY, Column, Table, Value

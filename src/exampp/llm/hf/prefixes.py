@@ -13,6 +13,8 @@ Row = tuple[int, ...]
 
 LEAST = 64
 """Tokens that are worth a pass of their own."""
+LEAST_OF_FAMILY = 16
+"""Tokens that are worth one together with other families, where they are half of a row or more."""
 
 
 def shared(rows: Sequence[Row]) -> int:
@@ -22,14 +24,16 @@ def shared(rows: Sequence[Row]) -> int:
     return next((place for place, (a, b) in pairs if a != b), min(len(first), len(last)))
 
 
-def families(rows: Sequence[Row], known: int, least: int = LEAST) -> list[list[Row]]:
-    """Rows in families, each of which shares `least` tokens beyond the first `known`.
+def families(rows: Sequence[Row], known: int, least: int = LEAST_OF_FAMILY) -> list[list[Row]]:
+    """Rows in families, each of which shares `least` tokens beyond the first `known`, and either
+    `LEAST` or half of what a row has beyond them: less is lost in padding.
 
     A row that shares them with no other is a family of its own.
     """
     found: list[list[Row]] = []
     for row in sorted(rows):
-        if found and shared([found[-1][-1], row]) >= known + least:
+        alike = shared([found[-1][-1], row]) - known if found else 0
+        if found and alike >= least and alike >= min(LEAST, (len(row) - known) / 2):
             found[-1].append(row)
         else:
             found.append([row])

@@ -123,6 +123,11 @@ class Budget:
                 self._held += worst
             return over
 
+    def reserve(self, worst: float) -> None:
+        """Hold back the cost of what was sent before: it is on its way, whatever the limit is."""
+        with self._lock:
+            self._held += worst
+
     def join(self) -> None:
         """Take back the grant of a request whose ask goes into another one."""
         with self._lock:

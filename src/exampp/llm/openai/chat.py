@@ -96,8 +96,12 @@ class Chat:
     model: str
     sampling: Sampling = field(default_factory=Sampling)
 
-    path = PATH
     identity: ClassVar[Mapping[str, Any]] = {}
+
+    @property
+    def path(self) -> str:
+        """Where requests go, below the base URL."""
+        return PATH
 
     def body(self, system: str, user: str, max_tokens: int | None) -> dict[str, Any]:
         """A request with these texts."""

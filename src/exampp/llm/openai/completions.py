@@ -35,8 +35,12 @@ class Completions(Chat):
 
     """
 
-    path = PATH
     identity: ClassVar[Mapping[str, Any]] = {"endpoint": "completions"}
+
+    @property
+    def path(self) -> str:
+        """Where requests go, below the base URL."""
+        return PATH
 
     def __post_init__(self) -> None:
         idle = [name for name in OF_CHAT if name in self.sampling.chosen]

@@ -6,22 +6,26 @@ passes through `scrub` before it gets into an error, because servers quote keys 
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import SplitResult, urlsplit
 
 from exampp.errors import InputError
 from exampp.installed import install_command
 from exampp.llm.openai.dialect import LIMIT, NEWER_LIMIT
+from exampp.llm.openai.providers import OPENAI, Provider
 
 if TYPE_CHECKING:
+    import ssl
+
+    import httpx2
     from openai import AsyncOpenAI
 
-DEFAULT_URL = "https://api.openai.com/v1"
 NOT_NAMED = (
-    "Name your server with --base-url, such as http://localhost:8000/v1, or set OPENAI_BASE_URL: "
-    "api.openai.com is asked where neither is given"
+    "Name your server with --base-url, such as http://localhost:8000/v1, or set {address}: "
+    "{host} is asked where neither is given"
 )
 NO_KEY = "none"
 """Sent to servers that want no key, because the SDK wants one."""
@@ -34,6 +38,7 @@ NEWER_LIMIT_HOSTS = ("api.openai.com", ".openai.azure.com")
 """Where `max_tokens` is refused for current models; most other servers know the older name."""
 
 Open = Callable[[float, int], "AsyncOpenAI"]
+Caller = Callable[[float], "httpx2.Client"]
 Scrub = Callable[[str], str]
 
 
@@ -41,34 +46,39 @@ class ServerConnection:
     """A server; `server` is its host and port, the only thing that may be shown or recorded.
 
     `mend` says what helps where it does not answer. `open(timeout, connections)` makes a client of
-    the SDK, without retries of its own, for the event loop that runs; `scrub` takes the key out of
-    a text. A redirect is followed only to the server itself and to `redirect_to` (`host` or
-    `host:port`): passages go to nobody else.
+    the SDK, without retries of its own, for the event loop that runs, `caller(timeout)` a plain
+    client, for batches; `scrub` takes the key out of a text. A redirect is followed only to the
+    server itself and to `redirect_to` (`host` or `host:port`): passages go to nobody else.
 
     Raises:
         InputError: the SDK is not installed, the URL is none or carries secrets, a key is missing.
 
     """
 
-    __slots__ = ("mend", "open", "scrub", "server")
+    __slots__ = ("caller", "mend", "open", "provider", "scrub", "server")
 
     def __init__(
         self,
         base_url: str | None = None,
         api_key: str | None = None,
         redirect_to: str | None = None,
+        provider: Provider = OPENAI,
     ) -> None:
-        named = base_url or os.environ.get("OPENAI_BASE_URL")
-        url = named or DEFAULT_URL
-        self.mend = "Start the server, or correct the base URL" if named else NOT_NAMED
-        key = _checked(api_key or os.environ.get("OPENAI_API_KEY") or "")
-        self.server = _server(url)
-        if not key and url == DEFAULT_URL:
+        self.provider = provider
+        named = base_url or os.environ.get(provider.address)
+        url = named or provider.url
+        unnamed = NOT_NAMED.format(address=provider.address, host=provider.host)
+        self.mend = "Start the server, or correct the base URL" if named else unnamed
+        found = (os.environ.get(name) for name in provider.keys)
+        key = _checked(api_key or next(filter(None, found), ""), provider)
+        self.server = _server(url, provider)
+        if not key and url == provider.url:
             raise InputError(
-                "there is no key for api.openai.com",
-                mend="Set OPENAI_API_KEY, or name another server with --base-url",
+                f"there is no key for {provider.host}",
+                mend=f"Set {provider.keys[0]}, or name another server with --base-url",
             )
-        self.open: Open = _opener(url, key or NO_KEY, _follows(url, redirect_to))
+        self.open: Open = _opener(url, key or NO_KEY, _follows(url, redirect_to), provider)
+        self.caller: Caller = _caller(url, provider.headers(key or NO_KEY))
         secret = key if len(key) >= SHORTEST_SECRET else ""
         self.scrub: Scrub = lambda text: text.replace(secret, "***") if secret else text
 
@@ -82,8 +92,8 @@ class ServerConnection:
         return NEWER_LIMIT if host.endswith(NEWER_LIMIT_HOSTS) else LIMIT
 
 
-def _server(url: str) -> str:
-    mend = "Give the URL as http://host:port/v1, and the key by OPENAI_API_KEY"
+def _server(url: str, provider: Provider = OPENAI) -> str:
+    mend = f"Give the URL as http://host:port/v1, and the key by {provider.keys[0]}"
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -98,13 +108,13 @@ def _server(url: str) -> str:
     return name if port is None else f"{name}:{port}"
 
 
-def _checked(key: str) -> str:
+def _checked(key: str, provider: Provider) -> str:
     key = key.strip()
     if not (key.isascii() and key.isprintable()) or " " in key:
         # the transport would put the key into its error
         raise InputError(
             "the key has characters that no key has",
-            mend="Check OPENAI_API_KEY: one line of ASCII without blanks",
+            mend=f"Check {provider.keys[0]}: one line of ASCII without blanks",
         )
     return key
 
@@ -153,7 +163,15 @@ def _port(parts: SplitResult) -> int:
     return parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
 
 
-def _opener(url: str, key: str, check: Follow) -> Open:
+@functools.cache
+def _trusted() -> ssl.SSLContext:
+    """The certificates that are trusted: each client would read them all again."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
+
+
+def _opener(url: str, key: str, check: Follow, provider: Provider) -> Open:
     try:
         import httpx2
         import openai
@@ -173,9 +191,27 @@ def _opener(url: str, key: str, check: Follow) -> Open:
             timeout=limit,
             headers={"accept-encoding": "gzip"},
             event_hooks={"response": [check, bounded]},
+            verify=_trusted(),
         )
+        # the SDK shows the key as OpenAI's; another protocol has a header of its own
+        own = {"Authorization": openai.omit, **provider.headers(key)}
         return openai.AsyncOpenAI(
-            api_key=key, base_url=url, max_retries=0, timeout=limit, http_client=http_client
+            api_key=key,
+            base_url=url,
+            max_retries=0,
+            timeout=limit,
+            http_client=http_client,
+            default_headers=None if provider is OPENAI else cast("dict[str, str]", own),
         )
 
     return open_client
+
+
+def _caller(url: str, headers: dict[str, str]) -> Caller:
+    def client(timeout: float) -> httpx2.Client:
+        import httpx2
+
+        limit = httpx2.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
+        return httpx2.Client(base_url=url, headers=headers, timeout=limit, verify=_trusted())
+
+    return client

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
-from typing import Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from exampp.errors import InputError
 from exampp.llm.base import LEAST_MASS, Ask, Grader, Reply, check_least_mass
@@ -19,13 +19,21 @@ from exampp.llm.openai.decisions import DECISIONS, INSTRUCTIONS, DecisionsMode
 from exampp.llm.openai.dialect import Dialect
 from exampp.llm.openai.engine import AskSource, Engine, stream
 from exampp.llm.openai.labels import LabelsMode, check_labels
+from exampp.llm.openai.native import GenerateContent, Messages
 from exampp.llm.openai.probe import Capabilities, Prober
+from exampp.llm.openai.providers import OPENAI, Provider
 from exampp.llm.openai.sender import Patience, Sender
+
+if TYPE_CHECKING:
+    from exampp.llm.batches.form import BatchForm
 
 Decode = Literal["auto", "text", "labels", "json", "decisions"]
 Endpoint = Literal["chat", "completions"]
 ENDPOINTS: Mapping[str, type[Chat]] = {"chat": Chat, "completions": Completions}
+NATIVE: Mapping[str, type[Chat]] = {"anthropic": Messages, "google": GenerateContent}
+"""The providers with protocols of their own: they write texts."""
 PROBE_RETRIES = 3
+MOST_REPETITIONS = 1000
 LOOK_AHEAD = 2
 """Requests that are prepared for each that may be in flight."""
 
@@ -48,7 +56,9 @@ class OpenAICompatibleGrader(Grader):
       the server keeps to schemas; else `text`. `settings` tell which it is; name it to be sure
       that another server or version does not make another grader.
 
-    `endpoint` is `chat`, or `completions` for models that go on writing a text. What the server
+    `endpoint` is `chat`, or `completions` for models that go on writing a text. `provider` is whose
+    protocol is spoken; Anthropic's and Google's have texts alone. A `repetition` beyond the first
+    is a grader of its own. What the server
     refuses of temperature, seed and top_p is left out of all requests; `note` and the detail of
     every reply (`without`) say so. `limit` is how many tokens a prompt may have.
 
@@ -88,15 +98,21 @@ class OpenAICompatibleGrader(Grader):
         endpoint: Endpoint = "chat",
         limit: int | None = None,
         least_mass: float | None = None,
+        provider: Provider = OPENAI,
+        repetition: int = 1,
     ) -> None:
+        if not 1 <= repetition <= MOST_REPETITIONS:
+            raise InputError(f"repetition is {repetition}", mend=f"Give 1 to {MOST_REPETITIONS}")
+        self._repetition = repetition
         check_least_mass(least_mass, scores=decode in ("auto", "labels"))
         if limit is not None and limit < 1:
             raise InputError(f"limit is {limit}", mend="Give 1 or more")
-        self._connection = ServerConnection(base_url, api_key, redirect_to)
+        self._connection = ServerConnection(base_url, api_key, redirect_to, provider)
         if endpoint not in ENDPOINTS:
             known = ", ".join(ENDPOINTS)
             raise InputError(f"there is no endpoint {endpoint!r}", mend=f"Give one of {known}")
-        self._chat = ENDPOINTS[endpoint](model, sampling or Sampling())
+        kind = NATIVE.get(provider.name, ENDPOINTS[endpoint])
+        self._chat = kind(model, sampling or Sampling())
         self._dialect = Dialect(self._connection.limit_name)
         self._labels = tuple(labels)
         self._field = field
@@ -128,10 +144,11 @@ class OpenAICompatibleGrader(Grader):
         the next, and its grades must not be due again for that.
         """
         mode = self._declared or self._mode()
-        identity = {"name": "openai", "model": self._chat.model}
+        identity = {"name": self._connection.provider.name, "model": self._chat.model}
         revision = {"revision": self._revision} if self._revision else {}
         limit = {} if self._limit is None else {"limit": self._limit}
-        return {**identity, **revision, **limit, **mode.settings()}
+        again = {"repetition": self._repetition} if self._repetition > 1 else {}
+        return {**identity, **revision, **limit, **again, **mode.settings()}
 
     @property
     def unnumbered(self) -> str | None:
@@ -226,6 +243,38 @@ class OpenAICompatibleGrader(Grader):
             self._budget.forget()
             self.stopped = source.stopped
 
+    def batch_form(self, *, offline: bool = False) -> BatchForm:
+        """How its asks go into batches; `offline` asks no server for anything.
+
+        Raises InputError where several asks go into one request, and where only the server could
+        say what is asked.
+        """
+        if offline:
+            if self._declared is None:
+                raise InputError(
+                    "without a server nobody says what the model can do",
+                    field="decode",
+                    mend="Name it: --decode text, labels or json",
+                )
+            self._checked, self._told = self._declared, ServerProperties()
+        from exampp.llm.batches.form import BatchForm
+
+        mode = self._mode()
+        if isinstance(mode, DecisionsMode):
+            raise InputError(
+                "typed decisions do not go into batches",
+                field="decode",
+                mend="Choose --decode text, labels or json",
+            )
+        return BatchForm(
+            self._connection,
+            self._chat.model,
+            mode,
+            self._dialect,
+            self._limits,
+            self._policy.timeout,
+        )
+
     def stop(self, grace: float) -> None:
         """Send nothing from now on, and let `answer` end within `grace` seconds.
 
@@ -241,6 +290,15 @@ class OpenAICompatibleGrader(Grader):
             raise InputError(f"there is no decode {self._decode!r}", mend=f"Give one of {known}")
         if self._limits.max_cost is not None and self._chat.sampling.max_tokens is None:
             raise InputError("max_cost needs max_tokens", mend="Give max_tokens, such as 512")
+        name = self._connection.provider.name
+        if name in NATIVE:
+            if self._decode not in ("auto", "text"):
+                raise InputError(
+                    f"the grader {name} writes texts, not {self._decode}",
+                    field="decode",
+                    mend="Leave --decode out",
+                )
+            return TextMode(self._chat)
         if self._decode == "auto":
             return None
         if self._decode == "labels":
@@ -264,7 +322,8 @@ class OpenAICompatibleGrader(Grader):
             find = {"auto": self._find_auto, "labels": self._find_labels}
             find |= {"json": self._find_json, "decisions": self._find_decisions}
             text = TextMode(self._chat)
-            self._checked = find[self._decode]() if self._decode in find else text
+            native = self._connection.provider.name in NATIVE
+            self._checked = find[self._decode]() if self._decode in find and not native else text
         return self._checked
 
     def _find_auto(self) -> Mode:
@@ -342,7 +401,8 @@ class OpenAICompatibleGrader(Grader):
     def _properties(self) -> ServerProperties:
         """What the server says of itself; asked for once."""
         if self._told is None:
-            self._told = self._errand(self._ask_properties)
+            native = self._connection.provider.name in NATIVE
+            self._told = ServerProperties() if native else self._errand(self._ask_properties)
         return self._told
 
     async def _ask_properties(self) -> ServerProperties:

@@ -114,7 +114,7 @@ def of_status(
     reason = f"HTTP {status}: {said}" if said else f"HTTP {status}"
     too_long = status == 413 or CONTEXT.search(code.replace("_", " ")) or CONTEXT.search(said)
     refused = "" if too_long else _refused(status, parameter, said)
-    error = _stopping(status, code, refused, reason, connection.server, model)
+    error = _stopping(status, code, refused, reason, connection, model)
     if error is not None:
         return Trouble(Then.STOP, reason, error=error, status=status, parameter=refused)
     if status in PASSING or status >= 500:
@@ -130,12 +130,13 @@ def of_status(
 
 
 def _stopping(
-    status: int, code: str, refused: str, reason: str, server: str, model: str
+    status: int, code: str, refused: str, reason: str, connection: ServerConnection, model: str
 ) -> ExamError | None:
     """The error that no other request would escape, or None."""
-    what = f"{server}: {reason}"
+    what = f"{connection.server}: {reason}"
     if status == 401:
-        return InputError(what, mend="Set OPENAI_API_KEY to a key that this server accepts")
+        key = connection.provider.keys[0]
+        return InputError(what, mend=f"Set {key} to a key that this server accepts")
     if status == 403:
         return InputError(what, mend=f"The key may not use {model!r}: take another key or model")
     if status in (404, 405) or code in ("model_not_found", "invalid_model"):

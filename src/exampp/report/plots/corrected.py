@@ -32,7 +32,7 @@ def corrected_scores(
     draft: bool = False,
     name: str = "corrected",
 ) -> Figure:
-    """A row a system, in the order given; `spread` says what the bars are."""
+    """A row a system, in the order given; `spread` says in a sentence what the bars are."""
     names = [one.system for one in systems]
     height, size = row_height(len(systems))
     across = {
@@ -53,7 +53,7 @@ def corrected_scores(
     return Figure(
         name=name,
         title=f"{measure} as people's decisions correct it",
-        subtitle=f"Bars: {spread}",
+        subtitle=spread,
         alt=_alt(systems, measure),
         draft=draft,
         spec={}
@@ -97,7 +97,7 @@ def corrected_scores(
         data=Table.of(
             ["system", "by grades alone", "corrected", "low", "high", "by people alone"],
             values,
-            f"{measure}, bars: {spread}",
+            f"{measure}. {spread}",
         ),
     )
 

@@ -39,7 +39,7 @@ def curves(
         "field": "k",
         "type": "quantitative",
         "scale": {"domain": [1, depth], "nice": False},
-        "title": "k: passages read of every ranking",
+        "title": "k, passages read",
         "axis": {"grid": False, "values": sorted({1, *range(5, depth + 1, 5), depth})},
     }
     up = {
@@ -173,7 +173,7 @@ def _names(
 
 
 def _note(others: int) -> str:
-    return f"{others} others: range and middle half"
+    return f"{others} others (half darker)"
 
 
 def _room(shown: Sequence[str], others: int) -> float:

@@ -10,6 +10,7 @@ contrast of 3 on white and on near-black, and are told apart by those who cannot
 from __future__ import annotations
 
 import json
+import math
 import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -118,10 +119,13 @@ class Figure:
         if theme not in get_args(Theme):
             raise InputError(f"there is no theme {theme!r}", mend="Themes: light, dark, page")
         spec = {"$schema": _SCHEMA, "background": _GROUNDS[theme], **self._laid_out()}
-        spec.setdefault("padding", 6 if theme == "page" else 16)
+        around = 6 if theme == "page" else 16
         titled = theme != "page" and (self.paper is None or self.paper.title)
         if theme != "page":
             spec["description"] = self.seen
+        room = _room_of_fonts(spec, self.title, self.below) if titled else 0
+        sides = {"left": around, "right": around + room, "top": around, "bottom": around}
+        spec.setdefault("padding", sides if room else around)
         if titled:
             spec["title"] = {"text": self.title, "subtitle": self.below}
             if self.paper and self.paper.pixels:
@@ -144,9 +148,10 @@ class Figure:
         if pixels is None or not self.spec:
             return dict(self.spec or _NOTHING)
         spec = _narrowed(self.sized(pixels - 2 * _MARGIN) if self.sized else self.spec, pixels)
-        sides = {"left": _MARGIN, "right": _MARGIN + self.right, "top": _MARGIN, "bottom": _MARGIN}
+        sides = dict.fromkeys(("left", "right", "top", "bottom"), _MARGIN)
         if spec.keys() & {"concat", "vconcat", "autosize"}:
-            return {**spec, "padding": sides}
+            return {**spec, "padding": {**sides, "right": _MARGIN + self.right}}
+        # what stands at the right of the plot is a part of what is fitted
         fit = {"type": "fit-x", "contains": "padding"}
         return {**spec, "width": pixels, "autosize": fit, "padding": sides}
 
@@ -212,9 +217,13 @@ _MARGIN = 2
 """Pixels around a figure on paper, where the page has its own."""
 _NAMES_SHARE = 0.4
 """Of a narrow figure, names take so much at most."""
+_BESIDE = 24
+"""Pixels between a plot and the names that stand at its right."""
 _LEGEND_COLUMN = 120
 """Pixels of an entry of a legend above a plot."""
 _BOLD = 0.56
+_WIDE = 0.54
+"""Mean width of a letter by the size of the font: of the widest that browsers fall back to."""
 
 
 def _narrowed(value: Any, pixels: float) -> Any:
@@ -228,12 +237,26 @@ def _narrowed(value: Any, pixels: float) -> Any:
         found["columns"] = max(1, min(found["columns"], int(pixels // _LEGEND_COLUMN)))
     if "labelLimit" in found:
         found["labelLimit"] = min(found["labelLimit"], pixels * _NAMES_SHARE)
+    if found.get("type") == "text" and "limit" in found:
+        found["limit"] = min(found["limit"], pixels * _NAMES_SHARE - _BESIDE)
     return found
 
 
 def _wrapped(text: str, pixels: float, size: float) -> list[str]:
     """The text in lines that are hardly wider than so many pixels, in a font of that size."""
     return textwrap.wrap(text, max(20, int(pixels / (size * _BOLD)))) or [""]
+
+
+def _room_of_fonts(spec: Mapping[str, Any], title: str, below: str) -> int:
+    """Pixels at the right of a narrow plot for lines above it in a font of wide letters.
+
+    The lines are measured in the fonts of whoever draws the plot; who looks at it may have others.
+    """
+    width = spec.get("width")
+    if not isinstance(width, int | float):
+        return 0
+    widest = max(len(title) * 15 * _BOLD, len(below) * 12 * _WIDE)
+    return math.ceil(min(max(0.0, widest - width), widest * (1 - 0.46 / _WIDE)))
 
 
 _SIZE = re.compile(r'(<svg [^>]*?)width="([0-9.]+)" height="([0-9.]+)"')

@@ -30,7 +30,7 @@ def ranks(spans: Sequence[RankSpan], over: str, *, name: str = "sensitivity") ->
         "type": "quantitative",
         "scale": {"domain": [0.5, len(spans) + 0.5], "nice": False, "zero": False},
         "title": "rank (1 is best)",
-        "axis": {"grid": False, "tickMinStep": 1, "format": "d"},
+        "axis": {"grid": False, "tickMinStep": 1, "format": "d", "values": _ticks(len(spans))},
     }
     bars = (("best", "worst", 2.0, 0.45), ("low", "high", 6.0, 0.55))
     layers = [
@@ -65,6 +65,12 @@ def ranks(spans: Sequence[RankSpan], over: str, *, name: str = "sensitivity") ->
             "Ranks over all specifications",
         ),
     )
+
+
+def _ticks(systems: int) -> list[int]:
+    """Whole ranks, about twenty at most."""
+    step = 1 + systems // 21
+    return list(range(step, systems + 1, step))
 
 
 def _alt(spans: Sequence[RankSpan], over: str) -> str:

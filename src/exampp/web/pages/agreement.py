@@ -11,19 +11,36 @@ from fastapi.responses import HTMLResponse
 
 from exampp.collection import Collection
 from exampp.records.decisions import Decided
-from exampp.review.judging import EVERYBODY, Judging, PersonComparison
+from exampp.review.judging import EVERYBODY, ComparedCell, Judging, PersonComparison
+from exampp.store.dossier import CellTexts
+from exampp.web.cell_access import is_blind
 from exampp.web.page_request import PageRequest, Visiting
-from exampp.web.rendering import SHADES
+from exampp.web.pages.sittings import made as made_in_sitting
+from exampp.web.paging import sheet
+from exampp.web.rendering import SHADES, link
 
 router = APIRouter()
+CELLS = "/agreement/cells"
+PAGE = 100
+"""Cells on one page."""
+START = 600
+"""Characters of a passage of which a list shows the first words."""
+
+
+class ListedCell(NamedTuple):
+    """A cell of a confusion with its texts."""
+
+    cell: ComparedCell
+    texts: CellTexts | None
 
 
 class Count(NamedTuple):
-    """A square of a confusion: how many cells, its shade, whether both said the same."""
+    """A square of a confusion: how many cells, its shade, whether both said the same, its page."""
 
     cells: int
     level: int
     same: bool
+    address: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +52,19 @@ class Compared:
     rows: tuple[tuple[Count, ...], ...]
 
 
-def compared(comparison: PersonComparison, scale: Sequence[int]) -> Compared:
-    """The confusion, shaded by the number of cells."""
+def compared(comparison: PersonComparison, scale: Sequence[int], **of: object) -> Compared:
+    """The confusion, shaded by the number of cells; `of` is what their pages are told besides."""
     most = max(1, int(comparison.counts.max(initial=0)))
     rows = tuple(
         tuple(
-            Count(int(cells), -(-(SHADES - 1) * int(cells) // most), row == column)
+            Count(
+                int(cells),
+                -(-(SHADES - 1) * int(cells) // most),
+                row == column,
+                link(
+                    CELLS, person=comparison.person, rating=scale[row], against=scale[column], **of
+                ),
+            )
             for column, cells in enumerate(counts)
         )
         for row, counts in enumerate(comparison.counts)
@@ -48,10 +72,12 @@ def compared(comparison: PersonComparison, scale: Sequence[int]) -> Compared:
     return Compared(comparison, tuple(scale), rows)
 
 
-def of_person(found: Sequence[PersonComparison], judged: Judging, person: str) -> Compared | None:
+def of_person(
+    found: Sequence[PersonComparison], judged: Judging, person: str, **of: object
+) -> Compared | None:
     """The comparison of one person, if there is any cell to compare."""
     mine = next((one for one in found if one.person == person and one.cells), None)
-    return None if mine is None else compared(mine, judged.scale)
+    return None if mine is None else compared(mine, judged.scale, **of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +94,8 @@ def of_sitting(visit: PageRequest, collection: Collection, made: Sequence[Decide
     grades = visit.choice.of(collection)
     judged = grades.judging(min_rating=visit.min_rating, cells=cells)
     return OfSitting(
-        of_person(judged.with_grader, judged, visit.assessor),
-        of_person(judged.blind, judged, visit.assessor),
+        of_person(judged.with_grader, judged, visit.assessor, sitting=1),
+        of_person(judged.blind, judged, visit.assessor, sitting=1, blind=1),
     )
 
 
@@ -85,8 +111,56 @@ def agreement(visit: Visiting) -> HTMLResponse:
         judged=judged,
         everybody=EVERYBODY,
         together=together,
-        blind=of_person(judged.blind, judged, EVERYBODY),
-        pairs=[compared(one, judged.scale) for one in judged.between],
+        blind=of_person(judged.blind, judged, EVERYBODY, blind=1),
+        pairs=[compared(one, judged.scale, other=one.other) for one in judged.between],
+        cells_of=lambda **of: link(CELLS, **of),
         with_grader=[one for one in judged.with_grader if one.cells],
         with_grader_blind=[one for one in judged.blind if one.cells],
+    )
+
+
+@router.get(CELLS)
+def cells(
+    visit: Visiting,
+    person: str = EVERYBODY,
+    other: str | None = None,
+    rating: int | None = None,
+    against: int | None = None,
+    blind: bool = False,
+    sitting: bool = False,
+    page: int = 1,
+) -> HTMLResponse:
+    """The cells behind a number of the agreement: of all ratings, or of one on either side."""
+    with visit.open() as collection:
+        grades = visit.choice.of(collection)
+        found = [
+            one
+            for one in grades.compared_cells(person, other, blind=blind)
+            if rating in (None, one.rating) and against in (None, one.other)
+        ]
+        if sitting:
+            own = {
+                (one.query_id, one.item_id, one.passage_id)
+                for one in made_in_sitting(visit, collection)
+            }
+            found = [one for one in found if one[:3] in own]
+        shown = sheet(found, page, PAGE)
+        texts = grades.texts([one[:3] for one in shown.entries], START)
+    asked = {
+        "person": person,
+        "other": other,
+        "rating": rating,
+        "against": against,
+        "blind": int(blind) or None,
+        "sitting": int(sitting) or None,
+    }
+    return visit.page(
+        "agreement_cells.html",
+        listed=[ListedCell(one, texts.get(one[:3])) for one in shown.entries],
+        sheet=shown,
+        asked=asked,
+        everybody=EVERYBODY,
+        here=lambda **changed: link(CELLS, **{**asked, **changed}),
+        scale=(grades.grader.lowest, grades.grader.highest),
+        hides=is_blind(visit),
     )

@@ -32,7 +32,7 @@ from exampp.web.pages.bank_form import (
     FormLine,
     conflicts,
     edits,
-    facets_of,
+    subtopics_of,
     typed,
     untyped,
 )
@@ -205,7 +205,7 @@ def _page(
         dossier=found,
         lines=[line for line in lines if line.state is not None],
         added=[line for line in lines if line.state is None],
-        facets=facets_of([line.state for line in lines if line.state]),
+        subtopics=subtopics_of([line.state for line in lines if line.state]),
         covered=covered,
         findings=_findings(found, lines),
         why=WHY,
@@ -236,7 +236,7 @@ def _findings(found: Dossier, lines: Sequence[FormLine]) -> Mapping[int, list[Fi
             found.query_id,
             line.text,
             line.state.kind if line.state else found.grader.kind,
-            line.facet_id,
+            line.subtopic_id,
             line.state.answers if line.state else (),
         )
         for name, line in kept.items()

@@ -28,7 +28,7 @@ class FormLine:
     text: str
     weight: str
     retired: bool
-    facet_id: str | None = None
+    subtopic_id: str | None = None
     seen: int = 0
     fault: str = ""
 
@@ -58,7 +58,7 @@ Seen = Callable[[ItemState, int], ItemState | None]
 def untyped(states: Iterable[ItemState]) -> list[FormLine]:
     """The form before anybody typed anything."""
     return [
-        FormLine(one, one.text or "", shown_weight(one), not one.active, one.facet_id, one.edit)
+        FormLine(one, one.text or "", shown_weight(one), not one.active, one.subtopic_id, one.edit)
         for one in states
     ]
 
@@ -102,10 +102,10 @@ def _first(fields: Fields, name: str, default: str) -> str:
 
 
 def _new(fields: Fields) -> Iterator[FormLine]:
-    names = ("new-text", "new-weight", "new-facet")
+    names = ("new-text", "new-weight", "new-subtopic")
     columns = (fields.get(name, ()) for name in names)
-    for text, weight, facet in zip_longest(*columns, fillvalue=""):
-        line = FormLine(None, text, weight.strip() or "1", False, facet or None)
+    for text, weight, subtopic in zip_longest(*columns, fillvalue=""):
+        line = FormLine(None, text, weight.strip() or "1", False, subtopic or None)
         if text.strip():
             yield replace(line, fault=_fault(line))
 
@@ -143,7 +143,7 @@ def edits(lines: Iterable[FormLine], query_id: str, kind: str) -> Iterator[tuple
             continue
         if line.state is None:
             weight = float(line.weight)
-            yield line, ItemState(query_id, "", line.text, kind, line.facet_id, (), weight)
+            yield line, ItemState(query_id, "", line.text, kind, line.subtopic_id, (), weight)
         elif line.after is not None:
             for name, values in _changes(line.state, line.after):
                 yield line, Operation(name, line.state.item_id, values, line.state.kind)
@@ -167,6 +167,6 @@ def conflicts(lines: Sequence[FormLine]) -> list[FormLine]:
     ]
 
 
-def facets_of(states: Iterable[ItemState]) -> tuple[str, ...]:
+def subtopics_of(states: Iterable[ItemState]) -> tuple[str, ...]:
     """The subtopics that items of a query belong to, in order."""
-    return tuple(dict.fromkeys(one.facet_id for one in states if one.facet_id))
+    return tuple(dict.fromkeys(one.subtopic_id for one in states if one.subtopic_id))

@@ -67,28 +67,31 @@ def history(
     what: What = "decisions",
     query: str | None = None,
     author: str | None = None,
+    item: str | None = None,
     page: int = 1,
 ) -> Response:
-    """Decisions or edits, newest first: all, of one query, of one person."""
-    query, author = query or None, author or None
+    """Decisions or edits, newest first: all, of one query, of one item, of one person."""
+    query, author, item = query or None, author or None, item or None
     with visit.open() as collection:
         if what == "decisions":
-            entries: Sequence[object] = _decisions(visit, collection, query, author)
+            found = _decisions(visit, collection, query, author)
+            entries: Sequence[object] = [one for one in found if item in (None, one.item_id)]
         else:
-            entries = edits(collection.bank(visit.bank).log(query), author)
+            entries = edits(collection.bank(visit.bank).log(query), author, item)
     shown = sheet(entries, page, PAGE)
     return visit.page(
         "history.html",
         what=what,
         query=query,
         author=author,
+        item=item,
         entries=shown.entries,
         total=shown.total,
         page=shown.page,
         pages=shown.pages,
         blind=is_blind(visit),
         here=lambda **changed: link(
-            "/history", **{"what": what, "query": query, "author": author, **changed}
+            "/history", **{"what": what, "query": query, "author": author, "item": item, **changed}
         ),
     )
 
@@ -140,9 +143,11 @@ def _place(decision: Decision, versions: tuple[int, int], verdict: bool) -> obje
     return versions, verdict, None if decision.adjudicates else decision.author
 
 
-def edits(log: Table, author: str | None = None) -> list[Edits]:
+def edits(log: Table, author: str | None = None, item: str | None = None) -> list[Edits]:
     """The table of `Collection.bank_log`, newest first, what was done at once together."""
-    rows = [row for row in reversed(log.rows) if author in (None, row[2])]
+    rows = [
+        row for row in reversed(log.rows) if author in (None, row[2]) and item in (None, row[5])
+    ]
     together = groupby(rows, key=lambda row: (row[1], row[2], row[3], row[7]))
     return [
         Edits(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from fastapi import APIRouter, Depends, Form, Response
+from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import HTMLResponse
 
 from exampp.evaluate.lacking import lacking
@@ -15,6 +14,7 @@ from exampp.grade.status import GraderStatus, status_table
 from exampp.records.choosing import label
 from exampp.records.gradebook import DecisionChoice
 from exampp.web.counts import CollectionCounts
+from exampp.web.live_collection import LiveCollection
 from exampp.web.page_request import CHOICE, PageRequest, Visiting
 from exampp.web.pages.standings import standings
 from exampp.web.rendering import link, plural, render
@@ -102,6 +102,15 @@ def live(visit: Visiting, view: Viewed, seen: str = "") -> Response:
     return _shown(visit, "_overview.html", view)
 
 
+@router.get("/fresh")
+async def fresh(request: Request, at: float) -> Response:
+    """What a page that was read `at` a time says once it is older than the collection."""
+    room: LiveCollection = request.app.state.room
+    if not room.is_older(at):
+        return Response(status_code=204)
+    return HTMLResponse(render("_older.html"))
+
+
 @router.post("/choose")
 def choose(visit: Visiting, code: Annotated[str, Form()]) -> Response:
     """Look at another grader's grades from now on."""
@@ -114,7 +123,7 @@ def choose(visit: Visiting, code: Annotated[str, Form()]) -> Response:
 def _state(visit: PageRequest, ties: Significance | None) -> str:
     """Changes when the overview does."""
     facts, snapshot = visit.facts, visit.snapshot
-    marks = f"{int(ties is not None)}{int(visit.room.is_stale(snapshot))}"
+    marks = f"{int(ties is not None)}{int(visit.is_older)}"
     return f"{snapshot.made_at:.3f}-{facts.made_at if facts else 0:.3f}-{marks}"
 
 
@@ -144,8 +153,6 @@ def _shown(visit: PageRequest, template: str, view: BoardView) -> Response:
         threshold=visit.snapshot.threshold(view.min_rating),
         thresholds=range(grader.lowest + 1, grader.highest + 1),
         oversight=visit.snapshot.gradebook.oversight,
-        read_at=datetime.fromtimestamp(visit.snapshot.read_at, UTC),
-        stale=visit.room.is_stale(visit.snapshot),
         lacking=lacking(visit.snapshot.gradebook),
         progress=None if facts is None else progress(facts.grading),
         tasks=tasks(visit, facts),

@@ -65,8 +65,9 @@
       event.preventDefault();
       open("keys");
     } else if (event.key === "/") {
-      const filter = document.querySelector("[data-filter]");
-      if (filter) {
+      const fields = [...document.querySelectorAll("[data-filter], [data-search]")];
+      const filter = fields.find((field) => field.matches("[data-filter]")) ?? fields[0];
+      if (filter?.offsetParent) {
         event.preventDefault();
         filter.focus();
         filter.select();

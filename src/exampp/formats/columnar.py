@@ -1,0 +1,86 @@
+"""Parquet and Arrow files, as data sets are published: rows of columns, read by polars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from exampp.errors import InputError
+from exampp.formats.held import held
+from exampp.installed import install_command
+
+if TYPE_CHECKING:
+    import polars
+
+_MAGIC: Mapping[bytes, str] = {
+    b"PAR1": "Parquet",
+    b"ARROW1": "Arrow",
+    b"\xff\xff\xff\xff": "Arrow",
+}
+"""How such files begin; the last is a stream, as `datasets` keeps them."""
+
+
+def name_of(path: str | Path) -> str | None:
+    """What a file of columns is called, Parquet or Arrow; None for any other file."""
+    if held(path) or not Path(path).is_file():
+        return None
+    with Path(path).open("rb") as stream:
+        start = stream.read(8)
+    return next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None)
+
+
+def rows(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (number from 1, row) of a file of columns.
+
+    Raises InputError for a damaged file, and where polars is not installed.
+    """
+    with _polars_faults(path):
+        yield from enumerate(_read(path, None).iter_rows(named=True), 1)
+
+
+def rows_with(
+    path: str | Path, keys: Collection[str], wanted: Collection[str]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The same for the rows whose id is wanted; the id is in the first of `keys` that is there."""
+    with _polars_faults(path):
+        yield from enumerate(_read(path, (keys, wanted)).iter_rows(named=True), 1)
+
+
+def _read(
+    path: str | Path, among: tuple[Collection[str], Collection[str]] | None
+) -> polars.DataFrame:
+    import polars
+
+    read: Callable[[Path], polars.DataFrame]
+    if name_of(path) == "Parquet":
+        lazy = polars.scan_parquet(Path(path))
+    else:
+        with Path(path).open("rb") as stream:
+            is_stream = stream.read(4) == b"\xff" * 4
+        read = polars.read_ipc_stream if is_stream else polars.read_ipc
+        lazy = read(Path(path)).lazy()
+    if among is not None:
+        keys, wanted = among
+        names = lazy.collect_schema().names()
+        key = next((one for one in keys if one in names), None)
+        if key is None:
+            what = f"no id (any of {', '.join(keys)}); columns found: {', '.join(names)}"
+            raise InputError(what, file=path)
+        lazy = lazy.filter(polars.col(key).cast(polars.String).is_in(list(wanted)))
+    return lazy.collect()
+
+
+@contextmanager
+def _polars_faults(path: str | Path) -> Iterator[None]:
+    try:
+        import polars
+    except ImportError:
+        what = f"is a file of {name_of(path)}, which polars reads"
+        raise InputError(what, file=path, mend=f"Install it: {install_command('polars')}") from None
+    try:
+        yield
+    except (polars.exceptions.PolarsError, OSError) as error:
+        first = str(error).partition("\n")[0]
+        raise InputError(f"is a damaged {name_of(path)} file ({first})", file=path) from None

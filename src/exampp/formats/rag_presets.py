@@ -1,0 +1,137 @@
+"""In which fields programs for RAG systems keep a question, what was retrieved and what was said.
+
+Sources: ragas 0.4 (`user_input`; before `question`), DeepEval 4 (goldens and test cases), IBM's
+MTRAG, LangSmith (examples, runs), promptfoo (`EvaluateSummaryV3`; its RAG metrics need the
+variables `query` and `context`), TruLens 2 (its table of records). Traces are in `rag_traces`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Preset(NamedTuple):
+    """How a program names its fields, by dotted paths, of which the first that is there counts.
+
+    A file is of it that has a field of every set of `marks`. `joined` is what lists in cells of a
+    table are joined with, where they are no Python literals. `inside` are the places of the records
+    in a file that is one object. `system` are parts of the name of the system, of which those are
+    taken that differ within a file.
+    """
+
+    marks: tuple[frozenset[str], ...]
+    query: tuple[str, ...]
+    query_id: tuple[str, ...] = ()
+    contexts: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    response: tuple[str, ...] = ()
+    reference: tuple[str, ...] = ()
+    relevant: tuple[str, ...] = ()
+    joined: str = ""
+    inside: tuple[str, ...] = ()
+    system: tuple[tuple[str, ...], ...] = ()
+
+
+def marks(*sets: str) -> tuple[frozenset[str], ...]:
+    """Sets of fields, each as words."""
+    return tuple(frozenset(one.split()) for one in sets)
+
+
+PRESETS: Mapping[str, Preset] = {
+    "ragas": Preset(
+        marks("user_input question", "retrieved_contexts contexts response", "user_input contexts"),
+        query=("user_input", "question"),
+        contexts=("retrieved_contexts", "contexts"),
+        ids=("retrieved_context_ids",),
+        response=("response", "answer"),
+        reference=("reference", "ground_truth"),
+        relevant=("reference_contexts",),
+    ),
+    "deepeval": Preset(
+        marks("input", "actual_output retrieval_context expected_output"),
+        query=("input",),
+        contexts=("retrieval_context",),
+        response=("actual_output",),
+        reference=("expected_output",),
+        relevant=("context",),
+        joined="|",
+    ),
+    "mtrag": Preset(
+        marks("task_id", "input", "contexts"),
+        query=("input",),
+        query_id=("task_id",),
+        contexts=("contexts",),
+        response=("predictions",),
+        reference=("targets",),
+    ),
+    "langsmith": Preset(
+        marks("inputs", "outputs"),
+        query=("inputs.question", "inputs.query", "inputs.input"),
+        contexts=("outputs.contexts", "outputs.documents", "outputs.context"),
+        response=("outputs.answer", "outputs.output", "outputs.response"),
+        reference=("reference_outputs.answer", "reference.answer"),
+    ),
+    "promptfoo": Preset(
+        marks("vars", "promptIdx testIdx prompt", "provider response"),
+        query=("vars.query", "vars.question"),
+        contexts=("response.metadata.context", "vars.context"),
+        response=("response.output",),
+        inside=("results.results",),
+        system=(("provider.label", "provider.id"), ("prompt.label", "promptIdx")),
+    ),
+    "trulens": Preset(
+        marks("record_id", "app_id app_name", "input", "output"),
+        query=("input",),
+        response=("output",),
+        system=(("app_name", "app_id"), ("app_version",)),
+    ),
+}
+"""Every program's fields, by the kind that `--as` calls its files."""
+
+ANSWERS = "answers"
+"""Tables and objects of people's own, whose fields go by the names that are usual for them."""
+_QUESTIONS = "question query user_input user_question user_query prompt input"
+_CONTEXTS = (
+    "contexts context retrieved_contexts retrieved_context retrieval_context retrieved_documents "
+    "documents docs retrieved_passages passages retrieved_chunks chunks source_documents"
+)
+_ONLY_ANSWERS = (
+    "response actual_output generated_answer model_answer system_answer bot_answer rag_answer "
+    "predicted_answer prediction model_output generation completion"
+)
+_REFERENCES = (
+    "ground_truth ground_truths reference reference_answer expected_answer expected_output "
+    "gold_answer golden_answer correct_answer ideal_answer"
+)
+OWN = Preset(
+    (),
+    query=tuple(_QUESTIONS.split()),
+    query_id=("query_id", "question_id", "qid", "id"),
+    contexts=tuple(_CONTEXTS.split()),
+    response=(*_ONLY_ANSWERS.split(), "answer", "output"),
+    reference=tuple(_REFERENCES.split()),
+    system=(("system", "model", "run_id", "pipeline"),),
+)
+NUMBERED = re.compile(r"(?:retrieved_)?(?:context|document|doc|passage|chunk)_?(\d{1,4})")
+"""Columns of one context each."""
+OWN_MARKS: tuple[tuple[frozenset[str], ...], ...] = (
+    marks(_QUESTIONS, _CONTEXTS),
+    marks(_QUESTIONS, _ONLY_ANSWERS),
+    marks(_QUESTIONS, "answer output", _REFERENCES),
+)
+"""Fields are of `OWN` where they have one of each set of any of these."""
+NEEDS: Mapping[str, tuple[str, ...]] = {
+    "ragas": ("user_input", "retrieved_contexts", "response"),
+    "deepeval": ("input", "retrieval_context", "actual_output"),
+    "mtrag": ("task_id", "input", "contexts"),
+    "langsmith": ("inputs", "outputs"),
+    "promptfoo": ("vars", "prompt", "provider", "response"),
+    "trulens": ("record_id", "input", "output", "app_name"),
+    "trulens-events": ("record_attributes", "resource_attributes", "trace"),
+    "langfuse": ("traceId", "type", "input", "output"),
+    "openinference": ("context", "span_kind", "attributes"),
+    ANSWERS: ("question", "contexts", "answer"),
+}
+"""What a file of each kind has, to be said of one that is none."""

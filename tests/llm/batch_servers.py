@@ -1,0 +1,422 @@
+"""Providers of batches on loopback: OpenAI's, Anthropic's and Google's protocols, and their faults.
+
+One `BatchStub` keeps the batches of one provider. What becomes of a request is said by `outcome`,
+what is odd about a file of results by `mangle`, and what goes wrong with a call by `fault`. `paid`
+counts how often each text was answered.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar, NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+Json = dict[str, Any]
+NOW = int(datetime.now(UTC).timestamp())
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What becomes of a request: a text, an error with its status, or a word such as expired."""
+
+    text: str = ""
+    status: int = 200
+    message: str = ""
+    gone: str = ""
+
+
+def rated(text: str) -> Outcome:
+    """A rating that depends on the text only."""
+    return Outcome(str(sum(text.encode(errors="replace")) % 6))
+
+
+@dataclass
+class Batch:
+    """One batch: requests as id -> (text, body); `looks` counts how often it was looked at."""
+
+    remote: str
+    key: str
+    requests: dict[str, Json]
+    looks: int = 0
+    ended: str = ""
+    failed: list[Json] = field(default_factory=list)
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    input_file: str = ""
+
+
+class Call(NamedTuple):
+    """A call to the provider; `number` counts how often it was called so before."""
+
+    method: str
+    path: str
+    number: int
+
+
+Fault = Callable[[Call], "int | str | None"]
+"""What goes wrong with a call: a status, `lost` (done, and its reply is cut off), `drop` (not
+done), or None.
+"""
+
+
+class BatchStub(ABC):
+    """A provider; `looks` is how often a batch is looked at before it has ended."""
+
+    path: ClassVar[str] = "/v1"
+
+    def __init__(self, looks: int = 0) -> None:
+        self.looks = looks
+        self.outcome: Callable[[str], Outcome] = rated
+        self.mangle: Callable[[list[bytes]], list[bytes]] = lambda lines: lines
+        self.fault: Fault = lambda _: None
+        self.validate: Callable[[Batch], list[Json]] = lambda _: []
+        self.end: Callable[[Batch], str] = lambda _: "completed"
+        self.batches: dict[str, Batch] = {}
+        self.paid: Counter[str] = Counter()
+        self.keys: set[str] = set()
+        self.calls: Counter[tuple[str, str]] = Counter()
+        self.files: dict[str, list[bytes]] = {}
+        self.torn = False
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> BatchStub:
+        stub = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+            def _serve(self) -> None:
+                body = self.rfile.read(int(self.headers.get("content-length") or 0))
+                where = urlsplit(self.path)
+                path = where.path.removeprefix(stub.path)
+                with stub._lock:
+                    shown = re.sub(r"[0-9]+", "N", path)
+                    number = stub.calls[self.command, shown]
+                    stub.calls[self.command, shown] += 1
+                    headers = {name.lower(): value for name, value in self.headers.items()}
+                    stub.keys.add(stub.key_of(headers))
+                    fault = stub.fault(Call(self.command, path, number))
+                    if isinstance(fault, int):
+                        self._answer(fault, {"error": {"message": f"fault {fault}"}})
+                        return
+                    if fault == "drop":
+                        self.close_connection = True
+                        return
+                    query = {name: values[0] for name, values in parse_qs(where.query).items()}
+                    status, content = stub.serve(self.command, path, query, body)
+                    if fault == "lost":
+                        self.close_connection = True
+                        return
+                    self._answer(status, content)
+
+            def _answer(self, status: int, content: Json | bytes) -> None:
+                data = content if isinstance(content, bytes) else json.dumps(content).encode()
+                torn = stub.torn and isinstance(content, bytes)
+                self.send_response(status)
+                self.send_header("content-length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data[: len(data) * 2 // 3] if torn else data)
+                self.close_connection = torn
+
+            do_GET = do_POST = _serve  # noqa: N815
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}{self.path}"
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def key_of(self, headers: dict[str, str]) -> str:
+        return headers.get("authorization", "").removeprefix("Bearer ")
+
+    @abstractmethod
+    def serve(
+        self, method: str, path: str, query: dict[str, str], body: bytes
+    ) -> tuple[int, Json | bytes]:
+        """The status and body of an answer."""
+
+    def text_of(self, body: Json) -> str:
+        return str(body["messages"][-1]["content"])
+
+    def add(self, key: str, requests: dict[str, Json]) -> Batch:
+        batch = Batch(f"batch_{len(self.batches) + 1}", key, requests)
+        self.batches[batch.remote] = batch
+        return batch
+
+    def seen(self, batch: Batch) -> Batch:
+        """A batch as it is after one more look."""
+        batch.looks += 1
+        if not batch.ended:
+            batch.failed = self.validate(batch)
+            if batch.failed:
+                batch.ended = "failed"
+            elif batch.looks > self.looks:
+                self.finish(batch, self.end(batch))
+        return batch
+
+    def finish(self, batch: Batch, how: str) -> None:
+        """End a batch: what was not answered by then is gone."""
+        batch.ended = how
+        for request, body in batch.requests.items():
+            outcome = self.outcome(self.text_of(body))
+            batch.outcomes[request] = outcome
+            if not outcome.gone and outcome.status == 200:
+                self.paid[self.text_of(body)] += 1
+
+    def lines(self, batch: Batch) -> list[bytes]:
+        """The results, in another order than that of the requests."""
+        found = []
+        for request, outcome in reversed(batch.outcomes.items()):
+            if outcome.gone != "dropped":
+                found.append(json.dumps(self.line(request, outcome)).encode())
+        return self.mangle(found)
+
+    @abstractmethod
+    def line(self, request: str, outcome: Outcome) -> Json:
+        """What the results say of a request."""
+
+
+class OpenAIStub(BatchStub):
+    """Files and batches of OpenAI."""
+
+    def serve(
+        self, method: str, path: str, query: dict[str, str], body: bytes
+    ) -> tuple[int, Json | bytes]:
+        if (method, path) == ("POST", "/files"):
+            assert b'name="purpose"\r\n\r\nbatch' in body
+            content = body[body.index(b"{") : body.rindex(b"}") + 1]
+            name = f"file-{len(self.files) + 1}"
+            self.files[name] = content.split(b"\n")
+            return 200, {"id": name, "object": "file", "purpose": "batch"}
+        if (method, path) == ("POST", "/batches"):
+            asked = json.loads(body)
+            assert asked["completion_window"] == "24h"
+            assert asked["endpoint"] == "/v1/chat/completions"
+            lines = [json.loads(line) for line in self.files[asked["input_file_id"]]]
+            assert {(one["method"], one["url"]) for one in lines} == {("POST", asked["endpoint"])}
+            batch = self.add(
+                asked["metadata"]["exampp"], {one["custom_id"]: one["body"] for one in lines}
+            )
+            batch.input_file = asked["input_file_id"]
+            return 200, self.shown(batch)
+        if (method, path) == ("GET", "/batches"):
+            names = list(reversed(self.batches))
+            start = names.index(query["after"]) + 1 if "after" in query else 0
+            page = names[start : start + 2]
+            shown = [self.shown(self.batches[name]) for name in page]
+            return 200, {"data": shown, "has_more": start + 2 < len(names)}
+        if found := re.fullmatch("/batches/([^/]+)", path):
+            if found[1] not in self.batches:
+                return 404, {"error": {"message": "no such batch"}}
+            return 200, self.shown(self.seen(self.batches[found[1]]))
+        if found := re.fullmatch("/batches/([^/]+)/cancel", path):
+            batch = self.batches[found[1]]
+            self.finish(batch, "cancelled")
+            return 200, self.shown(batch)
+        if found := re.fullmatch("/files/([^/]+)/content", path):
+            if found[1] not in self.files:
+                return 404, {"error": {"message": "no such file"}}
+            return 200, b"\n".join(self.files[found[1]])
+        return 404, {"error": {"message": path}}
+
+    def shown(self, batch: Batch) -> Json:
+        more: Json = {}
+        if batch.outcomes:
+            lines = self.lines(batch)
+            for part, is_error in (("output_file_id", False), ("error_file_id", True)):
+                some = [line for line in lines if (b'"error": {' in line) is is_error]
+                if some:
+                    more[part] = f"{part[:3]}-{batch.remote}"
+                    self.files.setdefault(more[part], some)
+        answered = sum(not one.gone for one in batch.outcomes.values())
+        return {
+            "id": batch.remote,
+            "object": "batch",
+            "endpoint": "/v1/chat/completions",
+            "input_file_id": batch.input_file,
+            "completion_window": "24h",
+            "status": batch.ended or ("in_progress" if batch.looks else "validating"),
+            "created_at": NOW,
+            "expires_at": NOW + 86400,
+            "metadata": {"exampp": batch.key},
+            "errors": {"object": "list", "data": batch.failed} if batch.failed else None,
+            "request_counts": {
+                "total": len(batch.requests),
+                "completed": answered,
+                "failed": len(batch.outcomes) - answered,
+            },
+            **more,
+        }
+
+    def line(self, request: str, outcome: Outcome) -> Json:
+        line: Json = {"id": f"r-{request}", "custom_id": request, "response": None, "error": None}
+        if outcome.gone:
+            return {**line, "error": {"code": f"batch_{outcome.gone}", "message": outcome.gone}}
+        body: Json = {"error": {"message": outcome.message}}
+        if outcome.status == 200:
+            message = {"role": "assistant", "content": outcome.text}
+            body = {
+                "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+                "usage": {"prompt_tokens": 20, "completion_tokens": 2, "total_tokens": 22},
+            }
+        return {**line, "response": {"status_code": outcome.status, "body": body}}
+
+
+class AnthropicStub(BatchStub):
+    """Message batches of Anthropic, which have no metadata."""
+
+    def key_of(self, headers: dict[str, str]) -> str:
+        assert headers["anthropic-version"] == "2023-06-01"
+        assert "authorization" not in headers
+        return headers.get("x-api-key", "")
+
+    def serve(
+        self, method: str, path: str, query: dict[str, str], body: bytes
+    ) -> tuple[int, Json | bytes]:
+        del query
+        if (method, path) == ("POST", "/messages/batches"):
+            asked = json.loads(body)["requests"]
+            assert all({"model", "max_tokens", "messages"} <= one["params"].keys() for one in asked)
+            assert all(re.fullmatch("[A-Za-z0-9_-]{1,64}", one["custom_id"]) for one in asked)
+            batch = self.add("", {one["custom_id"]: one["params"] for one in asked})
+            return 200, self.shown(batch)
+        if (method, path) == ("GET", "/messages/batches"):
+            shown = [self.shown(one) for one in reversed(self.batches.values())]
+            return 200, {"data": shown, "has_more": False, "first_id": "", "last_id": ""}
+        if found := re.fullmatch("/messages/batches/([^/]+)", path):
+            if found[1] not in self.batches:
+                return 404, {"error": {"type": "not_found_error", "message": "no such batch"}}
+            return 200, self.shown(self.seen(self.batches[found[1]]))
+        if found := re.fullmatch("/messages/batches/([^/]+)/cancel", path):
+            batch = self.batches[found[1]]
+            self.finish(batch, "cancelled")
+            return 200, self.shown(batch)
+        if found := re.fullmatch("/messages/batches/([^/]+)/results", path):
+            return 200, b"\n".join(self.lines(self.batches[found[1]]))
+        return 404, {"error": {"type": "not_found_error", "message": path}}
+
+    def shown(self, batch: Batch) -> Json:
+        kinds = Counter(self.line("", one)["result"]["type"] for one in batch.outcomes.values())
+        at = datetime.fromtimestamp(NOW, UTC).isoformat().replace("+00:00", "Z")
+        return {
+            "id": batch.remote,
+            "type": "message_batch",
+            "processing_status": "ended" if batch.ended else "in_progress",
+            "request_counts": {
+                "processing": 0 if batch.ended else len(batch.requests),
+                **{name: kinds[name] for name in ("succeeded", "errored", "canceled", "expired")},
+            },
+            "created_at": at,
+            "expires_at": at,
+            "cancel_initiated_at": at if batch.ended == "cancelled" else None,
+            "results_url": "http://elsewhere.example/results" if batch.ended else None,
+        }
+
+    def line(self, request: str, outcome: Outcome) -> Json:
+        types = {400: "invalid_request_error", 429: "rate_limit_error", 404: "not_found_error"}
+        if outcome.gone:
+            result: Json = {"type": outcome.gone.replace("cancelled", "canceled")}
+        elif outcome.status != 200:
+            error = {"type": types.get(outcome.status, "api_error"), "message": outcome.message}
+            result = {"type": "errored", "error": {"type": "error", "error": error}}
+        else:
+            content = [
+                {"type": "thinking", "thinking": "hm"},
+                {"type": "text", "text": outcome.text},
+            ]
+            usage = {"input_tokens": 15, "cache_read_input_tokens": 5, "output_tokens": 2}
+            message = {"content": content, "stop_reason": "end_turn", "usage": usage}
+            result = {"type": "succeeded", "message": {"type": "message", **message}}
+        return {"custom_id": request, "result": result}
+
+
+class GoogleStub(BatchStub):
+    """Batches of the Gemini API, inline; `keyed` says whether ids come back with results."""
+
+    path = "/v1beta"
+    keyed = True
+
+    def key_of(self, headers: dict[str, str]) -> str:
+        return headers.get("x-goog-api-key", "")
+
+    def text_of(self, body: Json) -> str:
+        return str(body["contents"][-1]["parts"][0]["text"])
+
+    def serve(
+        self, method: str, path: str, query: dict[str, str], body: bytes
+    ) -> tuple[int, Json | bytes]:
+        del query
+        if method == "POST" and path.endswith(":batchGenerateContent"):
+            asked = json.loads(body)["batch"]
+            requests = asked["inputConfig"]["requests"]["requests"]
+            batch = self.add(
+                asked["displayName"],
+                {one["metadata"]["key"]: one["request"] for one in requests},
+            )
+            return 200, self.shown(batch)
+        if (method, path) == ("GET", "/batches"):
+            return 200, {"operations": [self.shown(one) for one in self.batches.values()]}
+        if found := re.fullmatch("/batches/([^/:]+)", path):
+            if found[1] not in self.batches:
+                return 404, {"error": {"code": 404, "message": "no such batch"}}
+            return 200, self.shown(self.seen(self.batches[found[1]]))
+        if found := re.fullmatch("/batches/([^/:]+):cancel", path):
+            self.finish(self.batches[found[1]], "cancelled")
+            return 200, {}
+        return 404, {"error": {"code": 404, "message": path}}
+
+    def shown(self, batch: Batch) -> Json:
+        states = {"": "RUNNING", "completed": "SUCCEEDED"}
+        state = states.get(batch.ended, batch.ended.upper())
+        inlined = [json.loads(line) for line in self.lines(batch)]
+        if not self.keyed:
+            inlined.reverse()
+        output = {"output": {"inlinedResponses": {"inlinedResponses": inlined}}} if inlined else {}
+        return {
+            "name": f"batches/{batch.remote}",
+            "metadata": {
+                "displayName": batch.key,
+                "state": f"BATCH_STATE_{state}",
+                "createTime": datetime.fromtimestamp(NOW, UTC).isoformat().replace("+00:00", "Z"),
+                "batchStats": {"requestCount": str(len(batch.requests))},
+                **output,
+            },
+            **(
+                {"error": {"code": 3, "message": batch.failed[0]["message"]}}
+                if batch.failed
+                else {}
+            ),
+        }
+
+    def line(self, request: str, outcome: Outcome) -> Json:
+        key = {"metadata": {"key": request}} if self.keyed else {}
+        if outcome.gone:
+            return {**key, "error": {"code": 1, "message": outcome.gone}}
+        if outcome.status != 200:
+            codes = {400: 3, 429: 8, 500: 13, 404: 5}
+            return {**key, "error": {"code": codes[outcome.status], "message": outcome.message}}
+        parts = [{"text": "hm", "thought": True}, {"text": outcome.text}]
+        candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}
+        usage = {"promptTokenCount": 20, "candidatesTokenCount": 2}
+        return {**key, "response": {"candidates": [candidate], "usageMetadata": usage}}
+
+
+STUBS: dict[str, type[BatchStub]] = {
+    "openai": OpenAIStub,
+    "anthropic": AnthropicStub,
+    "google": GoogleStub,
+}
