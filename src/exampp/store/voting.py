@@ -6,20 +6,26 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from exampp.records import State
 from exampp.store.grades import IN_FORCE
 
-_RATED = f"""
-SELECT i.item_id, q.query_id, g.item_version, g.passage_version, i.answer_key, g.answer_key,
-    g.grader, g.state, g.rating
+_ITEMS = """
+SELECT i.item, i.item_id, q.query_id, i.version, i.answer_key
 FROM item i JOIN bank b USING (bank) JOIN query q USING (query)
-JOIN grade g ON g.item_version = i.version AND {IN_FORCE}
-JOIN passage p ON p.version = g.passage_version
 WHERE b.name = :bank AND i.kind = :kind AND i.active
-AND g.grader IN (SELECT value FROM json_each(:graders))
-ORDER BY i.item, g.passage_version
+ORDER BY i.item
+"""
+_RATED = f"""
+SELECT g.passage_version, g.answer_key, g.grader, g.state, g.rating
+FROM item i
+JOIN grade g ON g.item_version = i.version AND {IN_FORCE}
+JOIN passage_version v ON v.version = g.passage_version
+JOIN passage p ON p.passage = v.passage AND p.version = v.version
+WHERE i.item = :item AND g.grader IN (SELECT value FROM json_each(:graders))
+ORDER BY g.passage_version
 """
 _SPREAD = f"""
 SELECT count(*), total(json_extract(g.detail, '$.spread') = 0),
@@ -48,17 +54,16 @@ class RatedCell(NamedTuple):
 def rated_cells(
     connection: sqlite3.Connection, graders: Sequence[int], kind: str, bank: str
 ) -> Iterator[RatedCell]:
-    """Every cell that one of the graders tried, item by item."""
-    names = {"graders": json.dumps(list(graders)), "kind": kind, "bank": bank}
-    rows = connection.execute(_RATED, names).fetchall()
-    for (item_version, passage_version), some in groupby(rows, key=lambda row: row[2:4]):
-        cell = list(some)
-        item_id, query_id, _, _, today, *_ = cell[0]
-        keyed = any(row[5] for row in cell)
-        ratings = {row[6]: int(row[8]) for row in cell if row[7] == State.GRADED}
-        yield RatedCell(
-            query_id, item_id, item_version, passage_version, today if keyed else 0, ratings
-        )
+    """Every cell that one of the graders tried, item by item; grades may be written meanwhile."""
+    keys = json.dumps(list(graders))
+    items = connection.execute(_ITEMS, {"kind": kind, "bank": bank}).fetchall()
+    for item, item_id, query_id, version, today in items:
+        rows = connection.execute(_RATED, {"item": item, "graders": keys}).fetchall()
+        for passage_version, some in groupby(rows, key=itemgetter(0)):
+            cell = list(some)
+            key = today if any(row[1] for row in cell) else 0
+            ratings = {row[2]: int(row[4]) for row in cell if row[3] == State.GRADED}
+            yield RatedCell(query_id, item_id, version, passage_version, key, ratings)
 
 
 def spread_of(
