@@ -688,6 +688,23 @@ def test_replies_that_are_not_all_there(tmp_path: Path) -> None:
             exam.grade("openai", batches=Batches(replies=replies), **FILE_OPTIONS)
 
 
+@pytest.mark.parametrize(
+    "error", [{"error": {"message": "no such thing", "code": 400}}, "no such thing"]
+)
+def test_an_error_of_vllm_stands_beside_an_empty_response(tmp_path: Path, error: Any) -> None:
+    def fail(line: Json) -> Json:
+        response = {"status_code": 400, "request_id": "r", "body": None}
+        return {**line, "response": response, "error": error}
+
+    requests, replies = tmp_path / "requests.jsonl", tmp_path / "replies.jsonl"
+    with exams.make(tmp_path) as exam:
+        list(exam.grading("openai", batches=Batches(requests), **FILE_OPTIONS).steps())
+        answer_file(requests, replies, fail)
+        list(exam.grading("openai", batches=Batches(replies=replies), **FILE_OPTIONS).steps())
+        rows = exam._connection.execute("SELECT json_extract(detail, '$.reason') FROM grade")
+        assert {row[0] for row in rows} == {"HTTP 400: no such thing"}
+
+
 def first_item(exam: exampp.Collection) -> str:
     return str(exam._connection.execute("SELECT item_id FROM item").fetchone()[0])
 

@@ -201,7 +201,8 @@ class OpenAIStub(BatchStub):
             content = body[body.index(b"{") : body.rindex(b"}") + 1]
             name = f"file-{len(self.files) + 1}"
             self.files[name] = content.split(b"\n")
-            return 200, {"id": name, "object": "file", "purpose": "batch"}
+            shown = {"id": name, "object": "file", "purpose": "batch", "status": "processed"}
+            return 200, {**shown, "bytes": len(content), "created_at": NOW, "filename": name}
         if (method, path) == ("POST", "/batches"):
             asked = json.loads(body)
             assert asked["completion_window"] == "24h"
@@ -270,19 +271,23 @@ class OpenAIStub(BatchStub):
         if outcome.status == 200:
             message = {"role": "assistant", "content": outcome.text}
             body = {
+                "id": request,
+                "object": "chat.completion",
+                "created": NOW,
+                "model": "tiny",
                 "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
                 "usage": {"prompt_tokens": 20, "completion_tokens": 2, "total_tokens": 22},
             }
-        return {**line, "response": {"status_code": outcome.status, "body": body}}
+        response = {"status_code": outcome.status, "request_id": f"q-{request}", "body": body}
+        return {**line, "response": response}
 
 
 class AnthropicStub(BatchStub):
     """Message batches of Anthropic, which have no metadata."""
 
     def key_of(self, headers: dict[str, str]) -> str:
-        assert headers["anthropic-version"] == "2023-06-01"
-        assert "authorization" not in headers
-        return headers.get("x-api-key", "")
+        assert headers["anthropic-version"] == "2026-10-21"
+        return super().key_of(headers)
 
     def serve(
         self, method: str, path: str, query: dict[str, str], body: bytes
@@ -335,19 +340,19 @@ class AnthropicStub(BatchStub):
             result = {"type": "errored", "error": {"type": "error", "error": error}}
         else:
             content = [
-                {"type": "thinking", "thinking": "hm"},
+                {"type": "thinking", "thinking": "hm", "signature": "s"},
                 {"type": "text", "text": outcome.text},
             ]
             usage = {"input_tokens": 15, "cache_read_input_tokens": 5, "output_tokens": 2}
             message = {"content": content, "stop_reason": "end_turn", "usage": usage}
-            result = {"type": "succeeded", "message": {"type": "message", **message}}
+            head = {"type": "message", "id": request, "role": "assistant", "model": "tiny"}
+            result = {"type": "succeeded", "message": {**head, **message}}
         return {"custom_id": request, "result": result}
 
 
 class GoogleStub(BatchStub):
     """Batches of the Gemini API, inline; `keyed` says whether ids come back with results."""
 
-    path = "/v1beta"
     keyed = True
 
     def key_of(self, headers: dict[str, str]) -> str:

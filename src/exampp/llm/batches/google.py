@@ -2,7 +2,7 @@
 
 The ids go along as metadata, which the provider does not always give back: then results are told by
 their order, which is that of the requests.
-Source: the reference of `models.batchGenerateContent` and of `batches` (v1beta), and how the
+Source: the reference of `models.batchGenerateContent` and of `batches` (v1), and how the
 provider's SDK writes and reads them.
 """
 

@@ -1,7 +1,8 @@
 """Batches of OpenAI, and of servers that speak as it does: a file of lines goes up, one comes back.
 
 Source: the reference of /v1/files and /v1/batches. vLLM's `run-batch` reads and writes the same
-lines; its earlier versions put the bare completion in the place of a response.
+lines, but tells an error beside a response without a body; its earlier versions put the bare
+completion in the place of a response.
 """
 
 from __future__ import annotations
@@ -94,7 +95,8 @@ def openai_result(line: Mapping[str, Any]) -> BatchLine:
     if isinstance(response, Mapping) and "choices" in response:
         return BatchLine(request, 200, response)
     if isinstance(response, Mapping) and response.get("status_code") is not None:
-        return BatchLine(request, count(response["status_code"]), response.get("body"))
+        body = response.get("body")
+        return BatchLine(request, count(response["status_code"]), error if body is None else body)
     if isinstance(error, Mapping):
         code = str(error.get("code") or "")
         if code in GONE:

@@ -65,7 +65,7 @@ class ServerConnection:
         provider: Provider = OPENAI,
     ) -> None:
         self.provider = provider
-        named = base_url or os.environ.get(provider.address)
+        named = base_url or provider.named()
         url = named or provider.url
         unnamed = NOT_NAMED.format(address=provider.address, host=provider.host)
         self.mend = "Start the server, or correct the base URL" if named else unnamed

@@ -1,7 +1,7 @@
 """Replies by the protocols of Anthropic (Messages) and Google (generateContent): texts alone.
 
-Sources: the reference of the Messages API (version 2023-06-01) and of `models.generateContent`
-(v1beta), as their SDKs write and read them.
+Sources: the reference of the Messages API (version 2026-10-21) and of `models.generateContent`
+(v1), as their SDKs write and read them.
 """
 
 from __future__ import annotations
