@@ -69,6 +69,7 @@ class ExportFormat(StrEnum):
     argue = "argue"
     trec_nuggets = "trec-nuggets"
     runs = "runs"
+    ir_metadata = "ir-metadata"
     ranx = "ranx"
     candidates = "candidates"
     judgments = "judgments"

@@ -6,10 +6,7 @@ configuration, so that `datasets` loads them as they are.
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +15,7 @@ from exampp.errors import InputError
 from exampp.formats import bank as workbench_bank
 from exampp.formats import runs
 from exampp.formats.lines import encode_json
-from exampp.formats.output import writing
+from exampp.formats.output import new_folder, writing
 from exampp.records import BankEntry, Judgment, Passage, Query, RankedPassage
 
 _HEAD = ("query-id", "corpus-id", "score")
@@ -52,9 +49,7 @@ def write(
     Raises InputError where it is there, and for text that UTF-8 cannot hold. Kinds of which there
     is nothing have no file. Passages without a text are left out.
     """
-    if path.exists():
-        raise InputError("is there already", file=path, mend="Name a folder that is not")
-    with _unfinished_folder(path) as made:
+    with new_folder(path) as made:
         (made / "qrels").mkdir()
         counts = {
             "queries.jsonl": _lines(made, "queries.jsonl", map(_query, queries)),
@@ -75,22 +70,7 @@ def write(
                 (made / name).unlink(missing_ok=True)
         card = _card(path.name, counts)
         (made / "README.md").write_text(card, encoding="utf-8")
-        made.replace(path)
     return sum(counts.values())
-
-
-@contextmanager
-def _unfinished_folder(path: Path) -> Iterator[Path]:
-    """A new folder beside the path, which is gone in the end unless it was moved."""
-    made = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    try:
-        made.mkdir()
-    except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror})", file=path) from None
-    try:
-        yield made
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
 
 
 def _lines(folder: Path, name: str, rows: Iterable[dict[str, object]]) -> int:

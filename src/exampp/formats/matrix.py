@@ -13,7 +13,8 @@ class Layout(NamedTuple):
 
     `looks` tells what it looks like, `source` whose it is. `read` is `import` or the options that
     read it, `written` the `--format` of `exampp export` that writes it (empty: none), `lossless`
-    `yes` where what is read comes out as it went in, or what does not.
+    `yes` where what is read comes out as it went in, or what does not. `also` are further values
+    of `--format` that write it.
     """
 
     kind: str
@@ -22,6 +23,7 @@ class Layout(NamedTuple):
     read: str = "import"
     written: str = ""
     lossless: str = ""
+    also: tuple[str, ...] = ()
 
 
 MATRIX: tuple[Layout, ...] = (
@@ -119,6 +121,7 @@ MATRIX: tuple[Layout, ...] = (
         "trec_eval, MS MARCO",
         written="runs",
         lossless="yes; MS MARCO's comes out as trec_eval's",
+        also=("ir-metadata",),
     ),
     Layout(
         "ranx",
@@ -215,7 +218,7 @@ def markdown() -> str:
     head = "| kind (`--as`) | what it looks like | source | read | `export --format` | lossless |"
     lines = [head, "|---|---|---|---|---|---|"]
     for one in MATRIX:
-        written = f"`{one.written}`" if one.written else ""
+        written = ", ".join(f"`{value}`" for value in (one.written, *one.also) if value)
         cells = (f"`{one.kind}`", one.looks, one.source, one.read, written, one.lossless)
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"

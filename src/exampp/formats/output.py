@@ -13,6 +13,7 @@ import lzma
 import os
 import re
 import secrets
+import shutil
 import socket
 import sys
 from collections.abc import Iterator, Sequence
@@ -145,6 +146,26 @@ def unfinished(place: Path) -> Iterator[Path]:
             yield Path(held.name)
         finally:
             _remove(Path(held.name))
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A folder beside the path, which takes its place in one step when all of it is written.
+
+    Raises InputError where there is something already, and for a place that cannot be written.
+    """
+    if path.exists():
+        raise InputError("is there already", file=path, mend="Name a folder that is not")
+    made = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    try:
+        made.mkdir()
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror})", file=path) from None
+    try:
+        yield made
+        made.replace(path)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
 
 
 def _unfinished(place: Path) -> BinaryIO:

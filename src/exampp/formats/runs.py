@@ -144,12 +144,14 @@ def _read(
             yield ranked
 
 
-def write(path: str | Path, rankeds: Iterable[RankedPassage]) -> None:
+def write(path: str | Path, rankeds: Iterable[RankedPassage], head: str = "") -> None:
     """Write a run, columns separated by one space; scores read back exactly.
 
-    InputError for an id that cannot be a column, and for a score that is not finite.
+    `head` are lines that come before it. InputError for an id that cannot be a column, and for a
+    score that is not finite.
     """
     with writing(path) as stream:
+        stream.write(encode_text(head, path))
         for ranked in rankeds:
             if not math.isfinite(ranked.score):
                 raise InputError(

@@ -16,6 +16,7 @@ from exampp.formats import (
     candidates,
     data_set,
     decisions,
+    ir_metadata,
     nuggetizer,
     passages,
     plain_bank,
@@ -35,7 +36,13 @@ from exampp.formats.output import unfinished
 from exampp.records import BankEntry
 from exampp.store.bank import MAIN_BANK, read_bank
 from exampp.store.decisions import read_decisions
-from exampp.store.inputs import read_judgments, read_passages, read_queries, read_runs
+from exampp.store.inputs import (
+    read_judgments,
+    read_passages,
+    read_queries,
+    read_runs,
+    source_names,
+)
 from exampp.store.pools import read_pools
 
 T = TypeVar("T")
@@ -163,6 +170,18 @@ def _data_set(connection: sqlite3.Connection, path: Path, bank: str | None) -> i
     )
 
 
+def _runs_with_metadata(connection: sqlite3.Connection, path: Path, _bank: str | None) -> int:
+    given = {role: source_names(connection, kind) for role, kind in _TEST_COLLECTION.items()}
+    # of several files it is not known which a run was made for
+    collection = {role: names[0] for role, names in given.items() if len(names) == 1}
+    counted = _Counted(read_runs(connection))
+    ir_metadata.write(path, counted, collection)
+    return counted.count
+
+
+_TEST_COLLECTION = {"topics": "queries", "qrels": "qrels"}
+"""What metadata calls the files of a test collection -> as which kind they were imported."""
+
 BANKS: Mapping[str, Callable[[Path, list[BankEntry]], None]] = {
     "bank": _write_bank,
     "questions": questions.write,
@@ -177,6 +196,7 @@ EXPORTS: Mapping[str, Callable[[sqlite3.Connection, Path, str | None], int]] = {
     **{kind: _bank_as(write) for kind, write in BANKS.items()},
     "assignments": _assignments,
     "runs": _writer(read_runs, runs.write),
+    "ir-metadata": _runs_with_metadata,
     "ranx": _writer(read_runs, ranx.write),
     "candidates": _writer(_retrieved, candidates.write),
     "judgments": _writer(read_judgments, qrels.write),
