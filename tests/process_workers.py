@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 from collections.abc import Sequence
@@ -10,12 +9,12 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from forked import FORK
+
 from exampp.grade.spread.dispatch import Answered, Joined, Lost, WorkerFacts
 from exampp.grade.spread.worker import GradingWorker, Make, rows_of
 from exampp.llm.base import Ask
 from exampp.prompts import Prompt
-
-_FORKED = multiprocessing.get_context("fork")
 
 
 class ProcessWorkers:
@@ -31,8 +30,8 @@ class ProcessWorkers:
 
     def start(self, make: Make) -> str:
         name = f"worker {len(self._processes) + 1}"
-        ours, theirs = _FORKED.Pipe()
-        process = _FORKED.Process(target=_work, args=(theirs, make), daemon=True)
+        ours, theirs = FORK.Pipe()
+        process = FORK.Process(target=_work, args=(theirs, make), daemon=True)
         process.start()
         theirs.close()
         self._ends[name], self._processes[name] = ours, process

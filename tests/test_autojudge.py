@@ -5,18 +5,22 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import os
 import re
+import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 import yaml
-from autojudge_base import NuggetBanks, Report
+from autojudge_base import NuggetBanks, Report, cli
 from autojudge_base.llm_config import LlmConfigBase
 from autojudge_base.nugget_data import NuggetBank, NuggetClaim, NuggetQuestion
 from autojudge_base.request import Request
+from forked import forked
 from servers import Answer, FaultServer, Seen, completion, error
 
 from exampp.autojudge import ExamJudge
@@ -252,7 +256,7 @@ def test_without_a_cache_folder_what_was_paid_lies_beside_the_output(tmp_path: P
 
 
 def test_the_check_of_a_submission_passes(
-    shared_data: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     """Runs the workflow twice in processes of their own, the second time without a server."""
     check = _module(shared_data / "autojudge" / "check_adapter.py")
@@ -268,7 +272,20 @@ def test_the_check_of_a_submission_passes(
                 value["choices"][0]["message"]["content"] = made
             super().send(value)
 
+    def in_a_fork(command: Sequence[str], *, env: Mapping[str, str], **_: object) -> object:
+        def run() -> None:
+            os.environ.update(env)
+            sys.argv = list(command[2:])
+            cli.main()
+
+        assert command[1:3] == ["-m", "autojudge_base.cli"]
+        process = forked(run, tmp_path / "said")
+        process.join()
+        said = (tmp_path / "said").read_text()
+        return subprocess.CompletedProcess(command, process.exitcode or 0, said, said)
+
     monkeypatch.setattr(check, "Handler", Scripted)
+    monkeypatch.setattr(check.subprocess, "run", in_a_fork)
     monkeypatch.setattr(sys, "argv", ["check", str(WORKFLOW)])
     check.main()
     said = capsys.readouterr().out

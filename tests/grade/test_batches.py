@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +24,10 @@ from batch_servers import (
     rated,
 )
 from commands import Commands
+from forked import forked
 
 import exampp
+from exampp.cli.main import main
 from exampp.errors import ExamError, InputError, Unfinished
 from exampp.grade import batch_outbox
 from exampp.grade.batch_choice import Batches
@@ -742,12 +742,15 @@ def test_the_command(tmp_path: Path, exampp_command: Commands, openai: BatchStub
     assert "--poll" in refused.err
 
 
-def process(file: Path, stub: BatchStub, *more: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "exampp", "grade", str(file), "--grader", "openai"]
-    command += ["--model", "tiny", "--decode", "text", "--base-url", stub.url, "--batch", *more]
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=dict(os.environ)
-    )
+def process(file: Path, stub: BatchStub) -> ForkProcess:
+    command = ["grade", str(file), "--grader", "openai", "--model", "tiny", "--decode", "text"]
+    command += ["--base-url", stub.url, "--batch", "--poll", "0.01"]
+
+    def run() -> None:
+        sys.argv[1:] = command
+        main()
+
+    return forked(run, file.with_suffix(".said"))
 
 
 def until(found: Callable[[], object]) -> None:
@@ -767,29 +770,28 @@ def test_kill_9_in_a_real_process(tmp_path: Path, openai: BatchStub) -> None:
         if call == ("POST", "/batches", 0):
             arrived.append(1)
             victims[0].kill()
-            victims[0].wait()
+            victims[0].join()
             return "lost"
         return None
 
     openai.fault, openai.looks = holds, 10**9
-    victims = [process(file, openai, "--poll", "0.01")]
-    until(lambda: arrived and victims[0].poll() is not None)
-    victims[0].communicate()
+    victims = [process(file, openai)]
+    until(lambda: arrived and not victims[0].is_alive())
     assert len(openai.batches) == 1
     with exampp.Collection(file) as exam:
         (row,) = out(exam)
         assert (row.state, row.remote, cells(exam)) == (kept.PREPARED, None, {})
-    second = process(file, openai, "--poll", "0.01")
+    second = process(file, openai)
     until(lambda: next(iter(openai.batches.values())).looks > 2)
-    second.send_signal(signal.SIGKILL)
-    second.communicate()
+    second.kill()
+    second.join()
     with exampp.Collection(file) as exam:
         (row,) = out(exam)
         assert (row.state, row.remote, cells(exam)) == (kept.OPEN, "batch_1", {})
     openai.looks = 0
-    third = process(file, openai, "--poll", "0.01")
-    said, _ = third.communicate(timeout=60)
-    assert third.returncode == 0, said
+    third = process(file, openai)
+    third.join(60)
+    assert third.exitcode == 0, file.with_suffix(".said").read_text()
     assert len(openai.batches) == 1
     with exampp.Collection(file) as exam:
         found = cells(exam)

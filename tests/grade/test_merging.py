@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import exams
 import pytest
+from forked import FORK
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -131,7 +131,7 @@ def test_shards_of_three_processes_are_one_run_in_every_order(tmp_path: Path) ->
         opened.import_files(tmp_path / "s.run")
     shards = copies(exam, "a", "b", "c")
     parts = [items[:3], items[3:6], items[6:]]
-    with ProcessPoolExecutor(3, get_context("spawn")) as processes:
+    with ProcessPoolExecutor(3, FORK) as processes:
         graded = list(processes.map(grade_shard, shards, parts))
     assert graded == [12, 12, 12]
     (whole,) = copies(exam, "whole")

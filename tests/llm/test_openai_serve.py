@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import importlib.util
 import socket
-import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 
 import pytest
 from contract import answers, make_asks
+from forked import forked
 
 from exampp.llm.openai import OpenAICompatibleGrader, Patience
 
@@ -28,7 +29,6 @@ pytestmark = pytest.mark.skipif(
 SIX = tuple("012345")
 MEANINGS = {label: f"covers {label} of five parts" for label in SIX}
 PATIENCE = 120
-SERVE = "from transformers.cli.transformers import main; main()"
 
 
 def free_port() -> int:
@@ -37,10 +37,10 @@ def free_port() -> int:
         return int(held.getsockname()[1])
 
 
-def wait_until_ready(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+def wait_until_ready(process: ForkProcess, url: str, log: Path) -> None:
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
-        assert process.poll() is None, log.read_text(errors="replace")
+        assert process.is_alive(), log.read_text(errors="replace")
         try:
             with urllib.request.urlopen(f"{url}/health", timeout=5):
                 return
@@ -57,16 +57,21 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]
     folder = tmp_path_factory.mktemp("serve")
     model = str(build_llama(folder / "llama"))
     port = free_port()
-    command = [sys.executable, "-c", SERVE, "serve", model]
-    command += ["--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)
-        try:
-            wait_until_ready(process, f"http://127.0.0.1:{port}", folder / "log")
-            yield f"http://127.0.0.1:{port}/v1", model
-        finally:
-            process.terminate()
-            process.wait(30)
+    command = ["serve", model, "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
+
+    def run() -> None:
+        from transformers.cli.transformers import main
+
+        sys.argv[1:] = command
+        main()
+
+    process = forked(run, folder / "log")
+    try:
+        wait_until_ready(process, f"http://127.0.0.1:{port}", folder / "log")
+        yield f"http://127.0.0.1:{port}/v1", model
+    finally:
+        process.terminate()
+        process.join(30)
 
 
 def test_answers_typed_decisions(serve: tuple[str, str]) -> None:
