@@ -90,6 +90,14 @@ def _encoded_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _nobody_waits_for_the_disk() -> Iterator[None]:
+    """No test cuts the power."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _exact_on_any_cpu() -> Iterator[None]:
     """Without a dtype, models compute in float32 on CPUs with units for bfloat16, too."""
     from exampp.llm.hf import fetching

@@ -8,8 +8,10 @@ import re
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
+import exams
 import interrupting
 import pytest
 
@@ -34,6 +36,18 @@ def test_a_new_collection_is_migrated_and_safe(tmp_path: Path) -> None:
         "foreign_keys": 1,
         "synchronous": 2,
     }
+
+
+def test_a_new_collection_is_what_the_steps_make_of_one(tmp_path: Path) -> None:
+    said = []
+    for name in ("new.exam", "old.exam"):
+        connect(tmp_path / name, create=True).close()
+        if name == "old.exam":
+            exams.older(tmp_path / name, 1)
+        with closing(connect(tmp_path / name)) as opened:
+            assert opened.execute("PRAGMA user_version").fetchone()[0] == len(MIGRATIONS)
+            said.append(sorted(opened.iterdump()))
+    assert said[0] == said[1]
 
 
 def test_a_failing_step_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

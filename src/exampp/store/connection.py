@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import sqlite3
@@ -128,6 +129,7 @@ def _connected(address: str | Path, path: Path, uri: bool = False) -> GuardedCon
 
 def _prepare(connection: sqlite3.Connection, path: Path, fresh: bool) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
     if fresh:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -138,7 +140,6 @@ def _prepare(connection: sqlite3.Connection, path: Path, fresh: bool) -> None:
             migrate(connection)
             return
         raise InputError("is an SQLite file, but not an exampp collection", file=path)
-    connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > len(MIGRATIONS):
         raise InputError(
@@ -172,6 +173,34 @@ def migrate(connection: sqlite3.Connection) -> None:
     """Run the steps that have not run yet, each in one transaction with its record."""
     # a step may make a table anew, to which others refer meanwhile
     connection.execute("PRAGMA foreign_keys = OFF")
+    if not _make(connection):
+        _run_steps(connection)
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _make(connection: sqlite3.Connection) -> bool:
+    """Make all tables as all steps leave them, if there are none yet."""
+    with connection, transaction(connection):
+        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            return False
+        for statement in _newest(MIGRATIONS):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+    return True
+
+
+@functools.cache
+def _newest(steps: tuple[str, ...]) -> tuple[str, ...]:
+    """The statements that make what the steps make; most of these alter what others made."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+        for step in steps:
+            for statement in step.split(";"):
+                made.execute(statement)
+        _begin, *statements, _commit = made.iterdump()
+    return tuple(statements)
+
+
+def _run_steps(connection: sqlite3.Connection) -> None:
     for number in range(len(MIGRATIONS)):
         with connection, transaction(connection):
             # read inside the transaction: another process may have migrated meanwhile
@@ -180,7 +209,6 @@ def migrate(connection: sqlite3.Connection) -> None:
             for statement in MIGRATIONS[number].split(";"):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {number + 1}")
-    connection.execute("PRAGMA foreign_keys = ON")
 
 
 def transaction(connection: sqlite3.Connection) -> sqlite3.Connection:
