@@ -136,9 +136,9 @@ def test_folded_cross_attention_equals_transformers(tied: bool) -> None:
 def test_replies_do_not_depend_on_batches(
     name: str, decode: str, request: pytest.FixtureRequest
 ) -> None:
-    folder, asks = str(request.getfixturevalue(name)), prompts(50)
+    folder, asks = str(request.getfixturevalue(name)), prompts(24)
     replies = []
-    for tokens, ahead in ((1, 50), (2000, 50), (9000, 7)):
+    for tokens, ahead in ((1, 24), (2000, 24), (9000, 7)):
         options: dict[str, Any] = {"batch_tokens": tokens, "look_ahead": ahead, "max_new_tokens": 6}
         grader = load(folder, labels=LABELS, decode=decode, device="cpu", **options)
         replies.append(answered(grader, asks))

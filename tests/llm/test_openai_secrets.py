@@ -19,7 +19,7 @@ from exampp.installed import install_command
 from exampp.llm.openai import OpenAICompatibleGrader, Patience
 
 KEY = "sk-do-not-show-7f3a"
-POLICY = Patience(max_retries=1, timeout=2, backoff=0.01)
+POLICY = Patience(max_retries=1, timeout=0.5, backoff=0.01)
 
 
 def blabbing(status: int) -> Answer:

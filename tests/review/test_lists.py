@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 
 import exampp
 from exampp.errors import InputError
+from exampp.grades.chosen import ChosenGrades
 from exampp.llm.base import Reply
 from exampp.llm.scripted import ScriptedGrader
 from exampp.records import State, item_id
@@ -274,6 +275,24 @@ def test_long_texts_are_cut_for_people_only(tmp_path: Path) -> None:
 # ---- real data -----------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All lists of the same grades are of dossiers that are read once."""
+    known: dict[tuple[str, str], list[Dossier]] = {}
+    read = ChosenGrades.dossiers
+
+    def dossiers(grades: ChosenGrades, query_ids: Sequence[str] | None = None) -> Iterator[Dossier]:
+        if query_ids is not None:
+            return read(grades, query_ids)
+        named = str(grades.source.path), grades.grader.key
+        if named not in known:
+            known[named] = list(read(grades))
+        return iter(known[named])
+
+    monkeypatch.setattr(ChosenGrades, "dossiers", dossiers)
+
+
+@pytest.mark.usefixtures("read_once")
 @pytest.mark.parametrize("source", ["collection", "workbench file"])
 def test_dl19_has_the_published_counts(dl19_exam: Path, shared_data: Path, source: str) -> None:
     folder = shared_data / "dl19"
