@@ -71,13 +71,13 @@ def one(grader: DraftGrader, item: str, passage: str) -> Reply:
 
 
 def test_a_reply_does_not_depend_on_what_was_asked_with_it(grader: DraftGrader) -> None:
-    asks = made_asks(passages=12, items=3)
+    asks = made_asks(passages=6, items=3)
     together = replies(grader, asks)
     assert {ask.key: one(grader, ask.item, ask.passage) for ask in asks} == together
 
 
 def test_a_reply_does_not_depend_on_the_order(grader: DraftGrader) -> None:
-    asks = made_asks(passages=12, items=3)
+    asks = made_asks(passages=6, items=3)
     shuffled = random.Random(2).sample(asks, len(asks))
     assert replies(grader, shuffled) == replies(grader, asks[::-1]) == replies(grader, asks)
 
@@ -85,7 +85,7 @@ def test_a_reply_does_not_depend_on_the_order(grader: DraftGrader) -> None:
 def test_a_reply_does_not_depend_on_where_a_resumed_run_starts(
     grader: DraftGrader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(draft, "LOOK_AHEAD", 12)
+    monkeypatch.setattr(draft, "LOOK_AHEAD", 6)
     asks = made_asks(passages=draft.LOOK_AHEAD + 5, items=1)
     whole = replies(grader, asks)
     for start in (1, 7, draft.LOOK_AHEAD):
@@ -94,12 +94,12 @@ def test_a_reply_does_not_depend_on_where_a_resumed_run_starts(
 
 @pytest.mark.parametrize("threads", [1, 5])
 def test_a_reply_does_not_depend_on_the_threads(grader: DraftGrader, threads: int) -> None:
-    asks = made_asks(passages=20, items=2)
+    asks = made_asks(passages=10, items=2)
     assert replies(DraftGrader(threads), asks) == replies(grader, asks)
 
 
 def test_vectors_and_scores_are_equal_to_the_last_bit(encode: Callable[[str], Encoded]) -> None:
-    asks = made_asks(passages=16, items=1)
+    asks = made_asks(passages=8, items=1)
     item = encode(QUESTION).vectors
     alone = [encode(ask.passage).vectors for ask in asks]
     with ThreadPoolExecutor(4) as pool:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import gzip
 import io
 import lzma
@@ -57,13 +58,19 @@ def test_parts_compressed_one_by_one_are_all_read(tmp_path: Path, ending: str) -
     assert [line for _, line in read_lines(path)] == [b"0", b"1", b"2"]
 
 
+@functools.cache
+def compressed_rows(ending: str) -> bytes:
+    draws = random.Random(0)
+    rows = b"".join(b"%d %d\n" % (n, draws.getrandbits(64)) for n in range(20_000))
+    return COMPRESSIONS[ending](rows)
+
+
 @pytest.mark.parametrize("ending", COMPRESSIONS)
 @pytest.mark.parametrize("keep", [0.99, 0.5])
 def test_a_compressed_file_that_is_cut_off_is_refused(
     tmp_path: Path, ending: str, keep: float
 ) -> None:
-    rows = b"".join(b"%d %d\n" % (n, random.Random(n).getrandbits(64)) for n in range(20_000))
-    whole = COMPRESSIONS[ending](rows)
+    whole = compressed_rows(ending)
     path = file(tmp_path, whole[: int(keep * len(whole))])
     error = fault(read_lines, path)
     assert error.what.startswith("the compressed file is cut off after line ")
