@@ -10,6 +10,7 @@ play no part: queries that a run does not answer count 0, those that have no exa
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any
 import ir_measures
 from ir_measures import providers
 from ir_measures.measures import Measure, ParamInfo, registry
-from ir_measures.util import Metric, Qrel, RunConverter
+from ir_measures.util import Metric, Qrel, QrelsConverter, RunConverter
 
 from exampp.evaluate.external import Returned, with_runs
 from exampp.evaluate.leaderboard import MeasureColumn, evaluate_gradebook
@@ -28,6 +29,7 @@ from exampp.evaluate.qrels import qrels as labels_of
 from exampp.grades.grades import Grades
 from exampp.grades.source import GradeSource
 from exampp.opening import open as open_exam
+from exampp.records.wording import counted
 
 Exam = Grades | GradeSource[Any] | str | Path
 """Grades, or what holds those of one grader on one bank: a collection, a graded file, its path."""
@@ -130,8 +132,9 @@ def _label(grades: Grades) -> str | None:
 
 
 class _Evaluator(providers.Evaluator):
-    def __init__(self, measures: Iterable[Measure]) -> None:
+    def __init__(self, measures: Iterable[Measure], judged: Iterable[Qrel]) -> None:
         self._wanted = [one for one in measures if isinstance(one, ExamMeasure)]
+        self._judged = {str(one.query_id) for one in judged}
         # the queries of the exam are the denominator, whatever the qrels hold
         super().__init__(self._wanted, ())
 
@@ -142,9 +145,32 @@ class _Evaluator(providers.Evaluator):
         for wanted in self._wanted:
             column = wanted.column(scored)
             (values,), (counts,) = column.values.values, column.values.counts
-            for query_id, value, counted in zip(column.query_ids, values, counts, strict=True):
-                if counted:
+            of_exam = {
+                query for query, valid in zip(column.query_ids, counts, strict=True) if valid
+            }
+            _warn_of_queries(wanted, self._judged - of_exam, of_exam - self._judged)
+            for query_id, value, valid in zip(column.query_ids, values, counts, strict=True):
+                if valid:
                     yield Metric(query_id=query_id, measure=wanted, value=float(value))
+
+
+def _warn_of_queries(wanted: ExamMeasure, left_out: set[str], added: set[str]) -> None:
+    """Say where an exam has other queries than the qrels: the means are not of the same queries."""
+    told = [
+        f"{counted(len(queries), 'query')} {what} ({', '.join(sorted(queries)[:5])}"
+        f"{' ...' if len(queries) > 5 else ''})"
+        for queries, what in (
+            (left_out, "of the qrels without a graded exam, left out"),
+            (added, "of the exam that the qrels lack, counted"),
+        )
+        if queries
+    ]
+    if told:
+        warnings.warn(
+            f"{wanted}: {'; '.join(told)}. pt.Experiment wants the same queries of all measures: "
+            "give it topics and qrels of those of the exam",
+            stacklevel=2,
+        )
 
 
 class _Provider(providers.Provider):
@@ -153,8 +179,8 @@ class _Provider(providers.Provider):
     def supports(self, measure: Measure) -> bool:
         return isinstance(measure, ExamMeasure)
 
-    def _evaluator(self, measures: Iterable[Measure], _: object) -> _Evaluator:
-        return _Evaluator(measures)
+    def _evaluator(self, measures: Iterable[Measure], qrels: Any) -> _Evaluator:
+        return _Evaluator(measures, QrelsConverter(qrels).as_namedtuple_iter())
 
     def run_inputs(self, _: object) -> list[str]:
         return ["query_id", "doc_id", "score"]

@@ -243,6 +243,19 @@ def test_the_tables_say_everything() -> None:
             assert "nan" not in render(table, style).lower()
 
 
+def test_queries_on_which_nothing_is_gained_or_lost_have_their_text_too() -> None:
+    book = make_book(
+        make_query([[4, 1]], make_ranking("old", [0]), make_ranking("new", [0]), query_id="q1"),
+        make_query([[5, 5]], make_ranking("old", [0]), make_ranking("new", [0]), query_id="q2"),
+    )
+    found = compare(book, "old", "new", read=lambda ids: map(dossier, book.queries[: len(ids)]))
+    assert found.changes == ()
+    assert [row[:2] for row in found.tables()["queries"].rows] == [
+        ("q1", "sea life"),
+        ("q2", "sea life"),
+    ]
+
+
 def test_one_query_item_by_item_what_only_the_second_covers_first() -> None:
     found, _ = explained(exam())
     one = found.on("q1")

@@ -51,7 +51,8 @@ def check(grades: exampp.Grades, min_rating: int, step: int = 1) -> None:
             for name, kind in wanted.items()
         }
         # whatever the qrels say, the exam's queries are the denominator
-        found = ir_measures.calc_aggregate([*objects.values(), AP], qrels(grades)[:1], run)
+        with pytest.warns(match="of the exam that the qrels lack, counted"):
+            found = ir_measures.calc_aggregate([*objects.values(), AP], qrels(grades)[:1], run)
         for name, one in objects.items():
             assert found[one] == pytest.approx(board.scores(name)[system], abs=1e-12)
 
@@ -79,6 +80,22 @@ def test_they_print_as_exampp_writes_them_and_none_is_taken_for_another(path: Pa
         exam.export(other.with_suffix(".jsonl"))
     with exampp.open(other.with_suffix(".jsonl")) as second:
         assert str(Cover(second.grades(), min_rating=2) @ 5) == "Cover(min_rating=2,exam='other')@5"
+
+
+def test_other_queries_in_the_qrels_are_told(path: Path) -> None:
+    # pt.Experiment takes the measures of one query for those of all, and knows no missing value
+    with exampp.Collection(path) as exam:
+        grades = exam.grades()
+        judged = qrels(grades)
+        known = {one.query_id for one in judged}
+        run = [ScoredDoc(one.query_id, one.doc_id, 1.0) for one in judged]
+        wanted = Cover(grades) @ 2
+        ir_measures.calc_aggregate([wanted], judged, run)  # a warning is an error in tests
+        more = [*judged, ir_measures.Qrel("unknown", "p1", 1)]
+        with pytest.warns(match="1 query of the qrels without a graded exam, left out") as said:
+            found = list(ir_measures.iter_calc([wanted], more, run))
+        assert "(unknown)" in str(said[0].message)
+        assert {one.query_id for one in found} == known
 
 
 def test_what_it_needs_is_said(path: Path) -> None:

@@ -156,7 +156,9 @@ class SystemComparison(Result):
         from exampp.analysis import compare_tables
 
         shown = self.shortened(queries)
-        ids = list(dict.fromkeys(change.query_id for change in shown.changes))
+        known = {query.query_id for query in self.book.queries}
+        named = [*(one.query_id for one in shown.changes), *(one.query_id for one in shown.queries)]
+        ids = [query_id for query_id in dict.fromkeys(named) if query_id in known]
         texts = said(shown.changes, self.read(ids))
         return {
             "total": compare_tables.total(self),
