@@ -84,6 +84,15 @@ def test_a_changed_text_makes_exactly_its_cells_due(tmp_path: Path) -> None:
         assert run(collection, scripted("4")).total == 0
 
 
+def test_the_prompts_that_grade_a_kind_are_named(tmp_path: Path) -> None:
+    server = {"model": "m", "base_url": "http://localhost:1/v1", "api_key": "none"}
+    with (
+        exams.make(tmp_path) as exam,
+        pytest.raises(exampp.InputError, match=r"--prompt: .*, umbrela"),
+    ):
+        exam.grading("openai", kind="query", **server)
+
+
 def test_another_prompt_is_another_grader(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         run(collection, scripted("4"))

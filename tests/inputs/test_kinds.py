@@ -103,6 +103,17 @@ def test_runs_with_a_corpus(collection: exampp.Collection, tmp_path: Path) -> No
     assert collection.import_files(tmp_path / "systems.run", corpus=corpus).changes == 0
 
 
+def test_a_corpus_without_any_of_the_passages_is_told(
+    collection: exampp.Collection, tmp_path: Path
+) -> None:
+    corpus = jsonl(tmp_path / "corpus.jsonl", *({**one, "id": f"x{one['id']}"} for one in CORPUS))
+    with pytest.raises(
+        exampp.InputError, match="none of the 5 passages that are looked for, such as"
+    ):
+        collection.import_files(run_file(tmp_path), corpus=corpus)
+    assert runs_of(collection, tmp_path) == []
+
+
 @pytest.mark.parametrize("layout", ["folder", "tsv", "late id", "escaped id", "gz"])
 def test_corpora_of_any_layout(layout: str, collection: exampp.Collection, tmp_path: Path) -> None:
     import gzip

@@ -529,3 +529,39 @@ def test_a_file_of_no_kind_lists_its_fields_and_what_comes_near(tmp_path: Path) 
         ),
     ):
         exam.import_files(tmp_path / "x.jsonl")
+
+
+def test_scores_of_the_program_are_told_not_to_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "scored.jsonl"
+    path.write_text(json.dumps({**RAGAS, "faithfulness": 0.9, "recall": 1, "note": "mine"}) + "\n")
+    with exampp.create(tmp_path / "my.exam") as exam:
+        (said,) = exam.import_files(path).remarks
+    assert said == f"{path}: numbers in faithfulness, recall are not read"
+
+
+def test_a_question_that_is_asked_twice_is_named_by_its_text(tmp_path: Path) -> None:
+    path = tmp_path / "twice.jsonl"
+    path.write_text((json.dumps(RAGAS) + "\n") * 2)
+    with exampp.create(tmp_path / "my.exam") as exam:
+        with pytest.raises(
+            InputError, match=r"twice.jsonl:2: the question 'What do plants need\?'"
+        ):
+            exam.import_files(path)
+        assert exam.import_files(path, on_error="skip").skipped == 1
+
+
+def test_a_bank_names_the_questions_of_such_files_by_their_text(tmp_path: Path) -> None:
+    ragas, own = tmp_path / "ragas.jsonl", tmp_path / "bank.csv"
+    ragas.write_text(json.dumps(RAGAS) + "\n")
+    own.write_text(f"query,question\n{ASKED},What gives plants energy?\n")
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.import_files(own, ragas)
+        exam.export(tmp_path / "out.csv", "bank")
+        own.write_text("query,question\nAnother?,What gives plants energy?\n")
+        with pytest.raises(InputError, match=r"no query has the text 'Another\?'"):
+            exam.import_files(own)
+    of_query = hashlib.md5(ASKED.encode()).hexdigest()
+    assert [line.split(",")[0] for line in (tmp_path / "out.csv").read_text().splitlines()[1:]] == [
+        of_query,
+        of_query,
+    ]

@@ -22,6 +22,7 @@ from exampp.cli.run import write_template
 from exampp.errors import InputError
 from exampp.formats.output import tidy, unfinished
 from exampp.records.wording import counted
+from exampp.store.connection import is_collection
 
 if TYPE_CHECKING:
     from exampp.inputs.import_report import ImportReport
@@ -80,6 +81,12 @@ def _import(path: Path, files: list[Path], **options: Any) -> ImportReport:
     removed that another process could have written to. Where another process made the collection
     meanwhile, the files go into that one.
     """
+    if path.is_file() and path.stat().st_size and not is_collection(path):
+        raise InputError(
+            "is no collection of exampp",
+            file=path,
+            mend=f"Name the collection first: exampp import my.exam {path.name} ...",
+        )
     if not path.exists() and path.parent.is_dir():
         with unfinished(path) as made:
             with exampp.Collection.create(made) as opened:

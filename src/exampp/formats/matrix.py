@@ -57,9 +57,9 @@ MATRIX: tuple[Layout, ...] = (
     ),
     Layout(
         "plain-bank",
-        "CSV or TSV with a header: `query_id` and `question` or `nugget`, perhaps `subtopic_id`, "
-        "`item_id`, `answer`, `weight`, `importance`, `model` (who made it); YAML: "
-        "query id → list of questions",
+        "CSV or TSV with a header: `query_id` (or `query`, its text) and `question` or `nugget`, "
+        "perhaps `subtopic_id`, `item_id`, `answer`, `weight`, `importance`, `model` (who made "
+        "it); YAML: query id → list of questions",
         "people",
         written="bank",
         lossless="yes",

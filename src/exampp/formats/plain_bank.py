@@ -29,11 +29,19 @@ class _Group:
     items: list[Item] = field(default_factory=list)
 
 
-def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
+def no_query(_text: str) -> str:
+    """Raises InputError: nobody knows queries by their texts here."""
+    raise InputError("the item has no query id", field="query_id")
+
+
+def read(
+    path: str | Path, on_error: OnError = refuse, query_of: Callable[[str], str] = no_query
+) -> Iterator[BankEntry]:
     """Yield one entry per query, or per subtopic of one, in the order of their first items.
 
     The name's ending chooses table or YAML; any other file is a table if its first line names the
-    columns. Items without an id get the one of their content. InputError, with the line, for an
+    columns. Items without an id get the one of their content, those without a query id the query
+    that has their `query_text`, by `query_of`. InputError, with the line, for an
     item without text or query, unknown columns or keys, a weight that is negative or no number, an
     id that occurs twice, and texts of one query that differ.
     """
@@ -42,6 +50,10 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
     groups: dict[tuple[str, str | None], _Group] = {}
     for row in read_rows(path, on_error):
         try:
+            if not row.cells.get("query_id") and row.cells.get("query_text", "").strip():
+                row = replace(
+                    row, cells={**row.cells, "query_id": query_of(row.cells["query_text"])}
+                )
             item = item_of(row)
             name = item.kind, item.item_id
             if name in first:

@@ -32,7 +32,7 @@ _TEXTS = ({"question"}, {"nugget"}, {"text", "kind"})
 
 
 def is_table_header(line: str) -> bool:
-    """Whether the line names the columns of a bank: a query id and the text of an item."""
+    """Whether the line names the columns of a bank: a query, by id or text, and an item's text."""
     return _separator(line) is not None
 
 
@@ -41,7 +41,7 @@ def _separator(line: str) -> str | None:
         return None
     for separator in "\t,;":
         meanings = {MEANINGS.get(plain(cell)) for cell in line.split(separator)}
-        if "query_id" in meanings and any(texts <= meanings for texts in _TEXTS):
+        if meanings & {"query_id", "query_text"} and any(texts <= meanings for texts in _TEXTS):
             return separator
     return None
 
@@ -61,7 +61,9 @@ def read_rows(path: str | Path, on_error: OnError) -> Iterator[PlainRow]:
             "the first line does not name the columns query_id and question or nugget",
             file=path,
             line=1,
-            mend=f"{slips}: correct it" if slips else "",
+            mend=f"{slips}: correct it"
+            if slips
+            else "The texts of queries, in a column query, do in place of their ids",
         )
     rows = table_rows(text, separator, path)
     number, names = next(rows)

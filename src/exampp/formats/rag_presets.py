@@ -33,6 +33,12 @@ class Preset(NamedTuple):
     inside: tuple[str, ...] = ()
     system: tuple[tuple[str, ...], ...] = ()
 
+    def fields(self) -> frozenset[str]:
+        """The fields of a record in which something is looked for."""
+        places = (self.query, self.query_id, self.contexts, self.ids, self.response)
+        every = (*places, self.reference, self.relevant, *self.system)
+        return frozenset(path.partition(".")[0] for paths in every for path in paths)
+
 
 def marks(*sets: str) -> tuple[frozenset[str], ...]:
     """Sets of fields, each as words."""

@@ -65,6 +65,10 @@ class RagRecord:
     system: str = ""
 
 
+SCORED = ("ragas", "deepeval", ANSWERS)
+"""The kinds in whose records the scores of that program stand beside the texts."""
+
+
 def kind_of(path: str | Path) -> str | None:
     """The kind of a file, one of `KINDS` but `ANSWERS`, told from the fields of its first record.
 
@@ -162,7 +166,9 @@ def read(path: str | Path, kind: str, on_error: OnError) -> Iterator[tuple[int, 
         rows = traces(TRACES[kind], rows)
     records: list[tuple[int, RagRecord, tuple[str, ...]]] = []
     blanks: list[int] = []
+    scores: set[str] = set()
     for number, row in rows:
+        scores.update(_numbers(row, preset))
         try:
             record, blank = _record(row, preset)
             records.append((number, record, tuple(_part(row, one) for one in preset.system)))
@@ -172,11 +178,22 @@ def read(path: str | Path, kind: str, on_error: OnError) -> Iterator[tuple[int, 
     if blanks:
         what = f"{len(blanks)} contexts have no text and are left out, the first of them here"
         remark(path, blanks[0], what)
+    if scores and kind in SCORED:
+        what = f"numbers in {', '.join(sorted(scores))} are not read"
+        remark(path, None, what)
     columns = zip(*(parts for _, _, parts in records), strict=True)
     differing = [len(set(column)) > 1 for column in columns]
     for number, record, parts in records:
         named = [part for part, differs in zip(parts, differing, strict=True) if differs and part]
         yield number, replace(record, system="/".join(named))
+
+
+def _numbers(row: Row, preset: Preset) -> Iterator[str]:
+    """The fields that hold a number and are not read, as scores of another program are."""
+    for name in row.keys() - preset.fields():
+        with suppress(ValueError, TypeError):
+            float(row[name])
+            yield name
 
 
 def _part(row: Row, paths: tuple[str, ...]) -> str:

@@ -30,6 +30,12 @@ MARKING_PROMPT = "question-answering"
 """What a model that marks answers in the passage is asked where nobody says otherwise."""
 
 
+def _that_grade(kind: str) -> str:
+    """The bundled prompts that grade items of a kind."""
+    grades = {kind, "answer"} if kind == "question" else {kind}
+    return ", ".join(name for name in names() if grades & set(load(name).grades))
+
+
 def kind_of(prompt: Prompt, kind: str | None) -> str:
     """What a prompt grades; `kind` chooses where it can grade several."""
     kinds = tuple("question" if grades == "answer" else grades for grades in prompt.grades)
@@ -38,7 +44,7 @@ def kind_of(prompt: Prompt, kind: str | None) -> str:
     if kind not in kinds:
         raise InputError(
             f"the prompt {prompt.name!r} grades {' or '.join(kinds)}, not {kind}",
-            mend="Leave --kind away, or choose another prompt (exampp prompts list)",
+            mend=f"Leave --kind away, or choose one that does by --prompt: {_that_grade(kind)}",
         )
     return kind
 

@@ -20,6 +20,7 @@ from exampp.formats.json_objects import OBJECT, identifier, key_of
 from exampp.formats.lines import OnError, decode_json, existing_file, plain_name, read_lines
 from exampp.inputs import datasets
 from exampp.records import Passage
+from exampp.records.wording import counted
 from exampp.store.inputs import put_passages, without_text
 from exampp.store.interning import batches
 
@@ -32,11 +33,23 @@ def look_up(
     """Take the texts of `wanted` passages, and of all that have none, out of a corpus.
 
     Returns the ids of passages that still have no text. Stops reading where all are found.
+    InputError where the corpus has none of them: then its ids are not those of the runs.
     """
     sought = wanted | set(without_text(connection))
+    found = False
     for batch in batches(find(corpus, sought, on_error)):
+        found = True
         put_passages(connection, batch)
-    return without_text(connection)
+    left = without_text(connection)
+    if sought and not found and len(left) == len(sought):
+        raise InputError(
+            f"it has none of the {counted(len(left), 'passage')} that are looked for, such as "
+            f"{left[0]!r}",
+            file=corpus,
+            mend="Check that its ids are written as those of runs and qrels; or leave --corpus "
+            "out, and keep passages without a text by --unknown-passages keep",
+        )
+    return left
 
 
 def find(corpus: str, wanted: set[str], on_error: OnError) -> Iterator[Passage]:

@@ -42,7 +42,7 @@ from exampp.inputs.generated import (
 )
 from exampp.inputs.import_report import Imported, ImportReport
 from exampp.inputs.judged import take_judged
-from exampp.inputs.places import QueryPlaces
+from exampp.inputs.places import QueryPlaces, plain_banks
 from exampp.inputs.rankings import RunLog, findings, stage, top
 from exampp.inputs.segment import PASSAGE_TOKENS
 from exampp.outside import counting_replaced, fit_name
@@ -341,6 +341,7 @@ KINDS: Mapping[str, _Take] = {
     "car-paragraphs": Importer.car_paragraphs,
     "passages": Importer.passages,
     **{kind: _bank(reader) for kind, reader in banks.READERS.items()},
+    "plain-bank": lambda importer, path: _bank(plain_banks(importer.connection))(importer, path),
     "assignments": Importer.assignments,
     "workbench": Importer.workbench,
     "qrels": Importer.qrels,
@@ -486,7 +487,8 @@ def file_kinds(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:
             raise InputError(
                 f"{file.kind} files are not imported",
                 file=file.path,
-                mend="An official leaderboard goes to exampp evaluate --official"
+                mend="An official leaderboard goes to exampp evaluate --official; a run has the "
+                "columns query Q0 passage rank score system"
                 if file.kind == "leaderboard"
                 else f"Known kinds: {', '.join((*KINDS, *_read_by_others()))}",
             )

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from functools import partial
 
 from exampp.errors import InputError
+from exampp.formats import banks, plain_bank
+from exampp.formats.fields import shown
 from exampp.records import Subtopic
+from exampp.store.bank_history import known_queries
 from exampp.store.inputs import WHOLE_QUERY, add_query, put_subtopics, query_keys
 
 
@@ -47,3 +51,22 @@ class QueryPlaces:
             mend="Import the queries or the bank first, or leave such lines out with "
             "--on-error skip",
         )
+
+
+def plain_banks(connection: sqlite3.Connection) -> banks.Reader:
+    """Reads banks as people write them, which may name a query of the collection by its text."""
+    ids: dict[str, list[str]] = {}
+    for query_id, text in known_queries(connection).items():
+        ids.setdefault(text.strip(), []).append(query_id)
+
+    def query_of(text: str) -> str:
+        found = ids.get(text.strip(), [])
+        if len(found) == 1:
+            return found[0]
+        raise InputError(
+            f"{'several queries have' if found else 'no query has'} the text {shown(text)}",
+            field="query",
+            mend="Import the queries first, or name them in a column query_id",
+        )
+
+    return partial(plain_bank.read, query_of=query_of)

@@ -15,6 +15,7 @@ from typing import Any
 from exampp.errors import InputError
 from exampp.formats import columnar
 from exampp.formats.detect import tell
+from exampp.formats.fields import repeated, shown
 from exampp.formats.held import HeldLines, as_lines, held
 from exampp.formats.lines import OnError, system_of
 from exampp.formats.rag_presets import ANSWERS
@@ -41,7 +42,7 @@ def unfold(
             if given.data is None and columnar.name_of(given.path):
                 rows[given.path] = list(as_lines(columnar.rows(given.path)))
             continue
-        records = list(read(given.path, kind, on_error))
+        records = list(_once_each(read(given.path, kind, on_error), given.path, on_error))
         for _, one in records:
             if one.reference:
                 answers.setdefault((one.query_id, one.query), {})[one.reference] = None
@@ -51,6 +52,19 @@ def unfold(
             found.append(GivenFile(path, part))
             rows[path] = list(as_lines(lines))
     return found, rows
+
+
+def _once_each(
+    records: Iterable[tuple[int, RagRecord]], path: Path, on_error: OnError
+) -> Iterator[tuple[int, RagRecord]]:
+    """The records without those in which a system is asked a question again."""
+    first: dict[tuple[str, str], int] = {}
+    for number, one in records:
+        earlier = first.setdefault((one.system, one.query_id), number)
+        if earlier == number:
+            yield number, one
+        else:
+            on_error(repeated(f"the question {shown(one.query)}", earlier, path, number))
 
 
 def _kind(given: GivenFile) -> str | None:
