@@ -6,14 +6,19 @@ import faulthandler
 import fcntl
 import functools
 import gc
+import hashlib
+import json
 import os
+import re
 import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from commands import Commands
 from hypothesis import settings
@@ -86,6 +91,52 @@ def _encoded_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(draft, "load_encoder", load_once)
+        yield
+
+
+@pytest.fixture
+def encoded_by_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The draft grader compares words instead of what its model makes of them.
+
+    For tests that ask whether commands run, not what grades they give.
+    """
+    from exampp.llm import draft
+
+    @functools.cache
+    def vector(word: str) -> draft.Vectors:
+        seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:4])
+        drawn = np.random.default_rng(seed).standard_normal(32).astype(np.float32)
+        return drawn / np.linalg.norm(drawn)
+
+    def encode(text: str) -> draft.Encoded:
+        words = re.findall(r"\w+", text.lower())
+        kept = words[: draft.MAX_TOKENS - 2]
+        return draft.Encoded(np.array([vector(word) for word in kept]), len(kept) < len(words))
+
+    monkeypatch.setattr(draft, "load_encoder", lambda: encode)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _drawn_once() -> Iterator[None]:
+    """The library of plots draws a figure once in a process: half of the time of a report."""
+    from exampp.report.plots import figure
+
+    converter = figure._converter
+
+    @functools.cache
+    def draw(spec: str, **options: str) -> str:
+        return str(converter().vegalite_to_svg(spec, **options))
+
+    def draws_once() -> Any:
+        found = converter()
+        return SimpleNamespace(
+            vegalite_to_svg=lambda spec, **options: draw(json.dumps(spec), **options),
+            vegalite_to_png=found.vegalite_to_png,
+            svg_to_pdf=found.svg_to_pdf,
+        )
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figure, "_converter", draws_once)
         yield
 
 

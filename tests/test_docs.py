@@ -24,6 +24,9 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
+pytestmark = pytest.mark.usefixtures("encoded_by_words")
+
+
 @pytest.fixture
 def folder(template: Path, tmp_path: Path) -> Path:
     """The files that the documentation speaks of, fresh for each page."""

@@ -136,6 +136,7 @@ FILES: Mapping[str, Callable[[], object]] = {
 """What makes files that are no command's output."""
 
 
+@pytest.mark.usefixtures("encoded_by_words")
 def test_the_examples_run_one_after_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exampp_command: Commands
 ) -> None:

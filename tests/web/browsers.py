@@ -12,23 +12,27 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 
+IN_BOTH_SCHEMES: dict[str, dict[str, object]] = {
+    "light": {"rules": {"target-size": {"enabled": True}}},
+    "dark": {"runOnly": ["color-contrast", "link-in-text-block"]},
+}
+"""What is looked for: faults of any weight in the light; in the dark what hangs on colours."""
+
+
 def faults(page: Page) -> list[tuple[str, list[str]]]:
-    """What axe finds in a page, of any weight, the size of targets among it.
+    """What axe finds in a page, in the light and then in the dark, no colour being on its way."""
+    from axe_playwright_python.base import AXE_SCRIPT
 
-    The page is tried in the light, too: in the dark it is asked for what hangs on colours.
-    """
-    from axe_playwright_python.sync_playwright import Axe
-
-    options: dict[str, object] = {
-        "rules": {"target-size": {"enabled": True}},
-        "resultTypes": ["violations"],
-    }
-    if page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches"):
-        options["runOnly"] = ["color-contrast", "link-in-text-block"]
-    return [
-        (one["id"], [node["html"][:200] for node in one["nodes"]][:3])
-        for one in Axe().run(page, options=options).response["violations"]
-    ]
+    page.evaluate(AXE_SCRIPT)
+    found = []
+    for scheme, options in IN_BOTH_SCHEMES.items():
+        page.emulate_media(
+            color_scheme="dark" if scheme == "dark" else "light", reduced_motion="reduce"
+        )
+        asked = {**options, "resultTypes": ["violations"]}
+        found += page.evaluate("asked => axe.run(asked).then(made => made.violations)", asked)
+    page.emulate_media(color_scheme="light", reduced_motion="null")
+    return [(one["id"], [node["html"][:200] for node in one["nodes"]][:3]) for one in found]
 
 
 class Trouble(list[str]):
@@ -37,13 +41,12 @@ class Trouble(list[str]):
 
 @contextmanager
 def page_of(
-    browser: Browser, client: Client, *, width: int = 1440, dark: bool = False
+    browser: Browser, client: Client, *, width: int = 1440
 ) -> Iterator[tuple[Page, Trouble]]:
     """A page in which the client's assessor has come in."""
     context = browser.new_context(
         base_url=f"http://{client.host}",
         viewport={"width": width, "height": 900},
-        color_scheme="dark" if dark else "light",
     )
     trouble = Trouble()
     try:

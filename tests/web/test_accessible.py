@@ -53,19 +53,15 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[rooms.Served]:
         yield one
 
 
-@pytest.fixture(scope="module", params=["light", "dark"])
-def opened(
-    browser: Browser, served: rooms.Served, request: pytest.FixtureRequest
-) -> Iterator[tuple[Page, Trouble]]:
-    client = Client(served).enter()
-    with page_of(browser, client, width=1280, dark=request.param == "dark") as both:
+@pytest.fixture(scope="module")
+def opened(browser: Browser, served: rooms.Served) -> Iterator[tuple[Page, Trouble]]:
+    with page_of(browser, Client(served).enter(), width=1280) as both:
         yield both
 
 
 @pytest.fixture
-def page(browser: Browser, served: rooms.Served) -> Iterator[Page]:
-    with page_of(browser, Client(served).enter()) as (one, _):
-        yield one
+def page(opened: tuple[Page, Trouble]) -> Page:
+    return opened[0]
 
 
 @pytest.mark.parametrize("address", PAGES)
@@ -113,13 +109,13 @@ LONG_CHOICES = """for (const one of document.querySelectorAll("select option")) 
 """Graders, queries, systems and subtopics that one chooses from may be called anything."""
 
 
-@pytest.mark.parametrize("width", [390, 900, 1440])
-def test_nothing_is_wider_than_the_window(page: Page, width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 900})
+def test_nothing_is_wider_than_the_window(page: Page) -> None:
     for address in PAGES:
         page.goto(address)
         page.evaluate(LONG_CHOICES)
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
+        for width in (390, 900, 1440):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
 
 
 def test_all_of_the_overview_can_be_reached_by_keys(page: Page) -> None:

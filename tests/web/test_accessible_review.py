@@ -49,11 +49,9 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         yield entered
 
 
-@pytest.fixture(scope="module", params=["light", "dark"])
-def opened(
-    request: pytest.FixtureRequest, browser: Browser, client: Client
-) -> Iterator[tuple[Page, Trouble]]:
-    with page_of(browser, client, dark=request.param == "dark") as found:
+@pytest.fixture(scope="module")
+def opened(browser: Browser, client: Client) -> Iterator[tuple[Page, Trouble]]:
+    with page_of(browser, client) as found:
         yield found
 
 
