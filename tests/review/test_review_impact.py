@@ -267,6 +267,16 @@ def test_what_is_not_graded_yet_counts_as_not_covered_within_bounds() -> None:
     assert {(m.low, m.high) for m in ndcg.moves} == {(None, None)}
 
 
+def test_a_query_that_loses_all_its_grades_counts_as_not_covered() -> None:
+    """All items of q0 reworded: it counts 0, and stays among the four queries of the mean."""
+    book = by_hand()
+    baseline = Baseline.of(book, ["Cover@1", "nDCG@1"])
+    query = book.queries[0]
+    impact = check(baseline, edited(query, [Reword(item) for item in query.item_ids]))
+    moves = {move.system: (move.before, move.after) for move in impact.shifts[0].moves}
+    assert moves == {"a": (0.5, 0.375), "b": (0.5625, 0.375), "c": (0.0, 0.0)}
+
+
 def test_the_last_item_of_the_only_query() -> None:
     book = by_hand()
     alone = replace(book, queries=(edited(book.queries[1], [Retire("i1")]),))

@@ -237,17 +237,20 @@ class Baseline:
         """The values of all systems on all queries, if the query of that id becomes `query`."""
         book = self._book_with(query)
         mode = resolve_subtopics(book, self.subtopics)
-        known = self.gradebook.is_graded and query.is_graded
-        if mode != self.mode or not known:
+        graded = next((one for one in book.queries if one.is_graded), None)
+        if mode != self.mode or graded is None or not self.gradebook.is_graded:
             # the first item with a subtopic, or the last one, changes how all queries are read, and
             # where nothing at all is graded no query has a value
             return _columns(book, self.measures, self.min_rating, self.labelling, mode)
         place = self._place(query.query_id)
-        alone = replace(self.gradebook, queries=(query,))
-        own = _columns(alone, self.measures, self.min_rating, self.labelling, self.mode)
+        # beside a graded query one without grades counts, as it does among all of them
+        few = (query,) if query.is_graded else (query, graded)
+        found = _columns(
+            replace(book, queries=few), self.measures, self.min_rating, self.labelling, mode
+        )
         return tuple(
-            _with_part(column, spans[place], part)
-            for column, spans, part in zip(self.columns, self._spans, own, strict=True)
+            _with_part(column, spans[place], _part(own, _spans(few, own.query_ids)[0]))
+            for column, spans, own in zip(self.columns, self._spans, found, strict=True)
         )
 
     def _book_with(self, query: QueryGrades) -> Gradebook:
@@ -351,8 +354,15 @@ def _columns(
     labelling: Labelling,
     mode: Subtopics,
 ) -> tuple[MeasureColumn, ...]:
+    # the values alone: what they would be without decisions is not asked
+    queries = tuple(replace(one, decided=()) for one in gradebook.queries)
     return evaluate(
-        gradebook, measures, [min_rating], subtopics=mode, missing="bounds", labelling=labelling
+        replace(gradebook, queries=queries),
+        measures,
+        [min_rating],
+        subtopics=mode,
+        missing="bounds",
+        labelling=labelling,
     ).columns
 
 
@@ -366,6 +376,21 @@ def _spans(queries: Sequence[QueryGrades], ids: Sequence[str]) -> tuple[slice, .
             at += 1
         spans.append(slice(start, at))
     return tuple(spans)
+
+
+def _part(column: MeasureColumn, span: slice) -> MeasureColumn:
+    """A column of one query alone."""
+    return replace(
+        column,
+        query_ids=column.query_ids[span],
+        values=_cut(column.values, span),
+        low=None if column.low is None else _cut(column.low, span),
+        high=None if column.high is None else _cut(column.high, span),
+    )
+
+
+def _cut(values: Values, span: slice) -> Values:
+    return replace(values, values=values.values[:, span], counts=values.counts[:, span])
 
 
 def _with_part(column: MeasureColumn, span: slice, part: MeasureColumn) -> MeasureColumn:
