@@ -7,17 +7,14 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from exampp.errors import InputError
 from exampp.records.bank import Item
 from exampp.records.dossier import Cell, Dossier, PassageText
 from exampp.records.grading import Grade, State
-from exampp.store.gradebook import ItemRatings, QueryRows, query_grades, query_rows
+from exampp.store.gradebook import QueryRows, automatic_ratings, query_grades, query_rows
 from exampp.store.grades import IN_FORCE, StoredGrader
 from exampp.store.interning import from_json
 
-GRADED = int(State.GRADED)
 _STATES = tuple(State)
 
 
@@ -106,12 +103,12 @@ def _dossier(
         query_id=rows.query_id,
         query_text=text,
         subtopic_texts={subtopic_id: said for subtopic_id, _, said in rows.subtopics},
-        grades=query_grades(connection, rows, _ratings(rows, found)),
+        grades=query_grades(connection, rows, automatic_ratings(connection, grader.key, rows)),
         items=tuple(_items(rows, grader.identity.kind)),
         texts=tuple(
             None if p.text is None else PassageText(p.title, p.text) for p in rows.passages
         ),
-        automatic=_automatic(rows, found),
+        automatic=_Automatic(rows, found),
         decisions={
             (rows.row[passage], rows.column[item]): made
             for (item, passage), made in rows.decisions.items()
@@ -146,22 +143,32 @@ def _grades(connection: sqlite3.Connection, grader: int, rows: QueryRows) -> lis
     ).fetchall()
 
 
-def _ratings(rows: QueryRows, found: Sequence[Any]) -> Iterator[ItemRatings]:
-    graded: dict[int, list[tuple[int, int]]] = {item.version: [] for item in rows.items}
-    for item, passage, state, rating, *_ in found:
-        if state == GRADED:
-            graded[item].append((passage, rating))
-    for item, cells in graded.items():
-        table = np.array(cells, np.int64).reshape(-1, 2)
-        yield ItemRatings(item, table[:, 0], table[:, 1].astype(np.int16))
+class _Automatic(Mapping[Cell, Grade]):
+    """Grades by cell, each made when it is asked for: of a thousand, a page shows a few."""
 
+    def __init__(self, rows: QueryRows, found: Sequence[Any]) -> None:
+        self._item_ids = [item.item_id for item in rows.items]
+        self._found = {
+            (rows.row[one[1]], rows.column[one[0]]): one for one in found if one[1] in rows.row
+        }
 
-def _automatic(rows: QueryRows, found: Sequence[Any]) -> Mapping[Cell, Grade]:
-    ids = {item.version: item.item_id for item in rows.items}
-    return {
-        (rows.row[passage], rows.column[item]): Grade(
-            ids[item], _STATES[state], rating, reply, rule, confidence, from_json(detail)
+    def __getitem__(self, cell: Cell) -> Grade:
+        _, _, state, rating, reply, rule, confidence, detail = self._found[cell]
+        return Grade(
+            self._item_ids[cell[1]],
+            _STATES[state],
+            rating,
+            reply,
+            rule,
+            confidence,
+            from_json(detail),
         )
-        for item, passage, state, rating, reply, rule, confidence, detail in found
-        if passage in rows.row
-    }
+
+    def __iter__(self) -> Iterator[Cell]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __contains__(self, cell: object) -> bool:
+        return cell in self._found

@@ -104,7 +104,7 @@ def read_gradebook(
         bank=bank,
         part=part,
         queries=tuple(
-            query_grades(connection, rows, _ratings(connection, grader.key, rows))
+            query_grades(connection, rows, automatic_ratings(connection, grader.key, rows))
             for rows in (
                 query_rows(connection, query, query_id, grader, bank, among)
                 for query, query_id in queries
@@ -210,7 +210,10 @@ def query_grades(
     )
 
 
-def _ratings(connection: sqlite3.Connection, grader: int, rows: QueryRows) -> Iterator[ItemRatings]:
+def automatic_ratings(
+    connection: sqlite3.Connection, grader: int, rows: QueryRows
+) -> Iterator[ItemRatings]:
+    """What a grader said of the items of a query, item by item."""
     for item in rows.items:
         # two texts, split by numpy: a tuple for every cell takes most of the time
         passages, values = connection.execute(_RATINGS, (grader, item.item)).fetchone()
