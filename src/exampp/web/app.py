@@ -17,6 +17,7 @@ from exampp.web.live_collection import LiveCollection, NothingYet
 from exampp.web.middleware import Gate
 from exampp.web.page_request import visit_of
 from exampp.web.rendering import failure, render, static_files
+from exampp.web.turns import turns
 
 PAGES = (
     "overview",
@@ -45,7 +46,7 @@ YEAR = 31_536_000
 
 def create_app(room: LiveCollection, access: Access) -> ASGIApp:
     """The pages of a room, for whom the gate lets in."""
-    app = FastAPI(title="exampp", docs_url=None, redoc_url=None, openapi_url=None)
+    app = FastAPI(title="exampp", docs_url=None, redoc_url=None, openapi_url=None, lifespan=turns)
     app.state.room = room
     app.state.people = tuple(access.sessions.values())
     for name in PAGES:

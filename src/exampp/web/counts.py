@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 from exampp.collection import Collection
 from exampp.grade.status import GraderStatus
+from exampp.records.topics import default_min_relevant
+from exampp.review.evidence import Criteria
 from exampp.web.oversight import MissingAndSpurious
 
 if TYPE_CHECKING:
-    from exampp.web.live_collection import Choice
+    from exampp.web.live_collection import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +35,17 @@ class CollectionCounts:
     made_at: float
 
     @classmethod
-    def of(cls, collection: Collection, choice: Choice, min_rating: int) -> CollectionCounts:
+    def of(cls, collection: Collection, snapshot: Snapshot) -> CollectionCounts:
         """Count."""
-        began = time.time()
+        began, choice = time.time(), snapshot.choice
         grades = choice.of(collection)
+        relevant = default_min_relevant(collection.highest_judgment)
         lint = collection.bank(choice.bank).lint().rows if choice.grades_items else ()
         return cls(
             collection.grader_statuses(),
             Counter(str(row[1]) for row in lint),
             len(collection.decisions.disputes(**choice._asdict())),
             len(grades.sample().open) if grades.plans() else 0,
-            MissingAndSpurious.of(grades, grades.criteria(min_rating=min_rating)),
+            snapshot.whole_oversight(Criteria(snapshot.min_rating, relevant)),
             began,
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +29,7 @@ from exampp.web.changes import Changes
 from exampp.web.counts import CollectionCounts
 from exampp.web.guidelines import read_guidelines
 from exampp.web.kept import Kept
+from exampp.web.oversight import MissingAndSpurious
 
 if TYPE_CHECKING:
     from exampp.analysis.compare import SystemComparison
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from exampp.analysis.items import ItemAnalysis
     from exampp.analysis.significance import Significance
     from exampp.review.disputing import WeighedDispute
+    from exampp.review.evidence import Criteria
     from exampp.review.impact import Baseline
     from exampp.review.queue import Candidate, CellName
 
@@ -205,6 +207,22 @@ class Snapshot:
         scores = item_scores(self.gradebook, self.min_rating, K)
         return analyze(self.gradebook, scores, "", ItemSettings(least), texts=texts)
 
+    def oversight(self, criteria: Criteria, patience: float) -> MissingAndSpurious | None:
+        """What is missing and spurious in all queries; None while they are looked through."""
+        return self.kept.soon(("oversight", criteria), lambda: self._oversight(criteria), patience)
+
+    def whole_oversight(self, criteria: Criteria) -> MissingAndSpurious:
+        """The same, waited for."""
+        return self.kept.get(("oversight", criteria), lambda: self._oversight(criteria))
+
+    def _oversight(self, criteria: Criteria) -> MissingAndSpurious:
+        with Collection(self.path) as collection:
+            grades = self.choice.of(collection)
+            asked = grades.criteria(
+                min_rating=criteria.min_rating, min_relevant=criteria.min_relevant, by=criteria.by
+            )
+            return MissingAndSpurious.of(grades, asked)
+
     @cached_property
     def baseline(self) -> Baseline:
         """What edits are compared with."""
@@ -228,14 +246,18 @@ class Snapshot:
     def disputes(self, found: Sequence[Disputed]) -> list[WeighedDispute]:
         """Disputes, what weighs most first."""
         from exampp.review.disputing import weighed
+
+        self._weigh(one.cell for one in found)
+        known = {cell: effect for cell, effect in self._effects.items() if effect is not None}
+        return weighed(found, known, self.min_rating)
+
+    def _weigh(self, cells: Iterable[CellName]) -> None:
         from exampp.review.queue import effects
 
-        unknown = frozenset(one.cell for one in found) - self._effects.keys()
+        unknown = frozenset(cells) - self._effects.keys()
         if unknown:
             made = effects(self.gradebook, unknown, min_rating=self.min_rating, k=K)
             self._effects.update({cell: made.get(cell) for cell in unknown})
-        known = {cell: effect for cell, effect in self._effects.items() if effect is not None}
-        return weighed(found, known, self.min_rating)
 
     @property
     def is_warm(self) -> bool:
@@ -243,9 +265,12 @@ class Snapshot:
         return {"query_index", "baseline", "queue"} <= vars(self).keys()
 
     def warm(self, before: Snapshot | None = None) -> None:
-        """Compute all of it, and the items if people looked at those of the one before."""
+        """Compute all of it, and what people looked at of the one before: items, disputes."""
         _ = self.query_index, self.baseline, self.queue
-        if before is not None and ("items", self.choice.bank) in before.kept:
+        if before is None:
+            return
+        self._weigh(list(before._effects))
+        if ("items", self.choice.bank) in before.kept:
             self.items(self.choice.bank, CLOSING_SECONDS)
 
 
@@ -453,9 +478,7 @@ class LiveCollection:
             if old and (old.made_at > snapshot.made_at or start < self._recount_after):
                 continue
             with self.open() as collection:
-                self._facts[code] = CollectionCounts.of(
-                    collection, snapshot.choice, snapshot.min_rating
-                )
+                self._facts[code] = CollectionCounts.of(collection, snapshot)
             end = time.monotonic()
             self._recount_after = end + REST_OF_FACTS * (end - start)
 

@@ -174,5 +174,10 @@ def visit_of(request: Request) -> PageRequest:
     return PageRequest(request, request.app.state.room, request.scope["assessor"])
 
 
-Visiting = Annotated[PageRequest, Depends(visit_of)]
+async def _visit(request: Request) -> PageRequest:
+    # what does not wait needs no thread of its own
+    return visit_of(request)
+
+
+Visiting = Annotated[PageRequest, Depends(_visit)]
 """What every page takes: `def page(visit: Visiting) -> Response`."""

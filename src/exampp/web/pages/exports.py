@@ -17,6 +17,7 @@ from exampp.evaluate import tables
 from exampp.evaluate.qrels import Labelling
 from exampp.report.table import render
 from exampp.web.page_request import PageRequest, Visiting
+from exampp.web.turns import EXPORTS, among
 
 router = APIRouter()
 Write = Callable[[PageRequest, Path], None]
@@ -107,6 +108,7 @@ def exports(visit: Visiting) -> Response:
 
 
 @router.get("/export/{name}")
+@among(EXPORTS)
 def export(visit: Visiting, name: str) -> Response:
     """One file, written now."""
     if name not in FILES:

@@ -28,6 +28,7 @@ from exampp.web.pages.cells import CellIds, CellPanel, cell_of, has_decided, pan
 from exampp.web.pages.sittings import case_address, made, sit_down, sitting
 from exampp.web.pages.walks import ORDERS, Step, assignment, walk
 from exampp.web.rendering import link
+from exampp.web.turns import DECISIONS, among
 
 router = APIRouter()
 MOST = 10_000
@@ -101,6 +102,7 @@ def set_blind(
 
 
 @router.post("/judge/decide")
+@among(DECISIONS)
 def decide(
     visit: Visiting,
     cell: Annotated[str, Form()],
@@ -142,6 +144,7 @@ def decide(
 
 
 @router.post("/judge/undo")
+@among(DECISIONS)
 def undo(
     visit: Visiting,
     number: Annotated[int, Form(ge=1, le=LARGEST)],

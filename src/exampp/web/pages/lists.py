@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from itertools import groupby
 from typing import Literal, NamedTuple
 
 from fastapi import APIRouter, Response
+from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException
 
 from exampp.collection import Collection
@@ -31,6 +31,7 @@ from exampp.web.oversight import MissingAndSpurious
 from exampp.web.page_request import PageRequest, Visiting
 from exampp.web.paging import sheet
 from exampp.web.rendering import link
+from exampp.web.rendering import render as render_page
 
 router = APIRouter()
 
@@ -43,6 +44,8 @@ NAMES = {
 """The lists: what they are called, and what they hold."""
 KINDS = {"tsv": "text/tab-separated-values", "json": "application/json", "md": "text/markdown"}
 _STYLES = {"md": "markdown"}
+PATIENCE = 3.0
+"""So many seconds a page waits for all queries to be looked through before it says that it does."""
 PAGE = 50
 """Passages or items on one page."""
 FEW = 6
@@ -148,6 +151,10 @@ def one_list(
         with visit.open() as collection:
             min_relevant = default_min_relevant(collection.highest_judgment)
     asked = ListRequest(min_rating, min_relevant, by, query or None, item or None)
+    contents = _CONTENTS[name](visit, asked, page)
+    if contents is None:
+        again = asked.address(f"/lists/{name}", page=page)
+        return HTMLResponse(render_page("opening.html", name=visit.room.name, to=again))
     return visit.page(
         f"list_{name}.html",
         name=name,
@@ -157,21 +164,18 @@ def one_list(
         asked=asked,
         scale=(visit.choice.grader.lowest, visit.choice.grader.highest),
         blind=is_blind(visit),
-        **_CONTENTS[name](visit, asked, page),
+        **contents,
     )
 
 
 # ---- the lists of all queries --------------------------------------------------------------------
 
 
-_KEPT = 4
-_looked: dict[tuple[object, ...], MissingAndSpurious] = {}
-"""The last few, under other criteria than the overview's: paging must not look anew."""
-_looking = threading.Lock()
+def _oversight(visit: PageRequest, asked: ListRequest) -> MissingAndSpurious | None:
+    """What is missing and spurious: counted already where it is what the overview counts.
 
-
-def _oversight(visit: PageRequest, asked: ListRequest) -> MissingAndSpurious:
-    """What is missing and spurious: counted already where it is what the overview counts."""
+    None while all queries are looked through.
+    """
     facts = visit.facts
     if asked.query is not None:
         with visit.open() as collection:
@@ -180,19 +184,13 @@ def _oversight(visit: PageRequest, asked: ListRequest) -> MissingAndSpurious:
     known = Criteria(asked.min_rating, asked.min_relevant, asked.by)
     if facts is not None and facts.oversight.criteria == known:
         return facts.oversight
-    wanted = (visit.room.path, visit.choice.code, visit.snapshot.made_at, known)
-    with _looking:
-        if wanted not in _looked:
-            while len(_looked) >= _KEPT:
-                del _looked[next(iter(_looked))]
-            with visit.open() as collection:
-                criteria = asked.criteria(visit, collection)
-                _looked[wanted] = MissingAndSpurious.of(visit.choice.of(collection), criteria)
-        return _looked[wanted]
+    return visit.snapshot.oversight(known, PATIENCE)
 
 
-def _missing(visit: PageRequest, asked: ListRequest, page: int) -> dict[str, object]:
+def _missing(visit: PageRequest, asked: ListRequest, page: int) -> dict[str, object] | None:
     found = _oversight(visit, asked)
+    if found is None:
+        return None
     shown = sheet(found.missing, page, PAGE)
     groups = [
         (query_id, text, list(entries))
@@ -203,8 +201,10 @@ def _missing(visit: PageRequest, asked: ListRequest, page: int) -> dict[str, obj
     return {"found": found, "sheet": shown, "groups": groups}
 
 
-def _spurious(visit: PageRequest, asked: ListRequest, page: int) -> dict[str, object]:
+def _spurious(visit: PageRequest, asked: ListRequest, page: int) -> dict[str, object] | None:
     found = _oversight(visit, asked)
+    if found is None:
+        return None
     entries = [e for e in found.spurious if asked.item in (None, e.item.item_id)]
     return {"found": found, "sheet": sheet(entries, page, PAGE)}
 
@@ -274,7 +274,7 @@ def _grid(visit: PageRequest, asked: ListRequest, page: int) -> dict[str, object
     return {**around, "grid": whole, "sheet": sheet(whole.rows, page, PAGE)}
 
 
-_CONTENTS: Mapping[str, Callable[[PageRequest, ListRequest, int], dict[str, object]]] = {
+_CONTENTS: Mapping[str, Callable[[PageRequest, ListRequest, int], dict[str, object] | None]] = {
     "verify": _verify,
     "grid": _grid,
     "missing": _missing,

@@ -74,7 +74,7 @@ class BoardView:
         return link(path, **{**given, **changed})
 
 
-def board_view(
+async def board_view(
     by: int = 0, min_rating: int | None = None, decisions: DecisionChoice = "with"
 ) -> BoardView:
     """The view that an address asks for."""

@@ -28,6 +28,7 @@ from exampp.web.pages.sittings import RECENT, Recent, Sitting, recent_cells, sit
 from exampp.web.pages.walks import steps
 from exampp.web.passages import Shown, show
 from exampp.web.rendering import link, shade
+from exampp.web.turns import DECISIONS, among
 
 router = APIRouter()
 LENGTH = 100
@@ -125,6 +126,7 @@ def progress_part(visit: Visiting) -> HTMLResponse:
 
 
 @router.post("/sample/decide")
+@among(DECISIONS)
 def decide(
     visit: Visiting,
     cell: Annotated[str, Form()],
@@ -172,6 +174,7 @@ def decide(
 
 
 @router.post("/sample/undo")
+@among(DECISIONS)
 def undo(
     visit: Visiting,
     number: Annotated[int, Form(ge=1, le=LARGEST)],
