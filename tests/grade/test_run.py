@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import exams
 import interrupting
@@ -85,7 +86,7 @@ def test_a_changed_text_makes_exactly_its_cells_due(tmp_path: Path) -> None:
 
 
 def test_the_prompts_that_grade_a_kind_are_named(tmp_path: Path) -> None:
-    server = {"model": "m", "base_url": "http://localhost:1/v1", "api_key": "none"}
+    server: dict[str, Any] = {"model": "m", "base_url": "http://localhost:1/v1", "api_key": "none"}
     with (
         exams.make(tmp_path) as exam,
         pytest.raises(exampp.InputError, match=r"--prompt: .*, umbrela"),

@@ -565,3 +565,13 @@ def test_a_bank_names_the_questions_of_such_files_by_their_text(tmp_path: Path) 
         of_query,
         of_query,
     ]
+
+
+def test_a_table_that_pandas_wrote_column_by_column_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "frame.json"
+    path.write_text(json.dumps({name: {"0": value} for name, value in RAGAS.items()}))
+    with (
+        exampp.create(tmp_path / "my.exam") as exam,
+        pytest.raises(InputError, match=r"column by column. Write it .*orient='records'"),
+    ):
+        exam.import_files(path)

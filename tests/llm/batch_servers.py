@@ -201,8 +201,8 @@ class OpenAIStub(BatchStub):
             content = body[body.index(b"{") : body.rindex(b"}") + 1]
             name = f"file-{len(self.files) + 1}"
             self.files[name] = content.split(b"\n")
-            shown = {"id": name, "object": "file", "purpose": "batch", "status": "processed"}
-            return 200, {**shown, "bytes": len(content), "created_at": NOW, "filename": name}
+            file = {"id": name, "object": "file", "purpose": "batch", "status": "processed"}
+            return 200, {**file, "bytes": len(content), "created_at": NOW, "filename": name}
         if (method, path) == ("POST", "/batches"):
             asked = json.loads(body)
             assert asked["completion_window"] == "24h"

@@ -171,7 +171,8 @@ def per_query(board: Leaderboard) -> Table:
     rows = [
         [*(getattr(row, name) for name in names), *provenance(board)] for row in board.per_query()
     ]
-    columns = [*names, *(Column(name, for_machines=True) for name in PROVENANCE)]
+    columns: list[str | Column] = [*names]
+    columns += (Column(name, for_machines=True) for name in PROVENANCE)
     return Table.of(columns, rows, caption(board), board.notes)
 
 

@@ -206,6 +206,13 @@ def _part(row: Row, paths: tuple[str, ...]) -> str:
 def _record(row: Row, preset: Preset) -> tuple[RagRecord, int]:
     """The record of a row, and how many of its contexts have no text."""
     place, value = found(row, preset.query)
+    if isinstance(value, dict) and "0" in value:
+        raise InputError(
+            "is a table, column by column",
+            field=place,
+            mend="Write it record by record, as pandas does by "
+            "to_json(FILE, orient='records', lines=True)",
+        )
     query = value_text(value, place, asked=True)
     if not query:
         raise InputError(f"no question (any of {', '.join(preset.query)})", field=preset.query[0])
