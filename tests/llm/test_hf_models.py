@@ -12,7 +12,7 @@ from contract import make_asks
 from tiny_models import LABELS, WORDS
 
 from exampp.llm.base import Ask, Reply
-from exampp.llm.hf import LocalGrader, load
+from exampp.llm.hf import LocalGrader, load, loading
 from exampp.llm.hf.labels import choose
 from exampp.prompts import fill, fit
 from exampp.prompts import load as load_prompt
@@ -104,9 +104,9 @@ def test_label_of_two_tokens_is_scored_whole_and_ranked_as_by_beam_search(t5_spl
 
 
 @pytest.mark.parametrize("tied", [False, True])
-def test_folded_cross_attention_equals_transformers(tied: bool) -> None:
+def test_steps_of_a_t5_equal_those_of_transformers(tied: bool) -> None:
     transformers: Any = pytest.importorskip("transformers")
-    from exampp.llm.hf.folded import first_logits
+    from exampp.llm.hf.folded import encode, first_logits
 
     torch.manual_seed(5)
     shape = {"vocab_size": 90, "d_model": 48, "d_kv": 12, "d_ff": 80, "num_layers": 3}
@@ -123,6 +123,10 @@ def test_folded_cross_attention_equals_transformers(tied: bool) -> None:
     steps = torch.cat([torch.zeros(5, 1, dtype=torch.long), torch.randint(2, 90, (5, 2))], 1)
     with torch.inference_mode():
         states = model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
+        own = encode(model.encoder, ids, mask)
+        torch.testing.assert_close(own[mask == 1], states[mask == 1], atol=1e-4, rtol=1e-5)
+        even = encode(model.encoder, ids[:2, :30], None)
+        torch.testing.assert_close(even[1], states[1, :30], atol=1e-4, rtol=1e-5)
         expected = model(input_ids=ids, attention_mask=mask, decoder_input_ids=steps).logits
         for count in (1, 2, 3):
             folded = first_logits(model, states, mask, steps[:, :count])
@@ -134,11 +138,12 @@ def test_folded_cross_attention_equals_transformers(tied: bool) -> None:
 @pytest.mark.parametrize("name", ["t5", "t5_split", "llama", "llama_plain"])
 @pytest.mark.parametrize("decode", ["score", "generate"])
 def test_replies_do_not_depend_on_batches(
-    name: str, decode: str, request: pytest.FixtureRequest
+    name: str, decode: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, asks = str(request.getfixturevalue(name)), prompts(24)
     replies = []
-    for tokens, ahead in ((1, 24), (2000, 24), (9000, 7)):
+    for tokens, ahead, in_flight in ((1, 24, 0), (2000, 24, 0), (9000, 7, 0), (2000, 30, 2)):
+        monkeypatch.setitem(loading.IN_FLIGHT, "cpu", in_flight)
         options: dict[str, Any] = {"batch_tokens": tokens, "look_ahead": ahead, "max_new_tokens": 6}
         grader = load(folder, labels=LABELS, decode=decode, device="cpu", **options)
         replies.append(answered(grader, asks))
@@ -167,21 +172,22 @@ def test_near_ties_are_computed_again_alone(t5: Path) -> None:
     assert batches == [5, 1, 1, 1, 1, 1]
 
 
-def test_memory_running_out(t5: Path) -> None:
+def test_memory_running_out(t5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from exampp.llm.hf import seq2seq
+
     asks = prompts(20)
     expected = answered(load(str(t5), labels=LABELS, device="cpu"), asks)
     grader = load(str(t5), labels=LABELS, device="cpu")
-    model: Any = grader.model
-    encoder, sizes = model.model.get_encoder(), []
+    sizes = []
+    encode = seq2seq.encode
 
-    class Small:
-        def __call__(self, input_ids: Any, attention_mask: Any) -> Any:
-            sizes.append(input_ids.numel())
-            if input_ids.numel() > 300:
-                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.")
-            return encoder(input_ids=input_ids, attention_mask=attention_mask)
+    def small(encoder: Any, ids: Any, mask: Any) -> Any:
+        sizes.append(ids.numel())
+        if ids.numel() > 300:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.")
+        return encode(encoder, ids, mask)
 
-    model.model.get_encoder = Small
+    monkeypatch.setattr(seq2seq, "encode", small)
     got = answered(grader, asks)
     assert max(sizes) > 300
     assert {key: reply.text for key, reply in got.items()} == {
@@ -207,6 +213,15 @@ def test_too_long_a_prompt_is_a_fault_and_a_fitted_one_is_none(t5: Path) -> None
     longer = load(str(t5), labels=LABELS, device="cpu", limit=length)
     assert answered(longer, [Ask(0, "", "", whole.user)])[0].text in LABELS
     assert longer.settings["limit"] == length
+
+
+@pytest.mark.parametrize("name", ["t5", "llama", "bert"])
+def test_asks_of_which_none_can_be_asked(name: str, request: pytest.FixtureRequest) -> None:
+    labels = () if name == "bert" else LABELS
+    grader = load(str(request.getfixturevalue(name)), labels=labels, device="cpu")
+    assert [reply.fault for reply in answered(grader, [Ask(1, "", "", " ")]).values()] == [
+        "the item is empty" if name == "bert" else "the prompt is empty"
+    ]
 
 
 def test_truncated_tells_that_the_model_did_not_end(t5_split: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -27,6 +27,8 @@ class Echo:
         self.memory = memory
         self.doubts = doubts
         self.batches: list[list[str]] = []
+        self.used: list[int] = []
+        """For each batch that was waited for, how many were begun by then."""
         self.freed = 0
 
     def encode(self, asks: Sequence[Ask]) -> list[tuple[str, ...] | str]:
@@ -42,11 +44,16 @@ class Echo:
             found.setdefault(row[0] if row[0].isupper() else row, []).append(row)
         return list(found.values())
 
-    def run(self, rows: Sequence[str]) -> list[str]:
+    def begin(self, rows: Sequence[str]) -> Callable[[], list[str]]:
         self.batches.append(list(rows))
         if len(rows) * max(map(len, rows)) > self.memory:
             raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")
-        return [f"{row}/{len(rows)}" if self.doubts else row for row in rows]
+
+        def results() -> list[str]:
+            self.used.append(len(self.batches))
+            return [f"{row}/{len(rows)}" if self.doubts else row for row in rows]
+
+        return results
 
     def doubtful(self, result: str) -> bool:
         return bool(self.doubts) and self.doubts in result
@@ -59,8 +66,10 @@ class Echo:
         self.freed += 1
 
 
-def run(model: Echo, texts: Sequence[str], budget: int = 100, look_ahead: int = 50) -> list[str]:
-    batcher = Batcher(model, budget=budget, look_ahead=look_ahead)
+def run(
+    model: Echo, texts: Sequence[str], budget: int = 100, look_ahead: int = 50, in_flight: int = 0
+) -> list[str]:
+    batcher = Batcher(model, budget=budget, look_ahead=look_ahead, in_flight=in_flight)
     asks = [Ask(key, "", "", text) for key, text in enumerate(texts)]
     replies = {ask.key: reply for ask, reply in batcher.answer(asks)}
     assert len(replies) == len(texts)
@@ -105,10 +114,40 @@ def test_windows_bound_the_look_ahead() -> None:
     assert [len(batch) for batch in model.batches] == [4, 4, 2]
 
 
-def test_memory_running_out_halves_the_budget_for_good() -> None:
+def test_batches_in_flight() -> None:
+    texts = [f"{n:05}" for n in range(24)]
+    model = Echo()
+    assert run(model, texts, budget=10, look_ahead=24) == texts
+    assert model.used == list(range(1, 13)), "none but the one whose results are waited for"
+    model = Echo()
+    assert run(model, texts, budget=10, look_ahead=24, in_flight=2) == texts
+    assert [len(batch) for batch in model.batches] == [2] * 12
+    assert model.used == [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 12, 12], "over the ends of windows, too"
+
+
+def test_the_next_window_is_read_while_batches_are_in_flight() -> None:
+    model, pulled = Echo(), 0
+
+    def source() -> Iterator[Ask]:
+        nonlocal pulled
+        for key in range(60):
+            pulled += 1
+            yield Ask(key, "", "", f"{key:05}")
+
+    answered = pulled_then = 0
+    for _ in Batcher(model, budget=10, look_ahead=30, in_flight=2).answer(source()):
+        pulled_then = pulled_then or pulled
+        answered += 1
+        assert pulled - answered < 30
+    assert answered == 60
+    assert pulled_then == 10 + 3 * 2, "a window, and for each of three batches as many as it has"
+
+
+@pytest.mark.parametrize("in_flight", [0, 2])
+def test_memory_running_out_halves_the_budget_for_good(in_flight: int) -> None:
     model = Echo(memory=30)
     texts = [f"{n:010}" for n in range(12)]
-    assert run(model, texts) == texts
+    assert run(model, texts, look_ahead=36 if in_flight else 12, in_flight=in_flight) == texts
     sizes = [len(batch) for batch in model.batches]
     assert sizes == [10, 5, 2, 2, 2, 2, 2, 2]
     assert model.freed == 2

@@ -18,10 +18,10 @@ from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
 from exampp.llm.hf.generation import Generated
-from exampp.llm.hf.labels import LabelScores, LabelTokens
+from exampp.llm.hf.labels import LabelTokens
 from exampp.llm.hf.prefixes import LEAST, Row, families, shared
 from exampp.llm.hf.prompted import Prompted
-from exampp.llm.hf.tensors import pad, score
+from exampp.llm.hf.tensors import log_probabilities, pad
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +65,13 @@ class Causal(Prompted):
             self._start, self._started = rows[0][:common], None
         return found
 
-    def score(self, rows: Sequence[Row], labels: LabelTokens) -> list[LabelScores]:
+    def score(self, rows: Sequence[Row], labels: LabelTokens) -> torch.Tensor:
         """Score labels from the logits at the end of the prompt."""
         wanted = labels.longest
         whole = [row + labels.shared for row in rows]
         read, rest = self._read(whole, wanted)
         logits = self._forward(read, rest, wanted, keep=False)[0]
-        return score(logits[:, -wanted:], labels, self.length_penalty)
+        return log_probabilities(logits[:, -wanted:], labels)
 
     def generate(self, rows: Sequence[Row]) -> list[Generated]:
         """Write replies, greedily if not told otherwise."""

@@ -7,7 +7,7 @@ is too long for the model is read in windows that overlap by `STRIDE` tokens; no
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -86,7 +86,7 @@ class Extractive:
         """Every window alone: the question is read before the passage."""
         return [[row] for row in rows]
 
-    def run(self, rows: Sequence[Window]) -> Sequence[BestSpan]:
+    def begin(self, rows: Sequence[Window]) -> Callable[[], Sequence[BestSpan]]:
         """Find the best answer in each window."""
         ids, mask = tensors.pad([row.ids for row in rows], self._pad, self.model.device)
         options = {}
@@ -94,11 +94,14 @@ class Extractive:
             options["token_type_ids"] = tensors.pad([r.types for r in rows], 0, ids.device)[0]
         with torch.inference_mode():
             out = self.model(input_ids=ids, attention_mask=mask, **options)
-        starts, ends = (
-            logits.float().cpu().numpy().astype(np.float64)
-            for logits in (out.start_logits, out.end_logits)
-        )
-        return [spans.find(row, starts[i], ends[i]) for i, row in enumerate(rows)]
+            logits = torch.stack([out.start_logits, out.end_logits], 1)
+            table = tensors.fetched(logits.float())
+
+        def find() -> list[BestSpan]:
+            found = table().numpy().astype(np.float64)
+            return [spans.find(row, *both) for row, both in zip(rows, found, strict=True)]
+
+        return find
 
     def doubtful(self, result: BestSpan) -> bool:
         """Whether rounding could have made the choice."""

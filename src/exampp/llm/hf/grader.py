@@ -43,6 +43,7 @@ class LocalGrader(Grader):
         *,
         budget: int,
         look_ahead: int,
+        in_flight: int = 0,
         called: str = "",
         note: str = "",
         unnumbered: str | None = "answer",
@@ -53,7 +54,7 @@ class LocalGrader(Grader):
         self.unnumbered = unnumbered
         self.provenance = dict(provenance)
         self._settings = dict(settings)
-        self._batcher = Batcher(model, budget=budget, look_ahead=look_ahead)
+        self._batcher = Batcher(model, budget=budget, look_ahead=look_ahead, in_flight=in_flight)
 
     @property
     def readings(self) -> frozenset[str]:

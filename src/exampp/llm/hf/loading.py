@@ -16,8 +16,10 @@ from exampp.llm.hf.texts import TODAY, ChatTexts, ContinuedTexts, PlainTexts, kn
 DECODES = ("auto", "score", "generate")
 BATCH_TOKENS = {"cpu": 4096, "mps": 8192, "cuda": 32768}
 """Padded tokens in a batch; on a CPU larger batches are slower."""
-LOOK_AHEAD = {"cpu": 128, "mps": 512, "cuda": 1024}
-"""Asks pulled ahead: enough to sort by length, few enough that a stop does not take minutes."""
+LOOK_AHEAD = {"cpu": 128, "mps": 512, "cuda": 3072}
+"""Asks pulled ahead: enough to sort by length (a third of them, where batches are in flight)."""
+IN_FLIGHT = {"cpu": 0, "mps": 0, "cuda": 2}
+"""Batches begun before replies are yielded: one is computed, one waits for it to end."""
 
 BEGUN_IN_FLOAT32 = (
     "This CPU computes bfloat16 in hardware, so that is what it is graded in: another grader than "
@@ -113,6 +115,7 @@ def load(
         unnumbered=_UNNUMBERED.get((fetched.task, own["decode"]), "answer"),
         budget=budget,
         look_ahead=ahead,
+        in_flight=IN_FLIGHT[kind],
     )
 
 

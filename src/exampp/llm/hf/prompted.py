@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -12,7 +12,7 @@ import torch
 from exampp.llm.base import Ask, Reply, Usage
 from exampp.llm.hf import tensors
 from exampp.llm.hf.generation import Generated, Generator
-from exampp.llm.hf.labels import LabelScores, LabelTokens
+from exampp.llm.hf.labels import LabelScores, LabelTokens, choose
 from exampp.llm.hf.prefixes import Row
 from exampp.llm.hf.tensors import NOT_A_NUMBER
 from exampp.llm.hf.texts import PlainTexts
@@ -48,8 +48,8 @@ class Prompted(ABC):
         return self.generator.length_penalty if self.generator.beams > 1 else None
 
     @abstractmethod
-    def score(self, rows: Sequence[Row], labels: LabelTokens) -> list[LabelScores]:
-        """Score the labels as replies to each row."""
+    def score(self, rows: Sequence[Row], labels: LabelTokens) -> torch.Tensor:
+        """The logarithm of each label's probability as the reply to each row, [rows, labels]."""
 
     @abstractmethod
     def generate(self, rows: Sequence[Row]) -> list[Generated]:
@@ -81,10 +81,17 @@ class Prompted(ABC):
         """Every row alone, if not told otherwise."""
         return [[row] for row in rows]
 
-    def run(self, rows: Sequence[Row]) -> Sequence[LabelScores | Generated]:
+    def begin(self, rows: Sequence[Row]) -> Callable[[], Sequence[LabelScores | Generated]]:
         """Score or write, in one batch."""
+        labels = self.labels
         with torch.inference_mode():
-            return self.score(rows, self.labels) if self.labels else self.generate(rows)
+            if labels is None:
+                written = self.generate(rows)
+                return lambda: written
+            table = tensors.fetched(self.score(rows, labels))
+        return lambda: [
+            choose(labels, row, self.length_penalty) for row in table().double().tolist()
+        ]
 
     def doubtful(self, result: LabelScores | Generated) -> bool:
         """Whether rounding could have made the choice."""

@@ -8,33 +8,35 @@ import torch
 from transformers import T5ForConditionalGeneration
 from transformers.modeling_outputs import BaseModelOutput
 
-from exampp.llm.hf.folded import first_logits
+from exampp.llm.hf.folded import encode, first_logits
 from exampp.llm.hf.generation import Generated
-from exampp.llm.hf.labels import LabelScores, LabelTokens
+from exampp.llm.hf.labels import LabelTokens
 from exampp.llm.hf.prefixes import Row
 from exampp.llm.hf.prompted import Prompted
-from exampp.llm.hf.tensors import pad, score
+from exampp.llm.hf.tensors import log_probabilities, pad, send
 
 
 class Seq2Seq(Prompted):
     """Reads the prompt with the encoder; scores labels in a single pass of the decoder."""
 
-    def score(self, rows: Sequence[Row], labels: LabelTokens) -> list[LabelScores]:
+    def score(self, rows: Sequence[Row], labels: LabelTokens) -> torch.Tensor:
         """Score labels from the logits of the first decoder steps."""
         ids, mask = pad(rows, self._pad, self.model.device)
-        states = self.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
         start = self.model.generation_config.decoder_start_token_id
-        steps = torch.tensor([[start, *labels.shared]], device=ids.device).expand(len(rows), -1)
+        steps = send(torch.tensor([[start, *labels.shared]]), ids.device).expand(len(rows), -1)
         if isinstance(self.model, T5ForConditionalGeneration) and self._is_whole:
+            is_even = len({len(row) for row in rows}) == 1
+            states = encode(self.model.encoder, ids, None if is_even else mask)
             logits = first_logits(self.model, states, mask, steps)
         else:
+            states = self.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
             logits = self.model(
                 encoder_outputs=BaseModelOutput(last_hidden_state=states),
                 attention_mask=mask,
                 decoder_input_ids=steps,
                 use_cache=False,
             ).logits
-        return score(logits, labels, self.length_penalty)
+        return log_probabilities(logits, labels)
 
     @property
     def _is_whole(self) -> bool:

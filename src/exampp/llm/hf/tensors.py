@@ -1,13 +1,13 @@
-"""Rows of token ids as tensors, and logits as scores of labels. Imports torch."""
+"""Rows of token ids as tensors, and logits as probabilities of labels. Imports torch."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
-from exampp.llm.hf.labels import LabelScores, LabelTokens, choose
+from exampp.llm.hf.labels import LabelTokens
 
 ROUNDING = 1e-3
 """Nats within which float32 results are taken as tied: batches differ by about 1e-5."""
@@ -26,25 +26,44 @@ def pad(
         place = slice(longest - len(row), None) if left else slice(len(row))
         ids[index, place] = torch.tensor(row, dtype=torch.long)
         mask[index, place] = 1
-    return ids.to(device), mask.to(device)
+    return send(ids, device), send(mask, device)
 
 
-def score(
-    logits: torch.Tensor, labels: LabelTokens, length_penalty: float | None = None
-) -> list[LabelScores]:
-    """Score labels from logits [rows, 1 + shared tokens, vocabulary].
+def send(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """A tensor of the CPU on a device. What a card still computes is not waited for."""
+    if device.type != "cuda":
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)
+
+
+def fetched(tensor: torch.Tensor) -> Callable[[], torch.Tensor]:
+    """Waits for a tensor, and for nothing that is computed after it, and gives it on the CPU."""
+    if tensor.device.type != "cuda":
+        return tensor.cpu
+    copy = tensor.to("cpu", non_blocking=True)
+    done = torch.cuda.current_stream(tensor.device).record_event()
+
+    def wait() -> torch.Tensor:
+        done.synchronize()
+        return copy
+
+    return wait
+
+
+def log_probabilities(logits: torch.Tensor, labels: LabelTokens) -> torch.Tensor:
+    """Of labels as replies, [rows, labels], from logits [rows, 1 + shared tokens, vocabulary].
 
     The logits at position k are those that follow the first k of the shared tokens.
     """
     logits = logits.float()
     norms = logits.logsumexp(-1)
-    columns = []
-    for tokens in labels.tokens:
-        steps = torch.arange(len(tokens), device=logits.device)
-        ids = torch.tensor(tokens, device=logits.device)
-        columns.append((logits[:, steps, ids] - norms[:, steps]).sum(-1))
-    table: list[list[float]] = torch.stack(columns, -1).double().tolist()
-    return [choose(labels, row, length_penalty) for row in table]
+    # by numbers and not by a tensor of them, which would have to be sent
+    nothing = torch.zeros_like(norms[:, 0])
+    columns = [
+        sum((logits[:, k, token] - norms[:, k] for k, token in enumerate(tokens)), start=nothing)
+        for tokens in labels.tokens
+    ]
+    return torch.stack(columns, -1)
 
 
 def tie(model: Any) -> float:
