@@ -127,6 +127,17 @@ def test_a_card_that_torch_cannot_use(t5: Path, monkeypatch: pytest.MonkeyPatch)
             load(str(t5), device="cuda:0")
 
 
+def test_a_model_that_does_not_fit_on_its_device(t5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.\nGPU 0 has")
+
+    monkeypatch.setattr(transformers.T5ForConditionalGeneration, "to", full)
+    with pytest.raises(InputError, match="Tried to allocate 2 GiB") as caught:
+        load(str(t5), device="cpu")
+    assert caught.value.what.endswith("2 GiB.")
+    assert "--quantize 8bit" in caught.value.mend
+
+
 def test_bars_are_drawn_on_a_terminal_alone(
     t5: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -283,8 +294,9 @@ def test_default_device_and_dtype() -> None:
     both = FakeTorch(cuda=True, mps=True)
     assert find_device(both, None) == "cuda"
     assert find_device(both, "cuda:1") == "cuda:1"
-    with pytest.raises(InputError, match="2 CUDA devices"):
+    with pytest.raises(InputError, match="no device 'cuda:2' here") as caught:
         find_device(both, "cuda:2")
+    assert "cuda:0, cuda:1" in caught.value.mend
     assert find_device(FakeTorch(cuda=False, mps=True), None) == "mps"
     assert find_device(FakeTorch(cuda=False, mps=False), None) == "cpu"
     assert default_dtype(both, "cuda:1") == "bfloat16"

@@ -135,6 +135,19 @@ def test_steps_of_a_t5_equal_those_of_transformers(tied: bool) -> None:
             )
 
 
+@pytest.mark.parametrize("name", ["t5", "t5_split"])
+def test_a_card_is_not_waited_for_while_a_batch_is_begun(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    model: Any = load(str(request.getfixturevalue(name)), labels=LABELS, device="cpu").model
+    rows = [row for (row,) in model.encode(prompts(9))]
+    # a device that computes nothing: to wait for a value of it is an error
+    model.model.to("meta")
+    results = model.begin(rows)
+    with pytest.raises(NotImplementedError, match="no data"):
+        results()
+
+
 @pytest.mark.parametrize("name", ["t5", "t5_split", "llama", "llama_plain"])
 @pytest.mark.parametrize("decode", ["score", "generate"])
 def test_replies_do_not_depend_on_batches(

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from exampp.errors import InputError
 from exampp.installed import install_command, pip_command
+from exampp.llm.hf.batching import is_out_of_memory
 
 TASKS = {
     "seq2seq": "AutoModelForSeq2SeqLM",
@@ -246,9 +247,14 @@ def guarded(model: str, action: Callable[[], T]) -> T:
                 mend="Take a model whose architecture transformers knows by itself",
             ) from None
         reason = str(error).strip() or type(error).__name__
+        mend = "Give the folder of a model, or its name on the Hugging Face hub (owner/name)"
+        if is_out_of_memory(error):
+            mend = (
+                "Free memory of the device, or take less: --dtype bfloat16, --quantize 8bit or "
+                "4bit, another --device, or several cards"
+            )
         raise InputError(
-            f"the model '{model}' could not be loaded: {reason.splitlines()[0]}",
-            mend="Give the folder of a model, or its name on the Hugging Face hub (owner/name)",
+            f"the model '{model}' could not be loaded: {reason.splitlines()[0]}", mend=mend
         ) from error
 
 
@@ -299,8 +305,12 @@ def find_device(torch: Any, device: str | None) -> str:
             + (": the installed torch is built without CUDA" if without else ""),
             mend=f"What can be used here: {known}",
         )
-    if kind == "cuda" and index and int(index) >= torch.cuda.device_count():
-        raise InputError(f"there are {torch.cuda.device_count()} CUDA devices", mend="Count from 0")
+    cards = torch.cuda.device_count() if kind == "cuda" else 0
+    if kind == "cuda" and index and int(index) >= cards:
+        raise InputError(
+            f"there is no device '{device}' here",
+            mend=f"Cards are counted from 0: {', '.join(f'cuda:{n}' for n in range(cards))}",
+        )
     return device
 
 
