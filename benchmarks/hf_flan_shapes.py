@@ -116,13 +116,13 @@ def set_ratings(model: Any, tokenizer: Any, asks: Sequence[Ask]) -> None:
     }
     states, kinds = [], []
     for ask in asks:
-        ids = torch.tensor([tokenizer(ask.user)["input_ids"]])
+        ids = torch.tensor([tokenizer(ask.user)["input_ids"]], device=model.device)
         with torch.inference_mode():
             encoded = model.get_encoder()(input_ids=ids).last_hidden_state
             for start in starts:
-                steps = torch.tensor([[0, *start]])
+                steps = torch.tensor([[0, *start]], device=model.device)
                 out = model.decoder(input_ids=steps, encoder_hidden_states=encoded)
-                states.append(out.last_hidden_state[0, -1])
+                states.append(out.last_hidden_state[0, -1].cpu())
                 kinds.append(start)
     inverse = torch.linalg.pinv(torch.stack(states).double())
     noise = torch.Generator().manual_seed(17)

@@ -1,10 +1,14 @@
 """Measure scoring with a model of the shape of FLAN-T5-large on a card.
 
-    python benchmarks/hf_gpu.py --cells 20000
+    python benchmarks/hf_gpu.py
+    python benchmarks/hf_gpu.py --device cpu --model-size tiny --cells 50 --compared 20
 
-Prints graded cells per second, tokenizing included, and which share of the card's own matrix
-multiplication rate the encoder's useful work makes (padding and decoder are not counted as work).
-The weights are random. Runs on a CPU too (`--device cpu --model-size tiny --cells 50`).
+For float32 and bfloat16: graded cells and tokens a second, tokenizing included, and which share of
+the card's own matrix multiplication rate the encoder's useful work makes (padding and decoder are
+not counted as work). Beside it, on fewer cells, the papers' way (`generate` with 5 beams), one
+batch at a time in place of batches in flight, and the encoder of transformers: how many times
+longer each takes, and how many ratings are the same. At the end what the process does besides: its
+CPU time for a cell, and how much of it is tokenizing. The weights are random.
 """
 
 from __future__ import annotations
@@ -12,9 +16,10 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from hf_flan_shapes import (
@@ -26,18 +31,15 @@ from hf_flan_shapes import (
     make_model,
     make_tokenizer,
     read_texts,
+    set_ratings,
 )
+from hf_score_vs_generate import Ratings, naive, ours, seconds
 
 from exampp.llm.base import Ask
-from exampp.llm.hf import load
+from exampp.llm.hf import LocalGrader, load, seq2seq
 
 DISTINCT = 2000
-
-
-def synchronize(device: str) -> None:
-    """Wait for the card."""
-    if device.startswith("cuda"):
-        torch.cuda.synchronize()
+DTYPES = ("float32", "bfloat16")
 
 
 def matmul_rate(device: str, dtype: torch.dtype) -> float:
@@ -46,20 +48,78 @@ def matmul_rate(device: str, dtype: torch.dtype) -> float:
     left, right = (torch.randn(side, side, device=device).to(dtype) for _ in range(2))
     best = float("inf")
     for _ in range(8):
-        synchronize(device)
-        start = time.perf_counter()
+        start = seconds(device)
         for _ in range(4):
             left @ right
-        synchronize(device)
-        best = min(best, (time.perf_counter() - start) / 4)
+        best = min(best, (seconds(device) - start) / 4)
     return 2 * side**3 / best
 
 
-def cells(asks: list[Ask], count: int) -> Iterator[Ask]:
+def cells(asks: Sequence[Ask], count: int) -> Iterator[Ask]:
     """As many asks as wanted, no two with the same prompt."""
     for key in range(count):
         ask = asks[key % len(asks)]
         yield replace(ask, key=key, user=f"{ask.user} {key // len(asks)}")
+
+
+def rate(grader: LocalGrader, asks: Sequence[Ask], options: argparse.Namespace) -> None:
+    """Print how many cells are graded in a second, and what the process does for each."""
+    for _ in grader.answer(cells(asks, max(1, options.cells // 20))):
+        pass
+    start, began = seconds(options.device), time.process_time()
+    replies = [reply for _, reply in grader.answer(cells(asks, options.cells))]
+    spent, process = seconds(options.device) - start, time.process_time() - began
+    if faults := [reply.fault for reply in replies if reply.fault]:
+        raise SystemExit(f"{len(faults)} cells could not be graded: {faults[0]}")
+    began = time.process_time()
+    grader.model.encode(asks)
+    encoding = (time.process_time() - began) / len(asks)
+    lengths = [reply.usage.read for reply in replies]
+    dtype = str(grader.settings["dtype"])
+    peak = matmul_rate(options.device, getattr(torch, dtype))
+    work = sum(encoder_flops(options.model_size, length) for length in lengths) / spent
+    print(
+        f"{options.model_size}, {dtype}: {len(lengths)} cells of "
+        f"{sum(lengths) / len(lengths):.0f} tokens in {spent:.1f} s: {len(lengths) / spent:.1f} "
+        f"cells/s, {sum(lengths) / spent:.0f} tokens/s, {work / 1e12:.2f} of {peak / 1e12:.2f} "
+        f"TFLOP/s, {work / peak:.0%}; {process / len(lengths) * 1e6:.0f} µs of CPU a cell, "
+        f"{encoding * 1e6:.0f} of it for tokenizing"
+    )
+
+
+def by_transformers(encoder: Any, ids: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+    """The encoder of transformers in place of `folded.encode`."""
+    seen = torch.ones_like(ids) if mask is None else mask
+    states: torch.Tensor = encoder(input_ids=ids, attention_mask=seen).last_hidden_state
+    return states
+
+
+def compare(
+    grader: LocalGrader, beams: Callable[[Sequence[Ask]], Ratings], asks: list[Ask], device: str
+) -> None:
+    """Print how much longer other ways take, and how many ratings are the same."""
+    own, batcher, score = seq2seq.encode, grader._batcher, ours(grader, [])
+    in_flight = batcher.in_flight
+    ways = {
+        "score": (score, own, in_flight),
+        "5 beams": (beams, own, in_flight),
+        "one batch at a time": (score, own, 0),
+        "encoder of transformers": (score, by_transformers, in_flight),
+    }
+    spent: dict[str, float] = {}
+    ratings: dict[str, Ratings] = {}
+    for _ in range(2):  # the first time warms up
+        for name, (way, seq2seq.encode, batcher.in_flight) in ways.items():
+            start = seconds(device)
+            ratings[name] = way(asks)
+            spent[name] = seconds(device) - start
+    seq2seq.encode, batcher.in_flight = own, in_flight
+    for name in list(ways)[1:]:
+        same = sum(a == b for a, b in zip(ratings["score"], ratings[name], strict=True))
+        print(
+            f"  {name}: {spent[name] / spent['score']:.2f} times as long, "
+            f"same rating {same}/{len(asks)}"
+        )
 
 
 def main() -> None:
@@ -67,42 +127,33 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure scoring on a card.")
     parser.add_argument("--model-size", choices=SHAPES, default="large")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--dtype", default="bfloat16")
+    parser.add_argument("--dtype", choices=DTYPES, help="both, if not given")
     parser.add_argument("--cells", type=int, default=20000)
+    parser.add_argument("--compared", type=int, default=400, help="cells graded in other ways, too")
     parser.add_argument("--batch-tokens", type=int)
     options = parser.parse_args()
     questions, passages = read_texts()
     tokenizer = make_tokenizer([PROMPT.user, *questions, *passages, " ".join(LABELS)])
-    asks = make_asks(tokenizer, min(options.cells, DISTINCT), 10)
+    asks = make_asks(tokenizer, max(options.compared, min(options.cells, DISTINCT)), 10)
+    compared = asks[: options.compared]
     with tempfile.TemporaryDirectory() as folder:
-        make_model(options.model_size).save_pretrained(Path(folder))
+        model = make_model(options.model_size).to(options.device)
+        set_ratings(model, tokenizer, compared)
+        model.save_pretrained(Path(folder))
         tokenizer.save_pretrained(Path(folder))
-        grader = load(
-            folder,
-            labels=LABELS,
-            device=options.device,
-            dtype=options.dtype,
-            decode="score",
-            batch_tokens=options.batch_tokens,
-        )
-        for _ in grader.answer(cells(asks, max(1, options.cells // 20))):
-            pass
-        synchronize(options.device)
-        start = time.perf_counter()
-        replies = [reply for _, reply in grader.answer(cells(asks, options.cells))]
-        synchronize(options.device)
-        spent = time.perf_counter() - start
-    if faults := [reply.fault for reply in replies if reply.fault]:
-        raise SystemExit(f"{len(faults)} cells could not be graded: {faults[0]}")
-    lengths = [reply.usage.read for reply in replies]
-    peak = matmul_rate(options.device, getattr(torch, options.dtype))
-    work = sum(encoder_flops(options.model_size, length) for length in lengths)
-    print(
-        f"{options.model_size}, {options.dtype}: {len(lengths)} cells of "
-        f"{sum(lengths) / len(lengths):.0f} tokens in {spent:.1f} s: {len(lengths) / spent:.1f} "
-        f"cells/s, {work / spent / 1e12:.2f} of {peak / 1e12:.2f} TFLOP/s, "
-        f"{work / spent / peak:.0%}"
-    )
+        del model
+        for dtype in [options.dtype] if options.dtype else DTYPES:
+            grader = load(
+                folder,
+                labels=LABELS,
+                device=options.device,
+                dtype=dtype,
+                decode="score",
+                batch_tokens=options.batch_tokens,
+            )
+            rate(grader, asks, options)
+            beams = naive(folder, options.device, 3, dtype)
+            compare(grader, beams, compared, options.device)
 
 
 if __name__ == "__main__":

@@ -41,11 +41,13 @@ BEAM_SEARCH: dict[str, Any] = {"num_beams": 5, "early_stopping": True}
 Ratings = list[str]
 
 
-def naive(folder: str, device: str, max_new_tokens: int) -> Callable[[Sequence[Ask]], Ratings]:
+def naive(
+    folder: str, device: str, max_new_tokens: int, dtype: str = "float32"
+) -> Callable[[Sequence[Ask]], Ratings]:
     """The papers' way, as a plain script would do it."""
     tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder)
     auto: Any = transformers.AutoModelForSeq2SeqLM
-    model = auto.from_pretrained(folder, dtype=torch.float32).to(device).eval()
+    model = auto.from_pretrained(folder, dtype=getattr(torch, dtype)).to(device).eval()
 
     def rate(asks: Sequence[Ask]) -> Ratings:
         ratings: Ratings = []
@@ -73,7 +75,7 @@ def ours(grader: LocalGrader, outside: list[float]) -> Callable[[Sequence[Ask]],
 
 def seconds(device: str) -> float:
     """CPU seconds of this process; wall seconds after all work on a card is done."""
-    if device == "cpu":
+    if not device.startswith("cuda"):
         return time.process_time()
     torch.cuda.synchronize()
     return time.perf_counter()

@@ -1,13 +1,15 @@
 """Compare prompts that have the question first with those that have the passage first.
 
     python benchmarks/passage_first.py FOLDER --passages 8
+    python benchmarks/passage_first.py qwen2.5-1.5b --device cuda --passages 100
     python benchmarks/passage_first.py model.gguf
 
-FOLDER holds a causal model for transformers: cells per CPU second of one thread are printed for the
-question first and for the passage first, each with and without what prompts share being read once
-(`llm/hf/prefixes.py`), and whether the ratings are the same. A GGUF file is served by llama.cpp in
-this process: tokens computed for each order of the prompt. Variants alternate; real passages where
-the data are there.
+FOLDER holds a causal model for transformers; the name of a shape (`hf_causal_shapes.SHAPES`)
+stands for one with random weights. Cells per CPU second of one thread, or per second on a card, are
+printed for the question first and for the passage first, each with and without what prompts share
+being read once (`llm/hf/prefixes.py`), and whether the ratings are the same. A GGUF file is served
+by llama.cpp in this process: tokens computed for each order of the prompt. Variants alternate; real
+passages where the data are there.
 """
 
 from __future__ import annotations
@@ -54,27 +56,32 @@ def replies(grader: Grader, asks: Sequence[Ask]) -> dict[int, Reply]:
     return found
 
 
-def in_process(folder: str, dtype: str, passages: int, questions: int, rounds: int) -> None:
+def in_process(
+    folder: str, device: str, dtype: str, passages: int, questions: int, rounds: int
+) -> None:
     """Measure a model of transformers."""
     import torch
+    from hf_score_vs_generate import seconds
 
     torch.set_num_threads(1)
-    grader = load(folder, labels=LABELS, device="cpu", dtype=dtype, decode="score")
+    grader = load(folder, labels=LABELS, device=device, dtype=dtype, decode="score")
     model = grader.model
     if not isinstance(model, Causal) or not model._shares:
         raise SystemExit("this model cannot share what it has read")
     spent: dict[str, list[float]] = {}
     rated: dict[str, dict[int, Reply]] = {}
+    replies(grader, make_asks(next(iter(PROMPTS.values())), 1, questions))
     for _ in range(rounds):
         for order, prompt in PROMPTS.items():
             asks = make_asks(prompt, passages, questions)
             for how, shares in (("read whole", False), ("shared", True)):
                 model._shares, model._start = shares, ()
-                start = time.process_time()
+                start = seconds(device)
                 rated[f"{order}, {how}"] = replies(grader, asks)
-                spent.setdefault(f"{order}, {how}", []).append(time.process_time() - start)
+                spent.setdefault(f"{order}, {how}", []).append(seconds(device) - start)
     cells = passages * questions
     first = next(iter(spent.values()))
+    unit = "s" if device.startswith("cuda") else "CPU s"
     for name, times in spent.items():
         ratio = statistics.median(a / b for a, b in zip(first, times, strict=True))
         whole = rated[f"{name.partition(',')[0]}, read whole"]
@@ -85,7 +92,7 @@ def in_process(folder: str, dtype: str, passages: int, questions: int, rounds: i
             for label, chance in (reply.scores or {}).items()
         )
         print(
-            f"{name:27} {cells / min(times):6.2f} cells/CPU s  ratio {ratio:5.2f}  "
+            f"{name:27} {cells / min(times):6.2f} cells/{unit}  ratio {ratio:5.2f}  "
             f"same rating {same}/{cells}  largest change of a probability {moved:.1e}"
         )
 
@@ -116,18 +123,26 @@ def on_llama_cpp(file: Path, passages: int, questions: int) -> None:
 def main() -> None:
     """Read the command line and measure."""
     parser = argparse.ArgumentParser(description="Compare two orders of a prompt.")
-    parser.add_argument("model", type=Path)
+    parser.add_argument("model", type=Path, help="a folder, a shape or a GGUF file")
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--passages", type=int, default=8)
     parser.add_argument("--questions", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--dtype", default="float32")
     options = parser.parse_args()
+    how = (options.device, options.dtype, options.passages, options.questions, options.rounds)
     if options.model.is_dir():
-        in_process(
-            str(options.model), options.dtype, options.passages, options.questions, options.rounds
-        )
-    else:
+        in_process(str(options.model), *how)
+    elif options.model.suffix == ".gguf":
         on_llama_cpp(options.model, options.passages, options.questions)
+    else:
+        from hf_causal_shapes import save_causal
+
+        items, texts = read_texts()
+        known = [*items, *texts, *(load_prompt(name).user for name in PROMPTS.values())]
+        with tempfile.TemporaryDirectory() as folder:
+            save_causal(Path(folder), str(options.model), known, options.device)
+            in_process(folder, *how)
 
 
 if __name__ == "__main__":

@@ -46,6 +46,28 @@ def test_the_passage_first_on_a_server(
     assert float(ratio) > 1.5
 
 
+def test_the_passage_first_on_a_shape(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    options = ["tiny", "--passages", "2", "--questions", "5", "--rounds", "1"]
+    monkeypatch.setattr(sys, "argv", ["passage_first", *options])
+    importlib.import_module("passage_first").main()
+    assert capsys.readouterr().out.count("same rating 10/10") == 4
+
+
 def test_gpu_on_a_cpu(run: Run) -> None:
-    out = run("hf_gpu", "--cells", "12", "--device", "cpu", "--dtype", "float32")
+    options = ("--cells", "12", "--compared", "6", "--device", "cpu", "--dtype", "float32")
+    out = run("hf_gpu", *options)
     assert "12 cells of" in out
+    assert out.count("same rating 6/6") == 3
+
+
+def test_batches_in_flight_on_a_stand_in(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    options = ["--cells", "40", "--cell", ".1", "--other", ".01"]
+    monkeypatch.setattr(sys, "argv", ["hf_in_flight", *options])
+    importlib.import_module("hf_in_flight").main()
+    assert "same replies True" in capsys.readouterr().out
