@@ -36,7 +36,7 @@ from hf_flan_shapes import (
 from hf_score_vs_generate import Ratings, naive, ours, seconds
 
 from exampp.llm.base import Ask
-from exampp.llm.hf import LocalGrader, load, seq2seq
+from exampp.llm.hf import LocalGrader, folded, load
 
 DISTINCT = 2000
 DTYPES = ("float32", "bfloat16")
@@ -98,7 +98,7 @@ def compare(
     grader: LocalGrader, beams: Callable[[Sequence[Ask]], Ratings], asks: list[Ask], device: str
 ) -> None:
     """Print how much longer other ways take, and how many ratings are the same."""
-    own, batcher, score = seq2seq.encode, grader._batcher, ours(grader, [])
+    own, batcher, score = folded.encode, grader._batcher, ours(grader, [])
     in_flight = batcher.in_flight
     ways = {
         "score": (score, own, in_flight),
@@ -109,11 +109,11 @@ def compare(
     spent: dict[str, float] = {}
     ratings: dict[str, Ratings] = {}
     for _ in range(2):  # the first time warms up
-        for name, (way, seq2seq.encode, batcher.in_flight) in ways.items():
+        for name, (way, folded.encode, batcher.in_flight) in ways.items():
             start = seconds(device)
             ratings[name] = way(asks)
             spent[name] = seconds(device) - start
-    seq2seq.encode, batcher.in_flight = own, in_flight
+    folded.encode, batcher.in_flight = own, in_flight
     for name in list(ways)[1:]:
         same = sum(a == b for a, b in zip(ratings["score"], ratings[name], strict=True))
         print(

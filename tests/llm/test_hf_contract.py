@@ -8,7 +8,7 @@ import pytest
 from contract import ODD_TEXTS, GraderContract, Make
 from tiny_models import LABELS
 
-from exampp.llm.hf import load
+from exampp.llm.hf import load, loading
 
 pytest_plugins = ("tiny_models",)
 
@@ -19,6 +19,15 @@ class TestScoringSeq2Seq(GraderContract):
     @pytest.fixture
     def make(self, t5: Path) -> Make:
         return lambda: load(str(t5), labels=LABELS, device="cpu")
+
+
+class TestBatchesInFlight(GraderContract):
+    look_ahead = 128
+
+    @pytest.fixture
+    def make(self, t5: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
+        monkeypatch.setitem(loading.IN_FLIGHT, "cpu", 2)
+        return lambda: load(str(t5), labels=LABELS, device="cpu", batch_tokens=200)
 
 
 class TestGeneratingSeq2Seq(GraderContract):

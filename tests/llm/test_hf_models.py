@@ -186,13 +186,13 @@ def test_near_ties_are_computed_again_alone(t5: Path) -> None:
 
 
 def test_memory_running_out(t5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from exampp.llm.hf import seq2seq
+    from exampp.llm.hf import folded
 
     asks = prompts(20)
     expected = answered(load(str(t5), labels=LABELS, device="cpu"), asks)
     grader = load(str(t5), labels=LABELS, device="cpu")
     sizes = []
-    encode = seq2seq.encode
+    encode = folded.encode
 
     def small(encoder: Any, ids: Any, mask: Any) -> Any:
         sizes.append(ids.numel())
@@ -200,7 +200,7 @@ def test_memory_running_out(t5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.")
         return encode(encoder, ids, mask)
 
-    monkeypatch.setattr(seq2seq, "encode", small)
+    monkeypatch.setattr(folded, "encode", small)
     got = answered(grader, asks)
     assert max(sizes) > 300
     assert {key: reply.text for key, reply in got.items()} == {

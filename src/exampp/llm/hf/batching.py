@@ -178,8 +178,8 @@ class Batcher(Generic[Row, Result]):
         if not window.waiting:
             return
         size = self.model.size
-        families = self.model.families(list(window.waiting))
-        families = [sorted(family, key=size, reverse=True) for family in families]
+        found = self.model.families(list(window.waiting))
+        families = [sorted(family, key=size, reverse=True) for family in found]
         families.sort(key=lambda family: size(family[0]), reverse=True)
         while families:
             rows, rest = self._batch(families)

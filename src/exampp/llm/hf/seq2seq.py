@@ -8,7 +8,7 @@ import torch
 from transformers import T5ForConditionalGeneration
 from transformers.modeling_outputs import BaseModelOutput
 
-from exampp.llm.hf.folded import encode, first_logits
+from exampp.llm.hf import folded
 from exampp.llm.hf.generation import Generated
 from exampp.llm.hf.labels import LabelTokens
 from exampp.llm.hf.prefixes import Row
@@ -26,8 +26,8 @@ class Seq2Seq(Prompted):
         steps = send(torch.tensor([[start, *labels.shared]]), ids.device).expand(len(rows), -1)
         if isinstance(self.model, T5ForConditionalGeneration) and self._is_whole:
             is_even = len({len(row) for row in rows}) == 1
-            states = encode(self.model.encoder, ids, None if is_even else mask)
-            logits = first_logits(self.model, states, mask, steps)
+            states = folded.encode(self.model.encoder, ids, None if is_even else mask)
+            logits = folded.first_logits(self.model, states, mask, steps)
         else:
             states = self.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
             logits = self.model(
