@@ -36,10 +36,10 @@ from commands import Commands
 from conftest import Build
 from options_example import FEW, ITEM, MANY
 
-from exampp import collection
 from exampp.cli.command import Command
 from exampp.cli.main import app
 from exampp.records.gradebook import Gradebook
+from exampp.store.gradebook import read_gradebook
 from exampp.store.grades import StoredGrader
 
 Value = str | Mapping[str, str]
@@ -921,7 +921,7 @@ may differ between two runs of one command line."""
 @pytest.fixture(scope="module", autouse=True)
 def _read_once() -> Iterator[None]:
     """The grades of a file that nobody wrote into are those that were read of it before."""
-    read, known = collection.read_gradebook, dict[object, Gradebook]()
+    known: dict[object, Gradebook] = {}
 
     def read_once(
         opened: sqlite3.Connection, grader: StoredGrader, bank: str, part: str | None
@@ -929,14 +929,14 @@ def _read_once() -> Iterator[None]:
         path = Path(opened.execute("PRAGMA database_list").fetchone()[2])
         log = path.with_name(f"{path.name}-wal")
         if opened.total_changes or (log.exists() and log.stat().st_size):
-            return read(opened, grader, bank, part)
+            return read_gradebook(opened, grader, bank, part)
         asked = path.name, stamp(path.stat()), grader.key, bank, part
         if asked not in known:
-            known[asked] = read(opened, grader, bank, part)
+            known[asked] = read_gradebook(opened, grader, bank, part)
         return known[asked]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(collection, "read_gradebook", read_once)
+        patch.setattr("exampp.collection.read_gradebook", read_once)
         yield
 
 

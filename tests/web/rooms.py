@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import tempfile
 import threading
@@ -11,9 +12,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import urlencode
 
 import exams
+import pytest
 
 from exampp import Collection
 from exampp.llm.base import Ask
@@ -148,11 +151,20 @@ class Client:
             self.cookies[name] = value
 
 
+async def hurry(seconds: float) -> None:
+    """In place of the tenths of a second after which a server looks whether it is to end."""
+    await asyncio.sleep(min(seconds, 0.01))
+
+
+HURRIED = SimpleNamespace(**{**vars(asyncio), "sleep": hurry})
+
+
 @contextmanager
 def serving(path: Path, assessors: Sequence[str] = ("ada",), **options: object) -> Iterator[Served]:
     """Serve a collection from a thread of this process until the end of the block."""
     listener = listen("127.0.0.1", 0)
-    with listener:
+    with listener, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("uvicorn.server.asyncio", HURRIED)
         room = LiveCollection(path, **options)  # type: ignore[arg-type]
         served = prepare(room, listener, "127.0.0.1", assessors)
         thread = threading.Thread(target=served.run, daemon=True)
