@@ -9,10 +9,12 @@ import gc
 import hashlib
 import json
 import os
+import pickle
 import re
 import shutil
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -78,16 +80,37 @@ def pytest_runtest_protocol() -> Iterator[None]:
         faulthandler.cancel_dump_traceback_later()
 
 
+@pytest.fixture(scope="session")
+def of_all_workers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all workers share."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "built"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
 @pytest.fixture(scope="session", autouse=True)
-def _encoded_once() -> Iterator[None]:
-    """The draft grader's model encodes a text once in a process; its own tests undo this."""
+def _encoded_once(of_all_workers: Path) -> Iterator[None]:
+    """The draft grader's model encodes a text once for all workers; its own tests undo this."""
     from exampp.llm import draft
 
     load = draft.load_encoder
 
     @functools.cache
     def load_once(folder: Path = draft.MODEL_FOLDER) -> Callable[[str], draft.Encoded]:
-        return functools.lru_cache(1000)(load(folder))
+        encode = load(folder)
+
+        @functools.lru_cache(1000)
+        def encoded(text: str) -> draft.Encoded:
+            name = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+            kept = of_all_workers / f"{name}.encoded"
+            if not kept.exists():
+                own = kept.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
+                own.write_bytes(pickle.dumps(encode(text)))
+                own.replace(kept)
+            return pickle.loads(kept.read_bytes())  # type: ignore[no-any-return]
+
+        return encoded
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(draft, "load_encoder", load_once)
@@ -168,11 +191,9 @@ Build = Callable[[str, Callable[[Path], object]], Path]
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Build:
+def built(of_all_workers: Path) -> Build:
     """Makes the folder NAME once for all workers, and says where it is; only for looking at."""
-    own = tmp_path_factory.getbasetemp()
-    base = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "built"
-    base.mkdir(exist_ok=True)
+    base = of_all_workers
 
     def build(name: str, make: Callable[[Path], object]) -> Path:
         folder, done = base / name, base / f"{name}.done"
