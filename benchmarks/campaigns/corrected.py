@@ -1,7 +1,7 @@
 """How often the intervals of corrected leaderboards hold, and what a sample of labels is worth.
 
     python benchmarks/campaigns/corrected.py GRADED [--count 1000] [--seed 1] [-m P@20 ...]
-        [--labels 100 ...] [--design uniform ...] [--over pool]
+        [--labels 100 ...] [--design uniform ...] [--over pool] [--equal]
 
 The truth is what judgments of the whole pool say; GRADED is a workbench file with judgments. So
 many samples are drawn by `exampp review plan`'s own function, with seeds from --seed on, and what
@@ -12,7 +12,9 @@ people alone with the same and with twice the labels, and of the grades alone.
 For Cover nobody judged items: a cell is taken to be covered if it is rated so and its passage is
 judged relevant. With `--over queries`, the queries themselves are drawn anew each time, with
 replacement, and the truth is the mean of all of them. A file without rankings (LLMJudge) gets 24
-systems that order passages by judgments and noise, and one by the grades.
+systems that order passages by judgments and noise, and one by the grades. With `--equal` 24 systems
+return as many relevant passages as each other for every query, and not the same: where nothing can
+be told apart, rank sets hold as seldom as they ever do.
 
 An interrupt (Ctrl-C) goes on to the next measure, and shows what the samples so far have shown.
 Exits with 1 where intervals that are given hold in less than 93 % of the cases, or those of
@@ -35,7 +37,7 @@ from numpy.typing import NDArray
 import exampp
 from exampp.analysis.corrected import CorrectionSettings, JudgedSample, Scope, correct
 from exampp.analysis.corrected_tables import bounds
-from exampp.errors import InputError
+from exampp.errors import ExamError, InputError
 from exampp.evaluate.measure import parse_measure
 from exampp.evaluate.population import Population, check_linear, population
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
@@ -72,6 +74,31 @@ def with_systems(book: Gradebook) -> Gradebook:
             order = np.argsort(-score, kind="stable")[:20].astype(np.int32)
             rankings.append(Ranking(name, 0, order, score[order]))
         return tuple(rankings)
+
+    queries = tuple(replace(query, rankings=ranked(query)) for query in book.queries)
+    return replace(book, queries=queries, systems=names)
+
+
+def with_equal_systems(book: Gradebook) -> Gradebook:
+    """The book with systems that all have the same share of relevant passages in each query."""
+    random = np.random.default_rng(1)
+    names = tuple(f"s{number:02}" for number in range(SYSTEMS))
+
+    def ranked(query: QueryGrades) -> tuple[Ranking, ...]:
+        relevant = np.flatnonzero(query.judgments[0] >= MIN_RELEVANT)
+        others = np.flatnonzero(query.judgments[0] < MIN_RELEVANT)
+        ours = min(10, len(relevant) // 2)
+        return tuple(
+            Ranking(
+                name,
+                0,
+                np.concatenate(
+                    [random.choice(relevant, ours, False), random.choice(others, 20 - ours, False)]
+                ).astype(np.int32),
+                -np.arange(20.0),
+            )
+            for name in names
+        )
 
     queries = tuple(replace(query, rankings=ranked(query)) for query in book.queries)
     return replace(book, queries=queries, systems=names)
@@ -182,7 +209,7 @@ def one_draw(
     rounded = np.round(true, 9)
     first = np.array([1 + (rounded > value).sum() for value in rounded])
     last = np.array([(rounded >= value).sum() for value in rounded])
-    right = (best <= last) & (worst >= first)
+    right = (best <= first) & (worst >= last)
     yield "rank set", float(right.mean())
     yield "all rank sets", float(right.all())
     yield "length", float((worst - best + 1).mean())
@@ -240,9 +267,14 @@ def main() -> int:
     parser.add_argument("--labels", type=int, action="append")
     parser.add_argument("--design", action="append")
     parser.add_argument("--over", default="pool", choices=("pool", "queries"))
+    parser.add_argument("--equal", action="store_true")
     args = parser.parse_args()
-    with exampp.open(args.graded) as opened:
-        book = with_systems(opened.grades(args.grader).gradebook)
+    try:
+        with exampp.open(args.graded) as opened:
+            book = opened.grades(args.grader).gradebook
+    except ExamError as error:
+        parser.error(str(error))
+    book = with_equal_systems(book) if args.equal else with_systems(book)
     failed = 0
     for name in args.measure or ("P@20", "nDCG@10", "Cover@20"):
         measure = parse_measure(name)
