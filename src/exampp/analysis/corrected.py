@@ -39,7 +39,7 @@ Scope = Literal["pool", "queries"]
 FEWEST_UNITS = 20
 """Of units drawn by chance on which two systems differ: a small variance of fewer says nothing."""
 FEWEST_DRAWN_ANEW = 18
-"""The same in a sample drawn anew: with 20 all pairs held in .92, with 15 in .98, where few tell."""
+"""The same in a sample drawn anew: with 20 all pairs held in .92 where few tell, with 15 in .98."""
 FEWEST_QUERIES_APART = 10
 """On which two systems differ: of fewer, queries drawn anew may hold none."""
 FEWEST_OF_SYSTEM = 10
