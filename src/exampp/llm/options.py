@@ -137,13 +137,15 @@ class ModelOptions(TypedDict, total=False):
     base_url: Annotated[
         str | None,
         _said(
-            "servers: the server's address. The key comes from OPENAI_API_KEY (ANTHROPIC_API_KEY, "
-            "GEMINI_API_KEY) and is never stored.",
+            "servers: the server's address; several, with commas between, share the work. The key "
+            "comes from OPENAI_API_KEY (ANTHROPIC_API_KEY, GEMINI_API_KEY) and is never stored.",
             *SERVERS,
         ),
     ]
     api_key: Annotated[str | None, _said("", *SERVERS, shown=False)]
-    concurrency: Annotated[int | None, _said("servers: requests in flight at most.", *SERVERS)]
+    concurrency: Annotated[
+        int | None, _said("servers: requests in flight at each address at most.", *SERVERS)
+    ]
     retries: Annotated[int | None, _said("servers: tries after a failed one.", *SERVERS)]
     timeout: Annotated[float | None, _said("servers: seconds to wait.", *SERVERS)]
     redirect_to: Annotated[

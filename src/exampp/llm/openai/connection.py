@@ -92,6 +92,18 @@ class ServerConnection:
         return NEWER_LIMIT if host.endswith(NEWER_LIMIT_HOSTS) else LIMIT
 
 
+def connections_to(
+    base_url: str | None = None,
+    api_key: str | None = None,
+    redirect_to: str | None = None,
+    provider: Provider = OPENAI,
+) -> tuple[ServerConnection, ...]:
+    """The servers of an address, or of several with commas between; raises InputError as each."""
+    named = base_url or os.environ.get(provider.address) or ""
+    urls = dict.fromkeys(filter(None, map(str.strip, named.split(","))))
+    return tuple(ServerConnection(url, api_key, redirect_to, provider) for url in urls or ("",))
+
+
 def _server(url: str, provider: Provider = OPENAI) -> str:
     mend = f"Give the URL as http://host:port/v1, and the key by {provider.keys[0]}"
     try:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -26,11 +26,9 @@ from exampp.llm.openai.budget import Budget
 from exampp.llm.openai.chat import Mode
 from exampp.llm.openai.connection import ServerConnection
 from exampp.llm.openai.dialect import Dialect
-from exampp.llm.openai.sender import Patience, Sender
+from exampp.llm.openai.sender import SLOT, Lane, Patience, Sender
 from exampp.llm.openai.trouble import Then, Trouble
 
-SLOT = "id_slot"
-"""What llama.cpp calls the slot that a request is for."""
 JOIN_SECONDS = 1.0
 """After which a thread that does not end is left behind."""
 
@@ -106,22 +104,24 @@ class AskSource:
 class Engine:
     """Answers units on a thread of its own, which ends with `close`.
 
-    `stopping` tells that nothing new is sent any more, `slots` how many passages the server has
-    read at a time, None where it does not matter.
+    `stopping` tells that nothing new is sent any more, `slots` how many passages each server has
+    read at a time, empty where it does not matter. Where it does not, and there are several
+    servers, a passage goes to the one that has least to do. `whole` tells that turns are passages.
     """
 
     def __init__(
         self,
-        connection: ServerConnection,
+        connections: Sequence[ServerConnection],
         model: str,
         policy: Patience,
         mode: Mode,
         budget: Budget,
         dialect: Dialect,
-        slots: int | None = None,
+        slots: Sequence[int] = (),
     ) -> None:
         self.slots = slots
-        self._connection = connection
+        self.whole = bool(slots) or len(connections) > 1
+        self._connections = connections
         self._model = model
         self._policy = policy
         self._mode = mode
@@ -146,6 +146,12 @@ class Engine:
         if isinstance(done, BaseException):
             raise done
         return done
+
+    @property
+    def silent(self) -> list[str]:
+        """Servers that did not answer what they were asked last."""
+        lanes = self._sender.lanes if self._loop is not None else ()
+        return [lane.connection.server for lane in lanes if lane.in_vain]
 
     def stop(self, grace: float) -> None:
         """Send nothing from now on, and give up in `grace` seconds what is in flight."""
@@ -179,14 +185,19 @@ class Engine:
 
     async def _main(self) -> None:
         self._closing = asyncio.Event()
-        self._free: asyncio.Queue[int] = asyncio.Queue()
-        for slot in range(self.slots or 0):
-            self._free.put_nowait(slot)
+        self._free: asyncio.Queue[tuple[Lane, int]] = asyncio.Queue()
         policy = self._policy
-        async with self._connection.open(policy.timeout, policy.max_concurrency) as client:
-            self._sender = Sender(
-                client, self._connection, self._model, policy, self._budget, self._dialect
-            )
+        most = policy.max_concurrency
+        async with AsyncExitStack() as opened:
+            lanes = [
+                Lane(one, await opened.enter_async_context(one.open(policy.timeout, most)), most)
+                for one in self._connections
+            ]
+            for slot in range(max(self.slots, default=0)):
+                for lane, slots in zip(lanes, self.slots, strict=True):
+                    if slot < slots:
+                        self._free.put_nowait((lane, slot))
+            self._sender = Sender(lanes, self._model, policy, self._budget, self._dialect)
             self._loop = asyncio.get_running_loop()
             self._started.set()
             await self._closing.wait()
@@ -221,26 +232,27 @@ class Engine:
             self._done.put(([], True))
 
     async def _answer(self, turn: Turn) -> None:
-        slot = await self._free.get() if self.slots else None
+        free = await self._free.get() if self.slots else None
+        lane, slot = free or (self._sender.best(), None)
         try:
             for unit in turn:
                 if self._sender.stopping:
                     break
-                self._done.put((await self._replies(unit, slot), False))
+                self._done.put((await self._replies(unit, lane, slot), False))
             self._done.put(([], True))
         except Exception as error:
             # here and not when the caller hears of it, so that nothing is sent in between
             self._cancel()
             self._done.put(error)
         finally:
-            if slot is not None:
-                self._free.put_nowait(slot)
+            if free is not None:
+                self._free.put_nowait(free)
 
-    async def _replies(self, unit: Unit, slot: int | None) -> Pairs:
+    async def _replies(self, unit: Unit, lane: Lane, slot: int | None) -> Pairs:
         mode, asks = self._mode, unit.asks
         pinned = {} if slot is None else {SLOT: slot}
         read, body = partial(mode.read, asks=asks), pinned | mode.body(asks)
-        outcome = await self._sender.post(mode.path, body, read, unit.worst)
+        outcome = await self._sender.post(mode.path, body, read, unit.worst, lane)
         if not isinstance(outcome, Trouble):
             self._budget.settle(unit.worst, outcome.usage)
             without = self._dialect.left_out(body)
@@ -279,7 +291,7 @@ def stream(engine: Engine, source: AskSource, look_ahead: int) -> Iterator[tuple
 
 def _pull(source: AskSource, most: int, engine: Engine) -> list[Turn]:
     turns: list[Turn] = []
-    whole, stopping = engine.slots is not None, engine.stopping
-    while len(turns) < most and not stopping and (turn := source.pull(whole=whole)):
+    stopping = engine.stopping
+    while len(turns) < most and not stopping and (turn := source.pull(whole=engine.whole)):
         turns.append(turn)
     return turns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
@@ -13,7 +14,7 @@ from exampp.llm.openai.apart import Errand, GivenUp
 from exampp.llm.openai.budget import TEMPLATE_TOKENS, Budget, BudgetSpent, Limits
 from exampp.llm.openai.chat import Chat, Mode, Sampling, TextMode, json_schema
 from exampp.llm.openai.completions import Completions
-from exampp.llm.openai.connection import ServerConnection
+from exampp.llm.openai.connection import ServerConnection, connections_to
 from exampp.llm.openai.context import ServerProperties, pieces, properties_of
 from exampp.llm.openai.decisions import DECISIONS, INSTRUCTIONS, DecisionsMode
 from exampp.llm.openai.dialect import Dialect
@@ -22,7 +23,7 @@ from exampp.llm.openai.labels import LabelsMode, check_labels
 from exampp.llm.openai.native import GenerateContent, Messages
 from exampp.llm.openai.probe import Capabilities, Prober
 from exampp.llm.openai.providers import OPENAI, Provider
-from exampp.llm.openai.sender import Patience, Sender
+from exampp.llm.openai.sender import Lane, Patience, Sender
 
 if TYPE_CHECKING:
     from exampp.llm.batches.form import BatchForm
@@ -43,8 +44,9 @@ T = TypeVar("T")
 class OpenAICompatibleGrader(Grader):
     """Asks a model on any OpenAI-compatible server.
 
-    `base_url` and `api_key` default to OPENAI_BASE_URL and OPENAI_API_KEY. `labels`, `field` and
-    `meanings` (of the labels) come from the prompt. `decode` says what a reply is:
+    `base_url` and `api_key` default to OPENAI_BASE_URL and OPENAI_API_KEY. Several addresses, with
+    commas between, share the work: what one does not answer, another is asked. `labels`, `field`
+    and `meanings` (of the labels) come from the prompt. `decode` says what a reply is:
 
     - `text`: what the model writes;
     - `labels`: the likeliest label as the first token, with the probabilities of all labels;
@@ -107,7 +109,8 @@ class OpenAICompatibleGrader(Grader):
         check_least_mass(least_mass, scores=decode in ("auto", "labels"))
         if limit is not None and limit < 1:
             raise InputError(f"limit is {limit}", mend="Give 1 or more")
-        self._connection = ServerConnection(base_url, api_key, redirect_to, provider)
+        self._connections = connections_to(base_url, api_key, redirect_to, provider)
+        self._connection = self._connections[0]
         if endpoint not in ENDPOINTS:
             known = ", ".join(ENDPOINTS)
             raise InputError(f"there is no endpoint {endpoint!r}", mend=f"Give one of {known}")
@@ -125,10 +128,11 @@ class OpenAICompatibleGrader(Grader):
         self._limits = limits or Limits()
         self._budget = Budget(self._limits)
         self._limit = limit
-        self._told: ServerProperties | None = None
+        self._told: tuple[ServerProperties, ...] = ()
         self._capabilities: Capabilities | None = None
         self._checked: Mode | None = None
         self._give_up: Callable[[float], None] | None = None
+        self._silent: Sequence[str] = ()
         self.stopped = ""
         self.late: Sequence[tuple[Ask, Reply]] = ()
         self._declared = self._declare()
@@ -161,7 +165,7 @@ class OpenAICompatibleGrader(Grader):
         """Where the replies came from, to be kept beside the settings: host, SDK, capabilities."""
         found = self._capabilities
         return {
-            "server": self._connection.server,
+            "server": ", ".join(one.server for one in self._connections),
             "openai": version("openai"),
             "capabilities": None if found is None else found.as_dict(),
         }
@@ -169,13 +173,16 @@ class OpenAICompatibleGrader(Grader):
     @property
     def note(self) -> str:
         """What a user should know of how the server is asked."""
-        return self._dialect.note
+        silent = [f"{one} answers no more: the others were asked" for one in self._silent]
+        return "\n".join(filter(None, [self._dialect.note, *silent]))
 
     @property
     def capabilities(self) -> Capabilities:
         """What the server can do; found out by a few requests the first time."""
         if self._capabilities is None:
-            self._capabilities = self._probe(lambda prober: prober.all(self._labels))
+            self._capabilities = self._probe(
+                self._connection, lambda prober: prober.all(self._labels)
+            )
         return self._capabilities
 
     @property
@@ -201,7 +208,8 @@ class OpenAICompatibleGrader(Grader):
         mode = self._declared or self._mode()
         if isinstance(mode, DecisionsMode):
             return None
-        contexts = (self._properties.context if self._limit is None else None, learnt)
+        told = self._properties if self._limit is None else ()
+        contexts = (*(one.context for one in told), learnt)
         room = [max(1, one - (mode.max_written or 0)) for one in contexts if one is not None]
         return min(room if self._limit is None else [*room, self._limit], default=None)
 
@@ -219,27 +227,29 @@ class OpenAICompatibleGrader(Grader):
     def answer(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Reply]]:
         """Yield every ask with its reply as they come, pulling twice `max_concurrency` requests.
 
-        Where the server has slots, the asks about a passage go to one, in their order: then twice
-        as many passages are pulled as there are slots.
+        Where servers have slots, or there are several, the asks about a passage go to one, in their
+        order: then twice as many passages are pulled as there are slots or requests at a time.
         """
         self.stopped = ""
         policy = self._policy
         try:
             mode = self._mode()
-            told = self._properties.slots if mode.most == 1 else None
+            told = self._properties
         except GivenUp:
             return
-        slots = told and min(told, policy.max_concurrency)
+        most = [min(one.slots or policy.max_concurrency, policy.max_concurrency) for one in told]
+        slots = most if mode.most == 1 and all(one.slots for one in told) else ()
         source = AskSource(asks, mode, self._budget)
         engine = Engine(
-            self._connection, self._chat.model, policy, mode, self._budget, self._dialect, slots
+            self._connections, self._chat.model, policy, mode, self._budget, self._dialect, slots
         )
         self._give_up = engine.stop
         try:
-            yield from stream(engine, source, LOOK_AHEAD * (slots or policy.max_concurrency))
+            yield from stream(engine, source, LOOK_AHEAD * sum(most))
         finally:
             self._give_up = None
             self.late = engine.close()
+            self._silent = engine.silent if len(self._connections) > 1 else ()
             self._budget.forget()
             self.stopped = source.stopped
 
@@ -256,7 +266,11 @@ class OpenAICompatibleGrader(Grader):
                     field="decode",
                     mend="Name it: --decode text, labels or json",
                 )
-            self._checked, self._told = self._declared, ServerProperties()
+            self._checked, self._told = self._declared, (ServerProperties(),)
+        if len(self._connections) > 1:
+            raise InputError(
+                "batches go to one address", field="base_url", mend="Give one --base-url"
+            )
         from exampp.llm.batches.form import BatchForm
 
         mode = self._mode()
@@ -317,39 +331,50 @@ class OpenAICompatibleGrader(Grader):
         return TextMode(self._chat)
 
     def _mode(self) -> Mode:
-        """The mode, once the server has shown that it can do it."""
+        """The mode, once every server has shown that it can do it."""
         if self._checked is None:
-            find = {"auto": self._find_auto, "labels": self._find_labels}
-            find |= {"json": self._find_json, "decisions": self._find_decisions}
-            text = TextMode(self._chat)
-            native = self._connection.provider.name in NATIVE
-            self._checked = find[self._decode]() if self._decode in find and not native else text
+            first, *others = ((at, self._found(at)) for at in self._connections)
+            for at, mode in others:
+                if mode.settings() != first[1].settings():
+                    raise InputError(
+                        f"{at.server} would not grade as {first[0].server} does: "
+                        f"{mode.settings()}, not {first[1].settings()}",
+                        field="decode",
+                        mend="Name a --decode that both can do, or leave one address out",
+                    )
+            self._checked = first[1]
         return self._checked
 
-    def _find_auto(self) -> Mode:
+    def _found(self, at: ServerConnection) -> Mode:
+        find = {"auto": self._find_auto, "labels": self._find_labels}
+        find |= {"json": self._find_json, "decisions": self._find_decisions}
+        native = at.provider.name in NATIVE
+        return TextMode(self._chat) if native or self._decode == "text" else find[self._decode](at)
+
+    def _find_auto(self, at: ServerConnection) -> Mode:
         try:
             check_labels(self._labels)
         except InputError:
             pass
         else:
-            top, mass = self._probe(lambda prober: prober.logprobs(self._labels))
+            top, mass = self._probe(at, lambda prober: prober.logprobs(self._labels))
             if top and mass is not None and mass >= self._least:
                 return LabelsMode(self._chat, self._labels, top, self._least)
-        if self._keeps_to_json():
+        if self._keeps_to_json(at):
             return TextMode(self._chat, json_schema(self._labels, self._field))
         return TextMode(self._chat)
 
-    def _keeps_to_json(self) -> bool:
-        return bool(self._labels and self._field and self._probe(Prober.json_schema))
+    def _keeps_to_json(self, at: ServerConnection) -> bool:
+        return bool(self._labels and self._field and self._probe(at, Prober.json_schema))
 
-    def _find_labels(self) -> Mode:
-        top, mass = self._probe(lambda prober: prober.logprobs(self._labels))
+    def _find_labels(self, at: ServerConnection) -> Mode:
+        top, mass = self._probe(at, lambda prober: prober.logprobs(self._labels))
         if not top:
-            raise self._lacks("tells no likeliest tokens (top_logprobs)", "json")
+            raise _lacks(at, "tells no likeliest tokens (top_logprobs)", "json")
         if mass is not None and mass < self._least:
-            other = "json" if self._keeps_to_json() else "text"
+            other = "json" if self._keeps_to_json(at) else "text"
             raise InputError(
-                f"{self._connection.server}: the labels have {mass:.2f} of the probability of a "
+                f"{at.server}: the labels have {mass:.2f} of the probability of a "
                 f"first token, and {self._least:g} is needed: the model says something else first, "
                 "so that cells would be paid for and not graded",
                 field="decode",
@@ -357,15 +382,15 @@ class OpenAICompatibleGrader(Grader):
             )
         return LabelsMode(self._chat, self._labels, top, self._least)
 
-    def _find_json(self) -> Mode:
-        if not self._probe(Prober.json_schema):
-            raise self._lacks("does not keep to a JSON schema (response_format)", "labels")
+    def _find_json(self, at: ServerConnection) -> Mode:
+        if not self._probe(at, Prober.json_schema):
+            raise _lacks(at, "does not keep to a JSON schema (response_format)", "labels")
         return TextMode(self._chat, json_schema(self._labels, self._field))
 
-    def _find_decisions(self) -> Mode:
-        path = self._probe(Prober.decisions)
+    def _find_decisions(self, at: ServerConnection) -> Mode:
+        path = self._probe(at, Prober.decisions)
         if not path:
-            raise self._lacks("has no typed decisions (/decisions, /systemone)", "labels")
+            raise _lacks(at, "has no typed decisions (/decisions, /systemone)", "labels")
         return self._decisions(path)
 
     def _decisions(self, path: str) -> Mode:
@@ -378,36 +403,35 @@ class OpenAICompatibleGrader(Grader):
             self._chat.sampling.extra_body,
         )
 
-    def _lacks(self, what: str, other: str) -> InputError:
-        mend = f"Choose decode {other!r} or 'text'"
-        return InputError(f"{self._connection.server} {what}", field="decode", mend=mend)
-
-    def _probe(self, check: Callable[[Prober], Coroutine[Any, Any, T]]) -> T:
+    def _probe(self, at: ServerConnection, check: Callable[[Prober], Coroutine[Any, Any, T]]) -> T:
         """Run a check on a thread of its own, because this one may have a loop."""
         retries = min(PROBE_RETRIES, self._policy.max_retries)
         policy = replace(self._policy, max_retries=retries)
-        connection, model = self._connection, self._chat.model
 
         async def run() -> T:
-            async with connection.open(policy.timeout, 1) as client:
+            async with at.open(policy.timeout, 1) as client:
+                lane = Lane(at, client, policy.max_concurrency)
                 sender = Sender(
-                    client, connection, model, policy, self._budget, self._dialect, probe=True
+                    [lane], self._chat.model, policy, self._budget, self._dialect, probe=True
                 )
                 return await check(Prober(sender, self._chat))
 
         return self._errand(run)
 
     @property
-    def _properties(self) -> ServerProperties:
-        """What the server says of itself; asked for once."""
-        if self._told is None:
+    def _properties(self) -> tuple[ServerProperties, ...]:
+        """What each server says of itself; asked for once."""
+        if not self._told:
             native = self._connection.provider.name in NATIVE
-            self._told = ServerProperties() if native else self._errand(self._ask_properties)
+            self._told = (ServerProperties(),) if native else self._errand(self._ask_properties)
         return self._told
 
-    async def _ask_properties(self) -> ServerProperties:
-        async with self._connection.open(self._policy.timeout, 1) as client:
-            return await properties_of(client, self._chat.model)
+    async def _ask_properties(self) -> tuple[ServerProperties, ...]:
+        async def ask(at: ServerConnection) -> ServerProperties:
+            async with at.open(self._policy.timeout, 1) as client:
+                return await properties_of(client, self._chat.model)
+
+        return tuple(await asyncio.gather(*map(ask, self._connections)))
 
     def _errand(self, run: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """What a coroutine returns that runs on a thread of its own."""
@@ -417,3 +441,8 @@ class OpenAICompatibleGrader(Grader):
             return errand.result()
         finally:
             self._give_up = None
+
+
+def _lacks(at: ServerConnection, what: str, other: str) -> InputError:
+    mend = f"Choose decode {other!r} or 'text'"
+    return InputError(f"{at.server} {what}", field="decode", mend=mend)

@@ -28,6 +28,10 @@ EARLY = 0.002
 """Seconds by which a timer of the event loop may be early."""
 
 
+class TurnedAway(Exception):
+    """Somebody need not wait here: another server has room."""
+
+
 class Pace:
     """Slots for requests; belongs to one server and one event loop.
 
@@ -38,22 +42,26 @@ class Pace:
         self.limit = float(min(START, most))
         self._most = most
         self._active = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: deque[asyncio.Future[bool]] = deque()
         self._resume_at = -math.inf
         self._halved_at = -math.inf
         self._doubling = True
         self._recent = self._best = math.inf
 
     async def enter(self) -> float:
-        """Wait for a slot; returns when it was given, in seconds of the event loop's clock."""
+        """Wait for a slot; returns when it was given, in seconds of the event loop's clock.
+
+        Raises TurnedAway once there is no use in waiting.
+        """
         loop = asyncio.get_running_loop()
         if self._waiting or not self._free():
             future = loop.create_future()
             self._waiting.append(future)
             try:
-                await future
+                if not await future:
+                    raise TurnedAway
             except asyncio.CancelledError:
-                if future.done() and not future.cancelled():
+                if future.done() and not future.cancelled() and future.result():
                     self._give_back()
                 raise
         else:
@@ -77,6 +85,13 @@ class Pace:
             self._resume_at = until
             loop.call_at(until, self._wake)
 
+    def turn_away(self) -> None:
+        """Let nobody wait any longer: there is another server."""
+        while self._waiting:
+            future = self._waiting.popleft()
+            if not future.done():
+                future.set_result(False)
+
     def _free(self) -> bool:
         now = asyncio.get_running_loop().time()
         return now + EARLY >= self._resume_at and self._active < int(self.limit)
@@ -91,7 +106,7 @@ class Pace:
             if not future.done():
                 # the slot is the waiter's from now on: nobody can take it before it runs
                 self._active += 1
-                future.set_result(None)
+                future.set_result(True)
 
     def _halve(self, entered: float, now: float) -> None:
         if entered > self._halved_at:

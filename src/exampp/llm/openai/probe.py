@@ -137,5 +137,5 @@ class Prober:
     def _fail(self, trouble: Trouble) -> NoReturn:
         if trouble.error is not None:
             raise trouble.error
-        server = self._sender.connection.server
+        server = self._sender.lanes[0].connection.server
         raise Unfinished(f"{server}: what it can do was not found out ({trouble.reason})")

@@ -1,7 +1,8 @@
-"""One request to the server, tried until it is answered or there is no hope.
+"""One request, tried until a server answers it or there is no hope.
 
 The SDK's own retries are off, so that every request is counted, obeys the pace that all requests
-to the server share, and is never sent twice for one answer.
+to its server share, and is never sent twice for one answer. Where several servers have the model,
+what one does not answer goes to another, and it is left alone for a while.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,13 +19,15 @@ from exampp.errors import InputError, Unfinished
 from exampp.llm.openai.budget import Budget
 from exampp.llm.openai.connection import ServerConnection
 from exampp.llm.openai.dialect import Dialect
-from exampp.llm.openai.pace import Pace
+from exampp.llm.openai.pace import Pace, TurnedAway
 from exampp.llm.openai.trouble import Malformed, Then, Trouble, of_status, of_transport
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 Read = TypeVar("Read")
+SLOT = "id_slot"
+"""What llama.cpp calls the slot that a request is for."""
 LONGEST_BACKOFF = 60.0
 MALFORMED_RETRIES = 2
 """A server that answers in another shape than documented will hardly think better of it."""
@@ -54,8 +57,29 @@ class Patience:
             raise InputError(f"max_retries is {self.max_retries}", mend="Give 0 or more")
 
 
+class Lane:
+    """One server as requests go to it.
+
+    `given` are those that are meant for it, `in_vain` how many in a row had no use, and until
+    `rests` it is asked nothing that another may be asked. `answered` tells that it was there.
+    """
+
+    def __init__(self, connection: ServerConnection, client: AsyncOpenAI, most: int) -> None:
+        self.connection = connection
+        self.client = client
+        self.pace = Pace(most)
+        self.given = 0
+        self.answered = False
+        self.in_vain = 0
+        self.rests = 0.0
+
+    def weight(self, now: float) -> tuple[float, float]:
+        """The less, the sooner it would answer."""
+        return max(0.0, self.rests - now), (self.given + 1) / self.pace.limit
+
+
 class Sender:
-    """Sends requests through one client; belongs to one event loop.
+    """Sends requests through the clients of one or more servers; belongs to one event loop.
 
     `sending` are the tasks whose request is on its way. Once `stopping` is set nothing is sent
     again: a task that would, ends as cancelled.
@@ -63,8 +87,7 @@ class Sender:
 
     def __init__(
         self,
-        client: AsyncOpenAI,
-        connection: ServerConnection,
+        lanes: Sequence[Lane],
         model: str,
         policy: Patience,
         budget: Budget,
@@ -75,35 +98,53 @@ class Sender:
         import httpx2
 
         self.budget = budget
-        self.connection = connection
+        self.lanes = tuple(lanes)
         self.sending: set[asyncio.Task[Any]] = set()
         self.stopping = False
         self._response = httpx2.Response
-        self._client = client
         self._model = model
         self._policy = policy
         self._dialect = dialect
-        self._pace = Pace(policy.max_concurrency)
         self._probe = probe
-        self._answered = False
         self._in_vain = 0
 
+    def best(self, lane: Lane | None = None) -> Lane:
+        """The server that is likely to answer soonest; `lane`, unless it has answered and rests.
+
+        One that has never answered is asked to the end: its address may be wrong.
+        """
+        now = asyncio.get_running_loop().time()
+        if lane is not None and not (lane.answered and lane.rests > now):
+            return lane
+        return min(self.lanes, key=lambda one: one.weight(now))
+
     async def post(
-        self, path: str, body: Mapping[str, Any], read: Callable[[Any], Read], worst: float = 0.0
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        read: Callable[[Any], Read],
+        worst: float = 0.0,
+        lane: Lane | None = None,
     ) -> Read | Trouble:
         """What `read` makes of the reply, or why there is none after all retries.
 
         `read` raises Malformed if the reply is not of its shape. `worst` is the most that the
         request can cost. What the server refuses of the request and can be done without is left
-        out, and the rest is asked at once.
+        out, and the rest is asked at once. It goes to `lane`, whose slot it may name, unless that
+        rests.
         """
         malformed = 0
+        meant, elsewhere = lane, {name: body[name] for name in body if name != SLOT}
         for attempt in count():
-            outcome = await self._attempt(path, body, read, worst, retry=attempt > 0)
+            lane, entered = await self._enter(lane)
+            asked = body if lane is meant else elsewhere
+            outcome = await self._attempt(
+                lane, entered, path, asked, read, worst, retry=attempt > 0
+            )
             if not isinstance(outcome, Trouble):
-                self._answered, self._in_vain = True, 0
+                self._in_vain = 0
                 return outcome
-            trouble = self._weigh(outcome)
+            trouble = self._weigh(lane, outcome)
             malformed += trouble.malformed
             self._dialect.learn(trouble.context)
             if again := self._without(trouble.parameter, body):
@@ -112,7 +153,7 @@ class Sender:
                 return trouble
             spent = attempt >= self._policy.max_retries or malformed > MALFORMED_RETRIES
             if trouble.then is Then.REJECTED or (spent and not again):
-                return self._give_up(trouble, attempt)
+                return self._give_up(lane, trouble, attempt)
             if self.stopping:
                 raise asyncio.CancelledError
             over = self.budget.retry(worst, lost=trouble.lost)
@@ -120,7 +161,7 @@ class Sender:
                 return trouble._replace(
                     then=Then.FAULT, reason=f"{trouble.reason}; not asked again: {over}"
                 )
-            if again:
+            if again or self.best(lane) is not lane:
                 continue
             longest = min(LONGEST_BACKOFF, self._policy.backoff * 2**attempt)
             await asyncio.sleep(random.uniform(0, longest))
@@ -131,8 +172,23 @@ class Sender:
         self._dialect.give_up(parameter)
         return bool(parameter) and parameter not in self._dialect.spoken(body)
 
+    async def _enter(self, lane: Lane | None) -> tuple[Lane, float]:
+        """Wait for a server, the best if `lane` is not it; and when it had room."""
+        while True:
+            lane = self.best(lane)
+            lane.given += 1
+            try:
+                return lane, await lane.pace.enter()
+            except TurnedAway:
+                lane.given -= 1
+            except asyncio.CancelledError:
+                lane.given -= 1
+                raise
+
     async def _attempt(
         self,
+        lane: Lane,
+        entered: float,
         path: str,
         body: Mapping[str, Any],
         read: Callable[[Any], Read],
@@ -140,7 +196,6 @@ class Sender:
         *,
         retry: bool,
     ) -> Read | Trouble:
-        entered = await self._pace.enter()
         outcome: Read | Trouble | None = None
         task = asyncio.current_task()
         try:
@@ -148,11 +203,12 @@ class Sender:
                 self.sending.add(task)
             self.budget.sent(retry=retry, probe=self._probe)
             sent = self._dialect.spoken(body)
-            outcome = await self._exchange(path, sent, read)
+            outcome = await self._exchange(lane, path, sent, read)
             if isinstance(outcome, Trouble) and outcome.parameter not in sent:
                 outcome = outcome._replace(parameter="")
             if isinstance(outcome, Trouble) and outcome.wait is not None:
-                self._pace.pause(min(outcome.wait, self._policy.max_wait))
+                lane.pace.pause(min(outcome.wait, self._policy.max_wait))
+            self._note(lane, outcome)
             return outcome
         except asyncio.CancelledError:
             self.budget.lose(worst)
@@ -161,25 +217,48 @@ class Sender:
             if task is not None:
                 self.sending.discard(task)
             trouble = outcome if isinstance(outcome, Trouble) else None
-            self._pace.leave(
+            lane.given -= 1
+            lane.pace.leave(
                 entered,
                 answered=outcome is not None and trouble is None,
                 overload=trouble is not None and trouble.overload,
             )
 
+    def _note(self, lane: Lane, outcome: object) -> None:
+        """Let a server rest that should be asked again later, the longer the more often.
+
+        Who waits for one that rests is sent to another that does not.
+        """
+        now = asyncio.get_running_loop().time()
+        if not isinstance(outcome, Trouble):
+            well = not lane.in_vain
+            lane.answered, lane.in_vain, lane.rests = True, 0, 0.0
+        elif outcome.then is Then.AGAIN and not outcome.parameter:
+            well = False
+            lane.answered |= outcome.status > 0
+            rest = min(LONGEST_BACKOFF, self._policy.backoff * 2**lane.in_vain)
+            lane.rests = max(lane.rests, now + max(rest, outcome.wait or 0.0))
+            lane.in_vain += 1
+        else:
+            return
+        if not well and self.best().rests <= now:
+            for one in self.lanes:
+                if one.rests > now:
+                    one.pace.turn_away()
+
     async def _exchange(
-        self, path: str, body: Mapping[str, Any], read: Callable[[Any], Read]
+        self, lane: Lane, path: str, body: Mapping[str, Any], read: Callable[[Any], Read]
     ) -> Read | Trouble:
         import openai
 
         try:
             # the timeout of the transport is one between two packets
             async with asyncio.timeout(self._policy.timeout):
-                response = await self._client.post(path, body=body, cast_to=self._response)
+                response = await lane.client.post(path, body=body, cast_to=self._response)
             data = json.loads(response.content)
         except openai.APIStatusError as error:
             headers = error.response.headers
-            return of_status(error.status_code, error.body, headers, self.connection, self._model)
+            return of_status(error.status_code, error.body, headers, lane.connection, self._model)
         except (openai.APIError, TimeoutError) as error:
             return of_transport(error)
         except (ValueError, RecursionError):
@@ -188,7 +267,7 @@ class Sender:
             # some gateways report the trouble of the server behind them with status 200
             code = data["error"].get("code") if isinstance(data["error"], dict) else None
             status = code if isinstance(code, int) and code >= 400 else 502
-            return of_status(status, data, response.headers, self.connection, self._model)
+            return of_status(status, data, response.headers, lane.connection, self._model)
         try:
             return read(data)
         except (Malformed, LookupError, TypeError, ValueError, AttributeError) as error:
@@ -196,20 +275,23 @@ class Sender:
             reason = f"the reply is malformed: {what}"
             return Trouble(Then.AGAIN, reason, lost=True, malformed=True)
 
-    def _weigh(self, trouble: Trouble) -> Trouble:
-        """End the run if the server wants to be left alone for too long."""
-        if trouble.then is not Then.AGAIN or (trouble.wait or 0) <= self._policy.max_wait:
+    def _weigh(self, lane: Lane, trouble: Trouble) -> Trouble:
+        """End the run if the server wants to be left alone for too long, and so do all others."""
+        longest = self._policy.max_wait
+        if trouble.then is not Then.AGAIN or (trouble.wait or 0) <= longest:
             return trouble
-        what = f"{self.connection.server} wants to be left alone for {trouble.wait:.0f} s"
+        if self.best().rests <= asyncio.get_running_loop().time() + longest:
+            return trouble
+        what = f"{lane.connection.server} wants to be left alone for {trouble.wait:.0f} s"
         error = Unfinished(f"{what} ({trouble.reason}). Run it again later")
         return trouble._replace(then=Then.STOP, error=error)
 
-    def _give_up(self, trouble: Trouble, retries: int) -> Trouble:
+    def _give_up(self, lane: Lane, trouble: Trouble, retries: int) -> Trouble:
         self._in_vain += 1
-        server = self.connection.server
-        if trouble.unreachable and not self._answered:
+        server = lane.connection.server
+        if trouble.unreachable and not lane.answered:
             what = f"{server} does not answer"
-            error: InputError | Unfinished = InputError(what, mend=self.connection.mend)
+            error: InputError | Unfinished = InputError(what, mend=lane.connection.mend)
             return trouble._replace(then=Then.STOP, error=error)
         if self._in_vain >= self._policy.give_up_after:
             what = f"{server}: {self._in_vain} asks in a row without a reply ({trouble.reason})"
