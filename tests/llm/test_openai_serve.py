@@ -5,6 +5,7 @@ Needs what `pip install 'transformers[serving]'` installs, and is skipped withou
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import socket
 import sys
@@ -60,10 +61,8 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]
     command = ["serve", model, "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
 
     def run() -> None:
-        from transformers.cli.transformers import main
-
         sys.argv[1:] = command
-        main()
+        importlib.import_module("transformers.cli.transformers").main()
 
     process = forked(run, folder / "log")
     try:
