@@ -90,8 +90,9 @@ def compare(
     if b and not a:
         a = next((one for one in systems if one != b), "")
     context: dict[str, object] = {
-        "a": a,
-        "b": b,
+        # what one is likely to ask for: the best system, from the one behind it
+        "a": a or next((one for one in systems[1:]), ""),
+        "b": b or next(iter(systems), ""),
         "systems": systems,
         "asked": given,
         "trouble": _trouble(s, systems, lacking(snapshot.gradebook)),

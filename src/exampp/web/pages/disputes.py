@@ -15,7 +15,7 @@ from exampp.web.pages.cells import CellPanel, panel
 from exampp.web.paging import sheet
 
 router = APIRouter()
-SHOWN = 20
+SHOWN = 10
 """Disputes of one page."""
 
 
