@@ -117,7 +117,7 @@ def test_marks_and_groups_in_markdown() -> None:
 
 def test_marks_and_groups_in_latex() -> None:
     lines = render(MARKED, "latex").splitlines()
-    assert lines[0] == r"% needs \usepackage{booktabs,xcolor}"
+    assert lines[0] == r"% needs \usepackage{booktabs,graphicx,xcolor}"
     start = lines.index(r"\toprule") + 1
     assert lines[start : lines.index(r"\bottomrule")] == [
         r"\multicolumn{2}{c}{} & \multicolumn{2}{c}{Cover} & \multicolumn{1}{c}{P@20} \\",
@@ -129,6 +129,14 @@ def test_marks_and_groups_in_latex() -> None:
         r"\midrule",
         r"m\_2 & 1 & \textcolor{gray}{0.45} & 0.10 & 0.60 \\",
     ]
+
+
+def test_a_table_that_a_column_of_a_paper_cannot_hold_spans_both() -> None:
+    """With 55 characters it fits: 40 of the names, 2 between, 13 of the head; with one more not."""
+    for length, place in ((40, "table"), (41, "table*")):
+        table = Table((Column("name"), Column("thirteen long")), (("n" * length, 0.5),))
+        lines = render(table, "latex").splitlines()
+        assert (lines[1], lines[-1]) == (rf"\begin{{{place}}}", rf"\end{{{place}}}")
 
 
 def test_machines_get_values_and_marks_apart() -> None:

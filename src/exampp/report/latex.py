@@ -1,4 +1,4 @@
-"""Tables for a paper in LaTeX (booktabs)."""
+"""Tables for a paper in LaTeX (booktabs), no wider than the place that they have there."""
 
 from __future__ import annotations
 
@@ -34,30 +34,40 @@ _LATEX = {
 }
 
 
+COLUMN = 55
+"""So many characters of a small font stand in a column of a page that has two."""
+_FITTED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+
+
 def latex_escape(text: str) -> str:
     """The text with LaTeX's special characters spelled out."""
     return "".join(_LATEX.get(character, character) for character in text)
 
 
 def table_latex(table: Table) -> str:
-    """The table as a LaTeX float, with the packages that it needs in a comment."""
+    """The table as a LaTeX float, with the packages that it needs in a comment.
+
+    What is wider than a column of two spans both; what is wider still is scaled down to fit.
+    """
 
     def line(cells: Sequence[str]) -> str:
         return " & ".join(cells) + r" \\"
 
     table = for_people(table)
     layout = "".join("r" if right else "l" for right in is_numeric(table))
-    packages = "booktabs" + ",xcolor" * ("weak" in table.marks.values())
+    packages = "booktabs,graphicx" + ",xcolor" * ("weak" in table.marks.values())
     cells = dressed(table, "latex", latex_escape)
     notes = [rf"\par\footnotesize {note}" for note in notes_of(table, "latex", latex_escape)]
     body: list[str] = []
     for group in row_groups(table):
         body += [r"\midrule"] * bool(body) + [line(cells[row]) for row in group]
+    place = "table*" if _width(table) > COLUMN else "table"
     parts = [
         rf"% needs \usepackage{{{packages}}}",
-        r"\begin{table}",
-        r"\centering",
+        rf"\begin{{{place}}}",
+        r"\centering\small",
         *([rf"\caption{{{latex_escape(table.caption)}}}"] if table.caption else []),
+        _FITTED,
         rf"\begin{{tabular}}{{{layout}}}",
         r"\toprule",
         *_latex_groups(column_groups(table)),
@@ -65,12 +75,18 @@ def table_latex(table: Table) -> str:
         r"\midrule",
         *body,
         r"\bottomrule",
-        r"\end{tabular}",
+        r"\end{tabular}}",
         *[r"\par\smallskip"] * bool(notes),
         *notes,
-        r"\end{table}",
+        rf"\end{{{place}}}",
     ]
     return "\n".join(parts) + "\n"
+
+
+def _width(table: Table) -> int:
+    """How wide the table is, in characters: its columns, with two between them."""
+    lines = [[column.head for column in table.columns], *dressed(table, "text", str)]
+    return sum(max(map(len, column)) + 2 for column in zip(*lines, strict=True)) - 2
 
 
 def _latex_groups(groups: list[tuple[str, int]]) -> list[str]:
