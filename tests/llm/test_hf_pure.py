@@ -170,7 +170,18 @@ def test_other_errors_end_the_answers_in_a_sentence() -> None:
     assert isinstance(caught.value.__cause__, TypeError)
     assert not is_out_of_memory(RuntimeError("shapes do not match"))
     assert is_out_of_memory(RuntimeError("CUDA error: out of memory"))
+    assert is_out_of_memory(RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling"))
     assert is_out_of_memory(MemoryError())
+
+
+def test_memory_running_out_after_a_batch_was_begun_is_a_sentence() -> None:
+    def late() -> list[str]:
+        raise RuntimeError("CUDA error: out of memory")
+
+    model = Echo()
+    model.begin = lambda _: late  # type: ignore[method-assign]
+    with pytest.raises(Unfinished, match=r"memory ran out.*--batch-tokens"):
+        run(model, ["a"])
 
 
 def test_what_rounding_could_tip_is_computed_again_alone() -> None:
