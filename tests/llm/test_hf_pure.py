@@ -175,13 +175,16 @@ def test_other_errors_end_the_answers_in_a_sentence() -> None:
 
 
 def test_memory_running_out_after_a_batch_was_begun_is_a_sentence() -> None:
-    def late() -> list[str]:
-        raise RuntimeError("CUDA error: out of memory")
+    class Late(Echo):
+        def begin(self, rows: Sequence[str]) -> Callable[[], list[str]]:
+            self.batches.append(list(rows))
+            return self.fail
 
-    model = Echo()
-    model.begin = lambda _: late  # type: ignore[method-assign]
+        def fail(self) -> list[str]:
+            raise RuntimeError("CUDA error: out of memory")
+
     with pytest.raises(Unfinished, match=r"memory ran out.*--batch-tokens"):
-        run(model, ["a"])
+        run(Late(), ["a"])
 
 
 def test_what_rounding_could_tip_is_computed_again_alone() -> None:
