@@ -11,62 +11,57 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from exampp.bank.editor import list_banks
-from exampp.banks import Bank
-from exampp.decisions import CollectionGrades, Decisions
 from exampp.errors import InputError
-from exampp.formats.lines import refuse
 from exampp.formats.output import keep_inputs
-from exampp.formats.workbench_graders import scale_note
-from exampp.grade import status as grade_status
-from exampp.grade.batch_choice import Batches
-from exampp.grade.calibrated import Calibrated, Frozen, label_collection
-from exampp.grade.given import GradingOptions, OfFunction, bank_of_kind, only_bank, plan
-from exampp.grade.merging import Merged, merge
-from exampp.grade.progress import Progress
-from exampp.grade.reparse import Reparsed, reparse
-from exampp.grade.run import MAX_FAILURES, GradingRun
-from exampp.grade.spread.on_ray import Cluster
+from exampp.grade.status import GraderStatus, grading_status, status_tables
 from exampp.grades.source import GradeSource
-from exampp.inputs.beir import corpus_of
-from exampp.inputs.datasets import has_documents, is_dataset
-from exampp.inputs.exporting import export
-from exampp.inputs.files import GivenFile, given_data
-from exampp.inputs.import_report import ImportReport
-from exampp.inputs.importing import Importer
 from exampp.inputs.pooling import pool_tables
 from exampp.inputs.segment import PASSAGE_TOKENS
-from exampp.llm.base import Grader
-from exampp.llm.options import Options
-from exampp.outside import check_lists, check_path
-from exampp.records import GraderIdentity
-from exampp.records.bank import BankTexts
+from exampp.outside import check_path
 from exampp.records.choosing import choose_grader
-from exampp.records.dossier import Dossier
-from exampp.records.found import FoundOfKind
-from exampp.records.gradebook import DecisionChoice, Gradebook
-from exampp.records.grading import RatingScale, check_scale
 from exampp.records.origin import own_bank
 from exampp.report.result import Tables
 from exampp.report.table import Table
-from exampp.review.trial import import_or_try
 from exampp.searching import SearchOptions, search_all
-from exampp.store.bank import MAIN_BANK, Makers, bank_names, edit_by, makers, now
+from exampp.stopping import MAX_FAILURES
+from exampp.store.bank import MAIN_BANK, bank_names, makers, now
+from exampp.store.bank_choice import bank_of_kind, only_bank
 from exampp.store.bank_history import known_queries
 from exampp.store.bank_texts import read_bank_texts
 from exampp.store.cells import DEPTH
 from exampp.store.connection import connect, data_version, transaction
-from exampp.store.dossier import read_dossiers
-from exampp.store.gradebook import items_of_part, read_gradebook
-from exampp.store.grades import StoredGrader, graders
+from exampp.store.grades import graders
 from exampp.store.inputs import counts, highest_judgment
 from exampp.store.steps import put_step, read_step, state
 from exampp.systems import Systems
 
+if TYPE_CHECKING:
+    from exampp.banks import Bank
+    from exampp.decisions import CollectionGrades, Decisions
+    from exampp.grade.batch_choice import Batches
+    from exampp.grade.calibrated import Calibrated, Frozen
+    from exampp.grade.given import GradingOptions
+    from exampp.grade.merging import Merged
+    from exampp.grade.progress import Progress
+    from exampp.grade.reparse import Reparsed
+    from exampp.grade.run import GradingRun
+    from exampp.grade.spread.on_ray import Cluster
+    from exampp.inputs.import_report import ImportReport
+    from exampp.llm.base import Grader
+    from exampp.llm.options import Options
+    from exampp.records import GraderIdentity
+    from exampp.records.bank import BankTexts
+    from exampp.records.dossier import Dossier
+    from exampp.records.found import FoundOfKind
+    from exampp.records.gradebook import DecisionChoice, Gradebook
+    from exampp.records.grading import RatingScale
+    from exampp.store.bank import Makers
+    from exampp.store.grades import StoredGrader
 
-class Collection(GradeSource[CollectionGrades]):
+
+class Collection(GradeSource["CollectionGrades"]):
     """One exam: inputs, bank, grades and decisions in one SQLite file.
 
     Opens an existing collection; `Collection.create` makes one. Use it as a context manager, or
@@ -138,36 +133,26 @@ class Collection(GradeSource[CollectionGrades]):
         `columns` names columns of tables, as {"query_id": "topic"}. Raises InputError for anything
         malformed; the collection then is as it was.
         """
-        if corpus is None:
-            corpus = next(filter(has_documents, filter(is_dataset, files)), None)
-            corpus = corpus or next(filter(None, (corpus_of(Path(file)) for file in files)), None)
-        roles = {
-            "queries": queries,
-            "passages": passages,
-            "bank": banks,
-            "runs": runs,
-            "qrels": qrels,
-            "responses": responses,
-        }
-        check_lists(**roles)
-        given = [GivenFile(Path(file), kind) for file in files]
-        given += [GivenFile(Path(file), role=role) for role, some in roles.items() for file in some]
-        importer = Importer(
+        from exampp.inputs.files import given_files, own_corpus
+        from exampp.review.trial import import_or_try
+
+        return import_or_try(
             self._connection,
-            edit_by(author, "import"),
-            bank,
-            refuse,
-            unknown_passages,
-            depth,
-            system,
-            passage_tokens,
-            update,
-            dry_run,
-            None if scale is None else check_scale(scale),
+            given_files(files, kind, (queries, passages, banks, runs, qrels, responses)),
+            on_error,
+            own_corpus(files) if corpus is None else corpus,
+            author,
+            bank=bank,
+            unknown_passages=unknown_passages,
+            depth=depth,
+            system=system,
+            passage_tokens=passage_tokens,
+            update=update,
+            dry_run=dry_run,
+            scale=scale,
             cited=cited,
             columns=columns or {},
         )
-        return import_or_try(importer, given, on_error, corpus)
 
     def add(
         self,
@@ -202,37 +187,32 @@ class Collection(GradeSource[CollectionGrades]):
         Ids are kept as text: integers as they are written, numbers with a fraction are refused.
         None, NaN and NaT are missing. Errors name the argument and the row, as in `queries:3`.
         """
-        roles = {
-            "queries": queries,
-            "passages": passages,
-            "bank": bank,
-            "runs": runs,
-            "qrels": qrels,
-            "responses": responses,
-        }
-        given = [one for role, data in roles.items() for one in given_data(role, data)]
-        if not given:
-            raise InputError("nothing to add", mend=f"Give one of {', '.join(roles)}")
-        importer = Importer(
+        from exampp.inputs.files import given_data
+        from exampp.review.trial import import_or_try
+
+        return import_or_try(
             self._connection,
-            edit_by(author, "import"),
-            bank_name,
-            refuse,
-            unknown_passages,
-            depth,
+            given_data((queries, passages, bank, runs, qrels, responses)),
+            on_error,
+            corpus,
+            author,
+            bank=bank_name,
+            unknown_passages=unknown_passages,
+            depth=depth,
             passage_tokens=passage_tokens,
             update=update,
             dry_run=dry_run,
             cited=cited,
             columns=columns or {},
         )
-        return import_or_try(importer, given, on_error, corpus)
 
     def export(self, path: str | Path, kind: str = "workbench", *, bank: str | None = None) -> int:
         """Write the collection as a file of `kind`; returns the number of records written.
 
         Raises InputError for a kind that is none of `inputs.exporting.EXPORTS` nor of a package.
         """
+        from exampp.inputs.exporting import export
+
         keep_inputs([Path(path)], [self.path])
         return export(self._connection, Path(path), kind, bank)
 
@@ -244,6 +224,8 @@ class Collection(GradeSource[CollectionGrades]):
         kept; `dry_run` changes nothing. Raises InputError for what is no collection or is this one,
         for a newer exampp's or a damaged one, and where a run is grading in one of them.
         """
+        from exampp.grade.merging import merge
+
         return merge(self._connection, self.path, others, dry_run=dry_run)
 
     def contents(self) -> Table:
@@ -286,15 +268,21 @@ class Collection(GradeSource[CollectionGrades]):
 
     def bank(self, name: str | None = MAIN_BANK) -> Bank:
         """The bank of that name, or the only one: its items, history and checks, how to edit it."""
+        from exampp.banks import Bank
+
         return Bank(self._connection, name or only_bank(self._connection, self.path))
 
     def banks(self) -> Table:
         """The banks: how much of what they hold, and what is sealed."""
+        from exampp.bank.editor import list_banks
+
         return list_banks(self._connection)
 
     @property
     def decisions(self) -> Decisions:
         """What people decided."""
+        from exampp.decisions import Decisions
+
         return Decisions(self._connection)
 
     @property
@@ -332,6 +320,8 @@ class Collection(GradeSource[CollectionGrades]):
         gone, `max_queries` the first queries, `shard` an equal part of the passages, as `3/16`.
         `on` is a Ray cluster that grades; with `batches` a server answers at half the price.
         """
+        from exampp.grade.given import OfFunction, plan
+
         return plan(
             self._connection,
             self.path,
@@ -366,6 +356,8 @@ class Collection(GradeSource[CollectionGrades]):
 
     def calibrate(self, calibration: Frozen, bank: str | None = None) -> Calibrated:
         """Label passages, as a grader, by a calibration (`Panel.calibration`) or its file."""
+        from exampp.grade.calibrated import label_collection
+
         return label_collection(self._connection, self.path, calibration, bank)
 
     def reparse(
@@ -387,13 +379,12 @@ class Collection(GradeSource[CollectionGrades]):
         papers' own program does. Readings by other rules than before become the grades of a grader
         of their own; `dry_run` writes nothing. Raises InputError where there is nothing to read.
         """
-        stored = graders(self._connection)
-        known = [one.identity for one in stored]
-        chosen = choose_grader(known, grader=grader, prompt=prompt, kind=kind)
-        source = next(one for one in stored if one.identity == chosen)
+        from exampp.grade.reparse import reparse
+
+        chosen = choose_grader(self.graders, grader=grader, prompt=prompt, kind=kind)
         return reparse(
             self._connection,
-            source,
+            self._stored(chosen),
             rules=rules,
             mode=compat,
             unnumbered=unnumbered,
@@ -404,9 +395,9 @@ class Collection(GradeSource[CollectionGrades]):
         """Per grader and bank: cells graded, due, and tried without a grade, by reason."""
         return self.status_tables()["graders"]
 
-    def grader_statuses(self) -> Sequence[grade_status.GraderStatus]:
+    def grader_statuses(self) -> Sequence[GraderStatus]:
         """Where grading stands, per grader and bank, as records."""
-        return grade_status.grading_status(self._connection)
+        return grading_status(self._connection)
 
     def status_tables(self) -> dict[str, Table]:
         """Where grading stands, as tables.
@@ -414,7 +405,7 @@ class Collection(GradeSource[CollectionGrades]):
         `readings`: how many cells each rule of reading made, with a reply of each. `spent`: what
         the runs of each grader took. `graders`: see `status`.
         """
-        return grade_status.status_tables(self._connection)
+        return status_tables(self._connection)
 
     @property
     def graders(self) -> tuple[GraderIdentity, ...]:
@@ -434,6 +425,8 @@ class Collection(GradeSource[CollectionGrades]):
         part: str | None,
         decisions: DecisionChoice,
     ) -> CollectionGrades:
+        from exampp.decisions import CollectionGrades
+
         return CollectionGrades(
             self,
             chosen,
@@ -452,6 +445,9 @@ class Collection(GradeSource[CollectionGrades]):
 
         `part` leaves only the `public` or the `sealed` items of a bank that was split.
         """
+        from exampp.formats.workbench_graders import scale_note
+        from exampp.store.gradebook import read_gradebook
+
         name = self._bank(bank, grader.kind)
         book = read_gradebook(self._connection, self._stored(grader), name, part)
         warning = self._own_bank(book)
@@ -476,6 +472,8 @@ class Collection(GradeSource[CollectionGrades]):
 
         Each is read when it is its turn. Raises InputError for a query that is not known.
         """
+        from exampp.store.dossier import read_dossiers
+
         name = self._bank(bank, grader.kind)
         return read_dossiers(self._connection, self._stored(grader), name, query_ids)
 
@@ -488,6 +486,8 @@ class Collection(GradeSource[CollectionGrades]):
 
     def bank_makers(self, book: Gradebook) -> Makers:
         """The models that made the items of a bank, as far as it says so."""
+        from exampp.store.gradebook import items_of_part
+
         among = items_of_part(self._connection, book.bank, book.part)
         return makers(self._connection, book.bank, book.grader.kind, among)
 

@@ -12,6 +12,11 @@ from types import FrameType
 
 GRACE_SECONDS = 5.0
 """How long work that is stopped waits for replies in flight."""
+MAX_FAILURES = 20
+"""Replies in a row without use after which a run stops: faults, and what cannot be read.
+
+Something is wrong with the model, the server or the prompt then, and every further reply costs.
+"""
 PATIENCE_SECONDS = 1.5
 """How much later than its grace work may end by itself before it is interrupted."""
 FLOOD_SECONDS = 1.0

@@ -22,7 +22,7 @@ from exampp.prompts.generated import UNFINISHED, Made, read_items
 from exampp.prompts.generation import WINDOW, GenerationPrompt, Wish, fill_request, prompt_hash
 from exampp.records import Item, item_id
 from exampp.report.table import Table, Value
-from exampp.stopping import GRACE_SECONDS
+from exampp.stopping import GRACE_SECONDS, MAX_FAILURES
 from exampp.store.bank import Edit, add_items
 from exampp.store.bank_history import states
 from exampp.store.connection import transaction
@@ -42,8 +42,6 @@ from exampp.store.generation import (
 PER = ("query", "subtopic")
 OPERATION = "generate"
 """What the edits of generated items are called in the log of a bank."""
-MAX_FAILURES = 20
-"""Requests without a reply in a row after which a run stops: something is wrong with the server."""
 CHARACTERS_PER_TOKEN = 4
 WRITTEN_TOKENS = 250
 """Tokens of a reply, for estimates: ten questions as JSON."""

@@ -12,7 +12,6 @@ import numpy as np
 
 from exampp.errors import InputError
 from exampp.formats import calibration as calibration_format
-from exampp.grade.given import bank_of_kind
 from exampp.records import Grade, GraderIdentity, State, readings
 from exampp.records.calibration import (
     CALIBRATED,
@@ -27,6 +26,7 @@ from exampp.report.table import Table
 from exampp.stats.calibration import at_least, expected_labels
 from exampp.stats.cut_points import labels_by
 from exampp.stats.rated_passages import RatedPassages, rated_passages
+from exampp.store.bank_choice import bank_of_kind
 from exampp.store.calibrated import passage_versions, query_items
 from exampp.store.connection import transaction
 from exampp.store.gradebook import read_gradebook

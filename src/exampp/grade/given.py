@@ -27,12 +27,11 @@ from exampp.llm.base import Grader, check_grader
 from exampp.llm.function import CONCURRENCY, FunctionGrader
 from exampp.llm.options import KINDS, Options, check_options
 from exampp.prompts import Prompt, load
-from exampp.records import ITEM_KINDS
 from exampp.records.choosing import choose_grader
 from exampp.records.grading import USUAL_SCALE, RatingScale, check_scale
 from exampp.records.readings import said_without_key, said_without_text
-from exampp.records.wording import quoted
-from exampp.store.bank import QUERY_BANK, bank_names, item_kinds
+from exampp.store.bank import item_kinds
+from exampp.store.bank_choice import bank_of_kind
 from exampp.store.cells import GradingScope, Shard, items_without_key, items_without_text
 from exampp.store.grades import graders, known_grader
 
@@ -242,44 +241,3 @@ def _kind(wanted: str | None, kinds: Sequence[str]) -> str:
         what = f"what is to be graded? There are items of kind {' and '.join(kinds)}"
         raise InputError(what, mend="Say it with kind")
     return kinds[0] if kinds else KINDS[0]
-
-
-def only_bank(connection: sqlite3.Connection, path: Path) -> str:
-    """The only bank there is. Raises InputError, for the collection at `path`, where it is not."""
-    known = dict.fromkeys(
-        name for kind in ITEM_KINDS if kind != "query" for name in bank_names(connection, kind)
-    )
-    if len(known) == 1:
-        return next(iter(known))
-    if not known:
-        raise InputError("the collection has no bank", file=path, mend="Import one: exampp import")
-    raise InputError(
-        f"which bank? This collection has {', '.join(known)}", file=path, mend="Name one: --bank"
-    )
-
-
-def bank_of_kind(connection: sqlite3.Connection, name: str | None, kind: str, path: Path) -> str:
-    """The bank meant: the one named, or the only one that has items of this kind.
-
-    Raises InputError, for the collection at `path`, where there is none or there are several.
-    """
-    if kind == "query":
-        return QUERY_BANK
-    known = bank_names(connection, kind)
-    if name is not None and name in known:
-        return name
-    if name is None and len(known) == 1:
-        return known[0]
-    if not known:
-        raise InputError(
-            f"the collection has no {kind}s to grade against",
-            file=path,
-            mend="Import a bank (exampp import), let a model write one (exampp bank generate), or "
-            "rate relevance for the query itself (--kind query)",
-        )
-    asked = "which bank?" if name is None else f"there is no bank {quoted(name)} with {kind}s."
-    raise InputError(
-        f"{asked} This collection has {', '.join(known)} with {kind}s",
-        file=path,
-        mend="Name one with --bank",
-    )

@@ -31,7 +31,7 @@ from exampp.prompts import Prompt
 from exampp.prompts.verification import says_none
 from exampp.records import Grade, GraderIdentity, Outcome, State
 from exampp.records.readings import NO_ANSWER
-from exampp.stopping import GRACE_SECONDS
+from exampp.stopping import GRACE_SECONDS, MAX_FAILURES
 from exampp.store.cells import (
     SELECTIONS,
     Cell,
@@ -64,11 +64,6 @@ from exampp.store.runs import (
 
 COMMIT_SECONDS = 1.0
 COMMIT_CELLS = 2000
-MAX_FAILURES = 20
-"""Replies in a row without a grade after which a run stops: faults, and what cannot be read.
-
-Something is wrong with the model, the server or the prompt then, and every further reply costs.
-"""
 POLL_SECONDS = 0.5
 _ORDER = {"due": ("new", "failed"), "new": ("new",), "failed": ("failed",)}
 """What is asked first: cells that were tried in vain come when nothing else is left.

@@ -9,18 +9,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from exampp.grades.grades import Grades
-from exampp.grades.panel import Panel
 from exampp.outside import check_lists
 from exampp.records import GraderIdentity, content_hash
 from exampp.records.bank import BankTexts
 from exampp.records.choosing import choose_grader, fitting_graders
-from exampp.records.dossier import Dossier
-from exampp.records.gradebook import DecisionChoice, Gradebook, check_decisions
 from exampp.store.bank import Makers
 
 if TYPE_CHECKING:
     from exampp.grades.gating import Earlier
+    from exampp.grades.grades import Grades
+    from exampp.grades.panel import Panel
+    from exampp.records.dossier import Dossier
+    from exampp.records.gradebook import DecisionChoice, Gradebook
 
 G = TypeVar("G", bound="Grades")
 
@@ -71,6 +71,8 @@ class GradeSource(ABC, Generic[G]):
         `decisions="without"` leaves them out. `bank` is for a graded file a bank file to evaluate
         on. Raises InputError where no grader fits, and AmbiguousGrader where several do.
         """
+        from exampp.records.gradebook import check_decisions
+
         check_lists(runs=runs, systems=systems, without=without)
         check_decisions(decisions)
         chosen = choose_grader(self.graders, grader=grader, prompt=prompt, kind=kind)
@@ -112,6 +114,9 @@ class GradeSource(ABC, Generic[G]):
         Takes the options of `grades`; of several banks, those that hold what a grader grades.
         Raises InputError where a name fits none.
         """
+        from exampp.grades.panel import Panel
+        from exampp.records.gradebook import check_decisions
+
         check_lists(runs=runs, systems=systems, without=without)
         check_decisions(decisions)
         found: dict[str, GraderIdentity] = {}

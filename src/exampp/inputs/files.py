@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from exampp.errors import InputError
 from exampp.formats import responses
-from exampp.formats.detect import Told, tell
+from exampp.formats.detect import ROLES, Told, tell
 from exampp.formats.held import HeldLines, held
 from exampp.formats.json_objects import OBJECT
 from exampp.formats.lines import OnError, existing_file, system_of
@@ -16,7 +16,7 @@ from exampp.formats.plain_rows import KINDS as ITEMS
 from exampp.inputs import beir, datasets
 from exampp.inputs.columns import Renaming
 from exampp.inputs.memory import held_rows, parts_of
-from exampp.outside import check_path
+from exampp.outside import check_lists, check_path
 
 _RANKED = ("run", "ranx", "candidates")
 
@@ -48,11 +48,38 @@ class Known(NamedTuple):
     system: str | None = None
 
 
-def given_data(role: str, data: object) -> Iterator[GivenFile]:
-    """What stands for an argument of rows, each part of `runs` by itself; nothing for None."""
-    if data is not None:
-        for name, system, part in parts_of(role, data):
-            yield GivenFile(Path(name), _KIND_OF_DATA.get(role), role, part, system)
+def given_files(
+    files: Sequence[str | Path], kind: str | None, by_role: Sequence[Sequence[str | Path]]
+) -> list[GivenFile]:
+    """Files of a kind, or of one that is to be told, and those of each role in their order."""
+    check_lists(**dict(zip(ROLES, by_role, strict=True)))
+    given = [GivenFile(Path(file), kind) for file in files]
+    for role, some in zip(ROLES, by_role, strict=True):
+        given += [GivenFile(Path(file), role=role) for file in some]
+    return given
+
+
+def given_data(by_role: Sequence[object]) -> list[GivenFile]:
+    """What stands for arguments of rows, one of each role; each part of `runs` is by itself.
+
+    Raises InputError where all are None.
+    """
+    given = [
+        GivenFile(Path(name), _KIND_OF_DATA.get(role), role, part, system)
+        for role, data in zip(ROLES, by_role, strict=True)
+        if data is not None
+        for name, system, part in parts_of(role, data)
+    ]
+    if not given:
+        raise InputError("nothing to add", mend=f"Give one of {', '.join(ROLES)}")
+    return given
+
+
+def own_corpus(files: Sequence[str | Path]) -> str | Path | None:
+    """Where files that are data sets or folders of BEIR hold the texts of their passages."""
+    of_datasets = filter(datasets.has_documents, filter(datasets.is_dataset, files))
+    of_folders = filter(None, (beir.corpus_of(Path(file)) for file in files))
+    return next(of_datasets, None) or next(of_folders, None)
 
 
 _KIND_OF_DATA = {"runs": "run"} | {

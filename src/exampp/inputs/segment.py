@@ -14,7 +14,6 @@ from itertools import pairwise
 
 from exampp.formats.markup import blocks
 from exampp.formats.responses import Response
-from exampp.llm.draft import MODEL_FOLDER
 
 PASSAGE_TOKENS = 400
 """Tokens of a passage at most, so that it fits into the 512 of a FLAN-T5 with its question (paper
@@ -59,6 +58,8 @@ class _Piece:
 def bundled_spans() -> Spans:
     """The bundled tokenizer."""
     from tokenizers import Tokenizer
+
+    from exampp.llm.draft import MODEL_FOLDER
 
     tokenizer = Tokenizer.from_file(str(MODEL_FOLDER / "tokenizer.json"))
     tokenizer.no_truncation()

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from exampp.evaluate.measure import Measure
 from exampp.formats.lines import Skipped, refuse
@@ -20,10 +20,11 @@ from exampp.inputs.importing import Importer, import_files
 from exampp.records import GraderIdentity
 from exampp.records.choosing import label
 from exampp.records.gradebook import Gradebook
+from exampp.records.grading import RatingScale, check_scale
 from exampp.report.result import Result
 from exampp.report.table import GRADER_KEY, Column, Table, Value
 from exampp.review.impact import MEASURES, Baseline, Impact
-from exampp.store.bank import Settle, bank_names
+from exampp.store.bank import Settle, bank_names, edit_by
 from exampp.store.cells import DEPTH, count_due, exam_of
 from exampp.store.gradebook import read_gradebook
 from exampp.store.grades import graders
@@ -112,16 +113,25 @@ def watch(connection: sqlite3.Connection, bank: str, settle: Settle) -> tuple[Wa
 
 
 def import_or_try(
-    importer: Importer, given: Sequence[GivenFile], on_error: str, corpus: str | Path | None
+    connection: sqlite3.Connection,
+    given: Sequence[GivenFile],
+    on_error: str,
+    corpus: str | Path | None,
+    author: str | None,
+    *,
+    scale: RatingScale | None = None,
+    **how: Any,
 ) -> ImportReport:
     """Take files over; of a dry run, tell what that would do to labels and scores.
 
     `on_error="skip"` leaves bad lines out and counts them. With a corpus, ranked passages need no
-    text of their own, and the depth is by default that of the pool. Raises InputError as
-    `import_files` does.
+    text of their own, and the depth is by default that of the pool. `how` is what else an Importer
+    knows. Raises InputError as `import_files` does.
     """
     skipped = Skipped() if on_error == "skip" else None
-    importer = replace(importer, on_error=skipped or refuse)
+    edit = edit_by(author, "import")
+    checked = None if scale is None else check_scale(scale)
+    importer = Importer(connection, edit, on_error=skipped or refuse, scale=checked, **how)
     if corpus:
         depth = importer.depth or DEPTH
         importer = replace(importer, unknown_passages="keep", depth=depth)

@@ -33,12 +33,12 @@ from exampp.analysis.attacks.material import AttackedQuery, Material, SourcePass
 from exampp.errors import InputError
 from exampp.formats import queries
 from exampp.formats.output import writing
-from exampp.grade.run import MAX_FAILURES
 from exampp.prompts import catalogue
 from exampp.records import ITEM_KINDS, BankEntry, Item, Passage, Query
 from exampp.records.wording import counted
 from exampp.report.result import Result
 from exampp.report.table import Column, Table
+from exampp.stopping import MAX_FAILURES
 from exampp.store.bank import edit_by
 from exampp.store.battery import (
     JudgedText,
