@@ -936,7 +936,7 @@ def _read_once() -> Iterator[None]:
         return known[asked]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("exampp.collection.read_gradebook", read_once)
+        patch.setattr("exampp.store.gradebook.read_gradebook", read_once)
         yield
 
 
