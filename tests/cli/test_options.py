@@ -38,9 +38,9 @@ from options_example import FEW, ITEM, MANY
 
 from exampp.cli.command import Command
 from exampp.cli.main import app
+from exampp.collection import Collection
+from exampp.records import GraderIdentity
 from exampp.records.gradebook import Gradebook
-from exampp.store.gradebook import read_gradebook
-from exampp.store.grades import StoredGrader
 
 Value = str | Mapping[str, str]
 
@@ -923,20 +923,22 @@ def _read_once() -> Iterator[None]:
     """The grades of a file that nobody wrote into are those that were read of it before."""
     known: dict[object, Gradebook] = {}
 
+    read = Collection.read_gradebook
+
     def read_once(
-        opened: sqlite3.Connection, grader: StoredGrader, bank: str, part: str | None
+        opened: Collection, grader: GraderIdentity, bank: str | None, part: str | None
     ) -> Gradebook:
-        path = Path(opened.execute("PRAGMA database_list").fetchone()[2])
+        path, connection = opened.path, opened._connection
         log = path.with_name(f"{path.name}-wal")
-        if opened.total_changes or (log.exists() and log.stat().st_size):
-            return read_gradebook(opened, grader, bank, part)
+        if connection.total_changes or (log.exists() and log.stat().st_size):
+            return read(opened, grader, bank, part)
         asked = path.name, stamp(path.stat()), grader.key, bank, part
         if asked not in known:
-            known[asked] = read_gradebook(opened, grader, bank, part)
+            known[asked] = read(opened, grader, bank, part)
         return known[asked]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("exampp.store.gradebook.read_gradebook", read_once)
+        patch.setattr(Collection, "read_gradebook", read_once)
         yield
 
 
