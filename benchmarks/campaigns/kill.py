@@ -192,7 +192,9 @@ def old(folder: Path) -> None:
     for (table,) in tables:
         columns = opened.execute(f"SELECT name FROM pragma_table_info('{table}')").fetchall()
         named = ", ".join(name for (name,) in columns)
-        opened.execute(f"INSERT INTO main.{table} ({named}) SELECT {named} FROM newer.{table}")
+        # what is a subtopic now was a facet
+        newer_named, of = (text.replace("facet", "subtopic") for text in (named, table))
+        opened.execute(f"INSERT INTO main.{table} ({named}) SELECT {newer_named} FROM newer.{of}")
     opened.close()
     newer.unlink()
 

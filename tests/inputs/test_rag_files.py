@@ -11,6 +11,7 @@ import pytest
 
 import exampp
 from exampp.errors import InputError
+from exampp.formats import columnar
 from exampp.formats.rag_presets import NEEDS
 from exampp.formats.rag_records import KINDS, kind_of
 
@@ -575,3 +576,18 @@ def test_a_table_that_pandas_wrote_column_by_column_is_told(tmp_path: Path) -> N
         pytest.raises(InputError, match=r"column by column. Write it .*orient='records'"),
     ):
         exam.import_files(path)
+
+
+def test_a_file_at_which_polars_panics_is_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    polars = pytest.importorskip("polars")
+    path = tmp_path / "answers.parquet"
+    polars.DataFrame({"question": ["why?"], "answer": ["so"]}).write_parquet(path)
+
+    def panic(*_: object) -> None:
+        raise polars.exceptions.PanicException("assertion failed: offset + length <= self.length")
+
+    monkeypatch.setattr(polars.LazyFrame, "collect", panic)
+    with pytest.raises(InputError, match=r"is a damaged Parquet file \(assertion failed"):
+        list(columnar.rows(path))

@@ -74,7 +74,9 @@ def test_what_a_lost_server_was_asked_goes_to_the_other(slots: int | None) -> No
         patient = Patience(max_concurrency=4, max_retries=3, timeout=30, backoff=5)
         grader = grader_at(lost.url, other.url, policy=patient)
         found = answers(grader, make_asks(40, 3))
-    assert grader.note == f"{lost.url.split('/')[2]} answers no more: the others were asked"
+        # a run asks in several goes, in the last of which it may not be asked at all
+        assert answers(grader, []) == {}
+    assert grader.note == f"{lost.url.split('/')[2]} did not answer: the others were asked"
     assert sorted(found) == list(range(120))
     assert not [reply for reply in found.values() if reply.fault]
     # those that were on their way when it was lost, and no others: it is left alone

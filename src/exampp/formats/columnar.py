@@ -81,6 +81,7 @@ def _polars_faults(path: str | Path) -> Iterator[None]:
         raise InputError(what, file=path, mend=f"Install it: {install_command('polars')}") from None
     try:
         yield
-    except (polars.exceptions.PolarsError, OSError) as error:
+    except (polars.exceptions.PolarsError, polars.exceptions.PanicException, OSError) as error:
+        # a panic of polars is no Exception
         first = str(error).partition("\n")[0]
         raise InputError(f"is a damaged {name_of(path)} file ({first})", file=path) from None

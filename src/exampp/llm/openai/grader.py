@@ -132,7 +132,7 @@ class OpenAICompatibleGrader(Grader):
         self._capabilities: Capabilities | None = None
         self._checked: Mode | None = None
         self._give_up: Callable[[float], None] | None = None
-        self._silent: Sequence[str] = ()
+        self._silent: dict[str, None] = {}
         self.stopped = ""
         self.late: Sequence[tuple[Ask, Reply]] = ()
         self._declared = self._declare()
@@ -173,7 +173,7 @@ class OpenAICompatibleGrader(Grader):
     @property
     def note(self) -> str:
         """What a user should know of how the server is asked."""
-        silent = [f"{one} answers no more: the others were asked" for one in self._silent]
+        silent = [f"{one} did not answer: the others were asked" for one in self._silent]
         return "\n".join(filter(None, [self._dialect.note, *silent]))
 
     @property
@@ -249,7 +249,8 @@ class OpenAICompatibleGrader(Grader):
         finally:
             self._give_up = None
             self.late = engine.close()
-            self._silent = engine.silent if len(self._connections) > 1 else ()
+            if len(self._connections) > 1:
+                self._silent |= dict.fromkeys(engine.silent)
             self._budget.forget()
             self.stopped = source.stopped
 
