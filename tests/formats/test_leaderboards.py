@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from samples import COMPRESSIONS, SPOKEN, fault, file, in_one_folder
 
@@ -127,6 +127,7 @@ NAMES = SPOKEN.filter(lambda name: name.split() == [name])
 
 @in_one_folder
 @given(st.dictionaries(NAMES, st.floats(1, 1e6)))
+@example({"\\toprule": 1.0, "<table": 2.0, "\\begin{table": 3.0})
 def test_what_is_written_reads_back(tmp_path: Path, ranks: dict[str, float]) -> None:
     path = tmp_path / "leaderboard.tsv"
     leaderboards.write(path, ranks)

@@ -24,7 +24,7 @@ _MARKDOWN_RULE = re.compile(r"\|(-+:?\|)+")
 _ESCAPED = re.compile(r"\\(?=[\\|*`<\[_])")
 _BESIDE = frozenset({"\u00b1", "ungraded", "passages", "official rank"})
 """Columns beside those of the measures; those of official ranks of several begin with `rank in`."""
-_ELSE = re.compile(r"\\begin\{table|\\toprule|<table|<figure|<div")
+_ELSE = re.compile(r"\\begin\{table\*?\}(\[\w+\])?|\\toprule|<(table|figure|div)\b.*>")
 _HEAD = 10
 """Lines in which a table in LaTeX or HTML begins."""
 
@@ -57,7 +57,7 @@ def from_text(path: str | Path) -> Lines | None:
     columns.
     """
     lines = [(number, data.decode(errors="replace")) for number, data in read_lines(path)]
-    if any(_ELSE.search(line) for _, line in lines[:_HEAD]):
+    if any(_ELSE.fullmatch(line.strip()) for _, line in lines[:_HEAD]):
         raise _for_people(path)
     for (number, names), (_, rule) in pairwise(lines):
         for pattern, cells in ((_RULE, _between), (_MARKDOWN_RULE, _piped)):
