@@ -277,3 +277,7 @@ def test_a_form_that_no_page_made_edits_nothing(client: Client, path: Path, seen
     assert client.post("/impact", fields, query=Q1).status == 200
     client.post("/bank/edit", fields, query=Q1)
     assert items(path) == before
+
+
+def test_without_a_query_one_chooses_it(client: Client) -> None:
+    assert client.get("/bank").headers["location"] == "/queries"

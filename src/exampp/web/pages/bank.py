@@ -55,8 +55,10 @@ BankForm = Annotated[Fields, Depends(_form)]
 
 
 @router.get("/bank")
-def bank(visit: Visiting, query: str, saved: int = 0) -> HTMLResponse:
-    """The bank of a query, to be edited."""
+def bank(visit: Visiting, query: str | None = None, saved: int = 0) -> Response:
+    """The bank of a query, to be edited; of none, the queries to choose from."""
+    if query is None:
+        return visit.go("/queries")
     with visit.open() as collection:
         found = dossier(visit, collection, query)
         lines = untyped(states_of(visit, collection, query))
