@@ -61,7 +61,8 @@ class Lane:
     """One server as requests go to it.
 
     `given` are those that are meant for it, `in_vain` how many in a row had no use, and until
-    `rests` it is asked nothing that another may be asked. `answered` tells that it was there.
+    `rests` (seconds of the event loop's clock) it is asked nothing that another may be asked.
+    `answered` tells that it was there.
     """
 
     def __init__(self, connection: ServerConnection, client: AsyncOpenAI, most: int) -> None:
