@@ -209,13 +209,7 @@ def test_the_notebook_of_the_tour_ends_in_a_table(
 def test_the_tour_as_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is kept without outputs; what each cell shows in the end is a table or a sentence."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    notebook = json.loads((ROOT / "docs" / "tour.ipynb").read_text())
-    names: dict[str, Any] = {}
-    shown = []
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "code":
-            assert (cell["outputs"], cell["execution_count"]) == ([], None)
-            shown.append(run_cell("".join(cell["source"]), names))
+    shown = run_notebook(ROOT / "docs" / "tour.ipynb")
     imported, systems, function, draft, board, panel, measured, compared, *trusted, _ = shown
     assert '<th scope="row">passages</th>' in imported
     assert '<th scope="row">rerank</th>' in systems
@@ -247,17 +241,21 @@ def test_a_notebook_tells_its_story(
 ) -> None:
     """It is kept without outputs, and runs from top to bottom on what it brings along."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    notebook = json.loads((ROOT / "docs" / "notebooks" / f"{name}.ipynb").read_text())
-    names: dict[str, Any] = {}
-    shown = []
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "code":
-            assert (cell["outputs"], cell["execution_count"]) == ([], None)
-            shown.append(run_cell("".join(cell["source"]), names))
-    whole = "\n".join(shown)
+    whole = "\n".join(run_notebook(ROOT / "docs" / "notebooks" / f"{name}.ipynb"))
     places = [whole.find(text) for text in SHOWN[name]]
     assert -1 not in places
     assert places == sorted(places)
+
+
+def run_notebook(path: Path) -> list[str]:
+    """What each cell of code shows; a notebook is kept without outputs."""
+    names: dict[str, Any] = {}
+    shown = []
+    for cell in json.loads(path.read_text())["cells"]:
+        if cell["cell_type"] == "code":
+            assert (cell["outputs"], cell["execution_count"]) == ([], None)
+            shown.append(run_cell("".join(cell["source"]), names))
+    return shown
 
 
 def run_cell(source: str, names: dict[str, Any]) -> str:
