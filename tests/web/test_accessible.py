@@ -109,6 +109,16 @@ LONG_CHOICES = """for (const one of document.querySelectorAll("select option")) 
 """Graders, queries, systems and subtopics that one chooses from may be called anything."""
 
 
+OUT_OF_SIGHT = """() => [...document.querySelectorAll(".places a, .scroll caption")]
+  .filter((one) => {
+    const words = document.createRange();
+    words.selectNodeContents(one);
+    return words.getBoundingClientRect().right > innerWidth && !one.matches(".hidden");
+  })
+  .map((one) => one.textContent)"""
+"""What leads to other pages, and what a table is, in sight without scrolling sideways."""
+
+
 def test_nothing_is_wider_than_the_window(page: Page) -> None:
     for address in PAGES:
         page.goto(address)
@@ -116,6 +126,31 @@ def test_nothing_is_wider_than_the_window(page: Page) -> None:
         for width in (390, 900, 1440):
             page.set_viewport_size({"width": width, "height": 900})
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
+            assert page.evaluate(OUT_OF_SIGHT) == [], (address, width)
+
+
+def test_a_long_name_is_whole_on_the_leaderboard_and_the_scores_stay_in_sight(page: Page) -> None:
+    page.goto("/")
+    name = page.locator("table.board .system bdi").first
+    name.evaluate("(one) => one.textContent = 'a-run-of-many-words-'.repeat(7)")
+    for width in (390, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert name.evaluate("(one) => one.scrollWidth <= one.clientWidth")
+        score = page.locator("table.board td.chosen").first.bounding_box()
+        assert score
+        assert score["x"] + score["width"] <= width
+
+
+def test_paper_is_dark_on_light_and_says_whose_grades_these_are(page: Page) -> None:
+    page.goto("/")
+    page.emulate_media(media="print", color_scheme="dark")
+    try:
+        ink = page.evaluate("getComputedStyle(document.documentElement).color")
+        assert ink == "rgb(27, 29, 31)"
+        assert page.locator(".context").is_visible()
+        assert not page.locator(".bar").is_visible()
+    finally:
+        page.emulate_media(media="screen", color_scheme="light")
 
 
 def test_all_of_the_overview_can_be_reached_by_keys(page: Page) -> None:

@@ -237,6 +237,9 @@ def _narrowed(value: Any, pixels: float) -> Any:
         found["columns"] = max(1, min(found["columns"], int(pixels // _LEGEND_COLUMN)))
     if "labelLimit" in found:
         found["labelLimit"] = min(found["labelLimit"], pixels * _NAMES_SHARE)
+        if "labelExpr" in found:
+            size = found.get("labelFontSize", 11)
+            found["labelExpr"] = _without_middle(found["labelLimit"], size)
     if found.get("type") == "text" and "limit" in found:
         found["limit"] = min(found["limit"], pixels * _NAMES_SHARE - _BESIDE)
     return found
@@ -252,11 +255,17 @@ def _room_of_fonts(spec: Mapping[str, Any], title: str, below: str) -> int:
 
     The lines are measured in the fonts of whoever draws the plot; who looks at it may have others.
     """
-    width = spec.get("width")
-    if not isinstance(width, int | float):
-        return 0
     widest = max(len(title) * 15 * _BOLD, len(below) * 12 * _WIDE)
-    return math.ceil(min(max(0.0, widest - width), widest * (1 - 0.46 / _WIDE)))
+    return math.ceil(min(max(0.0, widest - _across(spec)), widest * (1 - 0.46 / _WIDE)))
+
+
+def _across(spec: Mapping[str, Any]) -> float:
+    """Pixels of the plots that stand side by side, without what is around them."""
+    plots = spec.get("concat") or spec.get("vconcat")
+    if plots:
+        return sum(_across(one) for one in plots[: spec.get("columns", 1)])
+    width: float = spec["width"]
+    return width
 
 
 _SIZE = re.compile(r'(<svg [^>]*?)width="([0-9.]+)" height="([0-9.]+)"')
@@ -291,8 +300,8 @@ def by_name(
 ) -> dict[str, Any]:
     """An encoding of names on the field `name`, in the order given, one band each.
 
-    Those wider than `limit` pixels are cut with an ellipsis; others have room in a reader's font,
-    too, which may be wider than the one they are measured in.
+    Those wider than `limit` pixels lose their middle: the runs of a group differ at their ends.
+    Others have room in a reader's font, too, which may be wider than the one they are measured in.
     """
     longest = max(map(len, names), default=0)
     room = min(limit * 1.2, longest * axis.get("labelFontSize", 11) * _LETTER)
@@ -306,6 +315,7 @@ def by_name(
             "ticks": False,
             "domain": False,
             "labelLimit": limit,
+            "labelExpr": _without_middle(limit, axis.get("labelFontSize", 11)),
             "minExtent": room,
             **axis,
         },
@@ -314,6 +324,14 @@ def by_name(
 
 _LETTER = 0.62
 """Width of a letter in a wide font, of its size."""
+
+
+def _without_middle(pixels: float, size: float) -> str:
+    """The label of a name that has room for so many pixels; Vega cuts none but its end."""
+    kept = max(4, int(pixels / (size * _BOLD)) - 1)
+    start, end = f"slice(datum.label, 0, {kept - kept // 2})", f"slice(datum.label, -{kept // 2})"
+    whole = f"length(datum.label) <= {int(pixels / (size * 0.5))}"
+    return f"{whole} ? datum.label : {start} + '\u2026' + {end}"
 
 
 def row_height(count: int) -> tuple[float, float]:

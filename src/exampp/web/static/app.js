@@ -18,12 +18,6 @@
   }
 
   document.documentElement.classList.add("scripted");
-  // where the names of all pages have no room beside each other
-  const here = document.querySelector(".places [aria-current]")?.getBoundingClientRect();
-  const places = document.querySelector(".places");
-  if (here) {
-    places.scrollLeft += here.x + here.width / 2 - places.getBoundingClientRect().x - places.clientWidth / 2;
-  }
 
   document.addEventListener("click", (event) => {
     const opener = event.target.closest("[data-opens]");
