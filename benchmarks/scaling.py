@@ -21,39 +21,78 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-NOTHING = {"queries": 3, "passages": 6, "items": 3, "systems": 4}
+NOTHING = {"queries": 4, "passages": 6, "items": 3, "systems": 4}
 LEAST = {"queries": 10, "passages": 50, "items": 4, "systems": 10}
 SIZES = (1, 3, 9, 27)
 LITTLE = 0.15
 """CPU seconds beyond those of an empty exam that are too few for an exponent."""
 OVER = {"passages": "passages", "grades": "items", "queries": "queries", "systems": "systems"}
 INPUTS = ("queries.json", "bank.tsv", "passages.jsonl", "runs.run", "judgments.qrels")
+TWO = ("bm25-tuned-run000", "splade-run001")
+"""Systems of every size."""
+RATERS = ("--grader", "google/flan-t5-large", "--grader", "ScriptedGrader")
+OFFICIAL = ("--official", "exam.official.json")
 COMMANDS: Mapping[str, Sequence[str]] = {
     "import": ("import", "new.exam", *INPUTS),
     "import graded": ("import", "new.exam", "exam.graded.jsonl.gz"),
     "grade": ("grade", "new.exam"),
     "status": ("status", "exam.exam"),
+    "pool": ("pool", "exam.exam"),
+    "systems": ("systems", "exam.exam"),
+    "search in vain": ("search", "exam.exam", "zzqx"),
     "evaluate": (
         *("evaluate", "exam.exam", "-m", "Cover@20", "-m", "nDCG@20", "-m", "P@20"),
         *(word for rating in "12345" for word in ("--min-rating", rating)),
     ),
+    "evaluate a file": ("evaluate", "exam.graded.jsonl.gz"),
     "export": ("export", "exam.exam", "new.jsonl.gz"),
-    "correlation": ("analyze", "correlation", "exam.exam", "--official", "exam.official.json"),
-    "agreement": ("analyze", "agreement", "exam.exam"),
-    "items": ("analyze", "items", "exam.exam", "--official", "exam.official.json"),
-    "reliability": ("analyze", "reliability", "exam.exam"),
-    "report": ("report", "exam.exam", "-o", "new.html", "--official", "exam.official.json"),
-    "review grid": ("review", "exam.exam", "grid", "--limit", "5"),
-    "bank lint": ("bank", "lint", "exam.exam"),
     "merge": ("merge", "new.exam", "exam.exam"),
+    "vote": ("vote", "new.exam", *RATERS, "--rule", "mean"),
+    "calibrate": ("calibrate", "new.exam", "exam.calibration"),
+    "reparse": ("reparse", "exam.exam", "--dry-run"),
+    "compare": ("compare", "exam.exam", *TWO),
+    "gate": ("gate", "exam.exam", "-r", "Cover@20>=0.1", "--may-lack", "0.9"),
+    "plot": ("plot", "leaderboard", "exam.exam", "-o", "new.svg"),
+    "report": ("report", "exam.exam", "-o", "new.html", *OFFICIAL),
+    "leaderboards": ("analyze", "leaderboards", "exam.exam"),
+    "correlation": ("analyze", "correlation", "exam.exam", *OFFICIAL),
+    "agreement": ("analyze", "agreement", "exam.exam"),
+    "items": ("analyze", "items", "exam.exam", *OFFICIAL),
+    "reliability": ("analyze", "reliability", "exam.exam"),
+    "significance": ("analyze", "significance", "exam.exam"),
+    "sensitivity": ("analyze", "sensitivity", "exam.exam"),
+    "calibration": ("analyze", "calibration", "exam.exam"),
+    "corrected": ("analyze", "corrected", "exam.exam"),
+    "attacks": ("analyze", "attacks", "exam.exam"),
+    "unsaid": ("analyze", "unsaid", "exam.exam", "--pair", "=".join(TWO)),
+    "review verify": ("review", "exam.exam", "verify", "--limit", "5"),
+    "review grid": ("review", "exam.exam", "grid", "--limit", "5"),
+    "review missing": ("review", "exam.exam", "missing", "--limit", "5"),
+    "review spurious": ("review", "exam.exam", "spurious", "--limit", "5"),
+    "review plan": ("review", "new.exam", "plan", "--labels", "100"),
+    "bank show": ("bank", "show", "exam.exam"),
+    "bank export": ("bank", "export", "exam.exam", "new.yaml"),
+    "bank lint": ("bank", "lint", "exam.exam"),
+    "bank split": ("bank", "split", "new.exam", "--secret", "0.5"),
 }
-"""What is run, in the folder of an exam; whatever is called new is made before it, or by it."""
-BEFORE = {"grade": "inputs.exam", "merge": "inputs.exam"}
+"""What is run, in the folder of an exam; whatever is called new is made before it, or by it.
+
+Serving is measured by `review_load.py` and `million_passages.py`; models, batteries of attacks and
+banks' generation take what the model takes, and citations are an exam of another shape.
+"""
+BEFORE = {
+    "grade": "inputs.exam",
+    "merge": "inputs.exam",
+    "vote": "two.exam",
+    "calibrate": "exam.exam",
+    "review plan": "exam.exam",
+    "bank split": "exam.exam",
+}
 """Of which collection `new.exam` is a copy."""
 
 
 def make(folder: Path, shape: Mapping[str, int]) -> None:
-    """An exam graded from a file, one with its plain inputs alone, and their files."""
+    """An exam graded from a file, one graded twice, one with plain inputs alone, their files."""
     import json
     import sqlite3
 
@@ -77,6 +116,10 @@ def make(folder: Path, shape: Mapping[str, int]) -> None:
             out.write(json.dumps({"passage_id": name, "text": text}) + "\n")
     with exampp.create(folder / "inputs.exam") as exam:
         exam.import_files(*(folder / name for name in INPUTS))
+    shutil.copy(folder / "exam.exam", folder / "two.exam")
+    grade(folder / "two.exam")
+    save = ("analyze", "calibration", "exam.exam", "--save", "exam.calibration")
+    run([sys.executable, "-m", "exampp", *save], folder)
 
 
 def grade(path: Path) -> None:

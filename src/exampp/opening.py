@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from exampp.errors import InputError
 from exampp.formats.lines import read_lines
-from exampp.graded_file import GradedFile
 from exampp.outside import check_path
 from exampp.records.grading import RatingScale
 from exampp.store.connection import is_collection
 
 if TYPE_CHECKING:
     from exampp.collection import Collection
+    from exampp.graded_file import GradedFile
 
 
 def open(  # noqa: A001
@@ -26,7 +26,7 @@ def open(  # noqa: A001
     InputError where the path holds neither, and for the scale of a collection, which has its own.
     """
     if is_collection(path):
-        # a graded file must not pay for what only collections need
+        # neither must pay for what only the other needs
         from exampp.collection import Collection
 
         if scale is not None:
@@ -42,6 +42,8 @@ def open(  # noqa: A001
     _, first = next(read_lines(path))
     if not first.lstrip().startswith(b"["):
         raise InputError("is neither a collection nor a file of graded passages", file=path)
+    from exampp.graded_file import GradedFile
+
     return GradedFile(path, on_error, scale)
 
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import exampp
 from exampp.grade.status import grading_status
@@ -12,6 +16,7 @@ from exampp.llm.base import Ask
 from exampp.llm.scripted import ScriptedGrader
 from exampp.records.gradebook import MISSING
 from exampp.store.connection import connect
+from exampp.store.grades import graders, rule_counts
 
 
 def rate(ask: Ask) -> str:
@@ -65,3 +70,27 @@ def test_a_grade_of_an_earlier_text_is_neither_read_nor_counted(tmp_path: Path) 
     assert query.ratings.tolist() == [[4, 4], [MISSING, MISSING]]
     assert sum(one.cells for one in book.readings) == 2
     assert (status.states["graded"], status.due) == (2, 2)
+
+
+REPLIES = ("4", "I would rate it 2.", "no idea", "")
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.sampled_from(REPLIES), min_size=12, max_size=12), st.booleans())
+def test_readings_are_those_that_the_database_counts(replies: list[str], changed: bool) -> None:
+    """Items that one rule has read are counted as they are read, all others by the database."""
+    left = iter(replies)
+    with TemporaryDirectory() as folder, exampp.create(Path(folder) / "x.exam") as made:
+        made.add(
+            queries={"q": "what", "r": "who"},
+            passages={name: f"Passage {name}." for name in "abcd"},
+            bank={"q": ["What?", "Why?"], "r": ["Who?"]},
+            runs={"run": {query: dict.fromkeys("abcd", 1.0) for query in "qr"}},
+        )
+        made.grade(ScriptedGrader(lambda _: next(left), record=False))
+        if changed:
+            made.add(passages={"b": "Another text"}, update=True)
+        book = made.grades().gradebook
+        with closing(connect(Path(folder) / "x.exam")) as connection:
+            (grader,) = graders(connection)
+            assert book.readings == rule_counts(connection, grader.key, "main")

@@ -72,4 +72,5 @@ WORK: dict[str, Callable[..., object]] = {
 @pytest.mark.parametrize("name", WORK)
 def test_as_many_grades_in_more_queries_are_no_more_work(name: str, tmp_path: Path) -> None:
     few, many = (steps(exam(tmp_path / f"{n}.exam", n), WORK[name]) for n in (4, 64))
-    assert many < 2 * few
+    # as many grades in 64 queries are of four times as many items and passages
+    assert many < 3 * few

@@ -8,8 +8,9 @@ that nobody further down has a tie to break.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,29 +19,33 @@ from exampp.evaluate.exams import Indices, Order, QueryExam, Sat, Subtopics, exa
 from exampp.evaluate.qrels import Labelling, Labels, graded_passages, label_passages
 from exampp.records.gradebook import Gradebook, QueryGrades, Ranking
 
+Scores = NDArray[np.float32]
 Run = dict[str, dict[str, int]]
 """What one system returned: exam -> passage -> score."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExamSheet:
-    """One exam: which of its passages (rows of the ratings) have a label, who returned which."""
+    """One exam: which of its passages (rows of the ratings) have a label, who returned which.
+
+    `passage_ids` are those of the query as an array.
+    """
 
     exam: QueryExam
+    passage_ids: NDArray[np.object_]
     graded: NDArray[np.bool_]
     sat: Sat
 
 
 @dataclass(frozen=True, slots=True)
 class Sheets:
-    """All exams with a label, and every system's run over them (aligned with `systems`).
+    """All exams with a label.
 
     `unlabelled` are the queries, or subtopics, left out because none of their passages has one.
     """
 
     systems: tuple[str, ...]
     sheets: tuple[ExamSheet, ...]
-    runs: tuple[Run, ...]
     unlabelled: tuple[str, ...]
 
     @property
@@ -48,11 +53,31 @@ class Sheets:
         """The queries, or subtopics of queries, that count."""
         return tuple(sheet.exam.exam_id for sheet in self.sheets)
 
+    @property
+    def answered(self) -> NDArray[np.bool_]:
+        """Who returned anything, exams x systems."""
+        found = [sheet.sat.answered for sheet in self.sheets]
+        return np.array(found, np.bool_).reshape(len(found), len(self.systems))
+
+    def runs(self) -> Iterator[Run]:
+        """The run of every system over the exams, made one at a time: all would fill the memory."""
+        for system in range(len(self.systems)):
+            yield {
+                sheet.exam.exam_id: dict(
+                    zip(
+                        sheet.passage_ids[passages].tolist(),
+                        range(len(passages), 0, -1),
+                        strict=True,
+                    )
+                )
+                for sheet in self.sheets
+                if (passages := sheet.exam.passages[system]) is not None
+            }
+
 
 def lay_sheets(gradebook: Gradebook, subtopics: Subtopics) -> Sheets:
     """Prepare the rankings of a gradebook."""
     sheets: list[ExamSheet] = []
-    runs: list[Run] = [{} for _ in gradebook.systems]
     unlabelled = [q.query_id for q in gradebook.queries if not q.item_ids]
     names: tuple[str, NDArray[np.object_]] | None = None
     for exam in exams(gradebook, subtopics, by_score()):
@@ -60,19 +85,16 @@ def lay_sheets(gradebook: Gradebook, subtopics: Subtopics) -> Sheets:
         if not graded.any():
             unlabelled.append(exam.exam_id)
             continue
-        sheets.append(ExamSheet(exam, graded, lay_out(exam.passages)))
         if names is None or names[0] != exam.query.query_id:
             names = (exam.query.query_id, np.array(exam.query.passage_ids, np.object_))
-        for run, passages in zip(runs, exam.passages, strict=True):
-            if passages is not None:
-                scores = range(len(passages), 0, -1)
-                run[exam.exam_id] = dict(zip(names[1][passages].tolist(), scores, strict=True))
-    return Sheets(gradebook.systems, tuple(sheets), tuple(runs), tuple(unlabelled))
+        sheets.append(ExamSheet(exam, names[1], graded, lay_out(exam.passages)))
+    return Sheets(gradebook.systems, tuple(sheets), tuple(unlabelled))
 
 
 def by_score() -> Order:
     """The order of trec_eval; the order of the ids is found once per query."""
     places: dict[str, NDArray[np.intp]] = {}
+    sorted_otherwise: dict[str, set[tuple[str, int]]] = {}
 
     def place(query: QueryGrades) -> NDArray[np.intp]:
         if query.query_id not in places:
@@ -83,22 +105,35 @@ def by_score() -> Order:
         return places[query.query_id]
 
     def order(query: QueryGrades, ranking: Ranking) -> Indices:
+        if query.query_id not in sorted_otherwise:
+            sorted_otherwise.clear()
+            found = _with_step(query, lambda later, before: ~(later < before))
+            sorted_otherwise[query.query_id] = {(one.system, one.subtopic) for one in found}
+        if (ranking.system, ranking.subtopic) not in sorted_otherwise[query.query_id]:
+            return ranking.passages
         return ranking.passages[_descending(ranking, lambda: place(query))]
 
     return order
 
 
+def _with_step(query: QueryGrades, step: Callable[[Scores, Scores], Any]) -> Iterator[Ranking]:
+    """The rankings with a score and the one before it of which `step` holds, all seen at once."""
+    if not query.rankings:
+        return
+    scores = single(np.concatenate([ranking.scores for ranking in query.rankings]))
+    lengths = [len(ranking.scores) for ranking in query.rankings]
+    number = np.repeat(np.arange(len(lengths)), lengths)
+    taken = (number[1:] == number[:-1]) & step(scores[1:], scores[:-1])
+    for found in np.unique(number[1:][taken]).tolist():
+        yield query.rankings[found]
+
+
 def contradictions(gradebook: Gradebook) -> int:
     """How many rankings have a passage with a higher score than the one ranked before it."""
-    return sum(
-        bool(np.any(scores[1:] > scores[:-1]))
-        for query in gradebook.queries
-        for ranking in query.rankings
-        for scores in (single(ranking.scores),)
-    )
+    return sum(1 for query in gradebook.queries for _ in _with_step(query, np.greater))
 
 
-def single(scores: NDArray[np.float64]) -> NDArray[np.float32]:
+def single(scores: NDArray[np.float64]) -> Scores:
     """Scores as trec_eval keeps them."""
     with np.errstate(over="ignore"):
         return scores.astype(np.float32)
@@ -148,8 +183,6 @@ def unlabelled_shares(sheets: Sheets, depth: int | None) -> tuple[float | None, 
 
 def _descending(ranking: Ranking, place: Callable[[], NDArray[np.intp]]) -> slice | Indices:
     scores = single(ranking.scores)
-    if np.all(scores[1:] < scores[:-1]):
-        return slice(None)
     if np.isnan(scores).any():
         return slice(None)
     order: Indices = np.lexsort((place()[ranking.passages], scores))[::-1].astype(np.int32)

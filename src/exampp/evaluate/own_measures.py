@@ -1,5 +1,8 @@
-"""Measures computed here: those whose provider is no part of an installation, or assumes a scale.
+"""Measures computed here.
 
+Their provider is no part of an installation, or assumes a scale, or takes much longer (P).
+
+P        relevant among the first k passages, over k, as trec_eval does
 Judged   share of the first k passages that have a label
 RBP      (1 - p) * sum of p^(i-1) over the ranks i of relevant passages; p = 0.8
 ERR      expected reciprocal rank; a label g stops the reader with (2^g - 1) / 2^highest, the
@@ -44,6 +47,8 @@ def own_formula(measure: Measure) -> Formula | None:
     if measure.name == "nDCG":
         own = measure.param("dcg") == "exp-log2" and len(measure.params) == 1
         return _exponential_ndcg if own else None
+    if measure.name == "P" and measure.param("judged_only"):
+        return None
     return _FORMULAS.get(measure.name)
 
 
@@ -67,6 +72,11 @@ def own_scores(
 
 def _judged(measure: Measure, ranked: _Ranked, level: int, highest: int) -> Floats:  # noqa: ARG001
     share: Floats = ranked.judged.sum(axis=1) / np.maximum(ranked.lengths, 1)
+    return share
+
+
+def _precision(measure: Measure, ranked: _Ranked, level: int, highest: int) -> Floats:  # noqa: ARG001
+    share: Floats = (ranked.judged & (ranked.along >= level)).sum(axis=1) / (measure.cutoff or 1)
     return share
 
 
@@ -98,4 +108,9 @@ def _dcg(labels: Floats) -> Floats:
     return total
 
 
-_FORMULAS: Mapping[str, Formula] = {"Judged": _judged, "RBP": _rbp, "ERR": _err}
+_FORMULAS: Mapping[str, Formula] = {
+    "Judged": _judged,
+    "P": _precision,
+    "RBP": _rbp,
+    "ERR": _err,
+}

@@ -37,7 +37,7 @@ def ir_measure(measure: Measure) -> Any:
 def provider_scores(
     measure: Measure,
     qrels: Iterable[tuple[str, str, int, str]],
-    runs: Sequence[Run],
+    runs: Iterable[Run],
     query_ids: Sequence[str],
 ) -> NDArray[np.float64]:
     """Values, systems x queries; `qrels` are (query, passage, label, subtopic).
@@ -53,16 +53,17 @@ def provider_scores(
             mend=f"Install it: {install_command('diversity')}",
         )
     column = {query_id: index for index, query_id in enumerate(query_ids)}
-    values = np.zeros((len(runs), len(query_ids)))
+    values: list[NDArray[np.float64]] = []
     try:
         # A bank of one item is no mistake, of which ir_measures would warn on standard error.
         with contextlib.redirect_stderr(io.StringIO()):
             evaluator = ir_measures.evaluator(
                 [ir_measure(measure)], [ir_measures.Qrel(*qrel) for qrel in qrels]
             )
-        for system, run in enumerate(runs):
+        for run in runs:
+            values.append(np.zeros(len(query_ids)))
             for result in evaluator.iter_calc(run) if run else ():
-                values[system, column[result.query_id]] = result.value
+                values[-1][column[result.query_id]] = result.value
     except (ValueError, RuntimeError, AssertionError, ArithmeticError, OSError) as error:
         raise InputError(f"ir_measures cannot compute {measure}", mend=str(error)) from error
-    return values
+    return np.array(values).reshape(len(values), len(query_ids))

@@ -85,6 +85,7 @@ def score(
     labelling = labelling or Labelling()
     mode = resolve_subtopics(gradebook, subtopics)
     sheets = lay_sheets(gradebook, mode)
+    answered = sheets.answered
     asked = list(_asked(measures, thresholds, labelling))
     tasks = [task for _, task in asked]
     labels = {
@@ -114,9 +115,11 @@ def score(
         subtopics=mode,
         scores=scores,
         unlabelled=sheets.unlabelled,
-        unanswered=tuple(len(sheets.sheets) - len(run) for run in sheets.runs),
+        unanswered=tuple((~answered).sum(axis=0).tolist()),
         answered_by_none=tuple(
-            one for one in sheets.ids if sheets.runs and not any(one in run for run in sheets.runs)
+            one
+            for one, of_exam in zip(sheets.ids, answered, strict=True)
+            if sheets.systems and not of_exam.any()
         ),
     )
 
@@ -158,7 +161,7 @@ def _compute(
             by_trec.append(index)
         else:
             values[index] = _by_provider(task, sheets, qrels.get(task.labels, {}))
-    tables = trec_scores([tasks[index] for index in by_trec], sheets.runs, sheets.ids, qrels)
+    tables = trec_scores([tasks[index] for index in by_trec], sheets, qrels)
     values.update(zip(by_trec, tables, strict=True))
     return [values[index] for index in range(len(tasks))]
 
@@ -185,7 +188,7 @@ def _by_provider(
             for row in subtopic_rows(sheet.exam, task.level or 1)
             if row.label
         )
-        return provider_scores(_without_level(measure), rows, sheets.runs, sheets.ids)
+        return provider_scores(_without_level(measure), rows, sheets.runs(), sheets.ids)
     if task.level is not None:
         measure = measure.at_level(task.level)
     lines = (
@@ -193,7 +196,7 @@ def _by_provider(
         for query_id, labels in qrels.items()
         for passage, label in labels.items()
     )
-    return provider_scores(measure, lines, sheets.runs, sheets.ids)
+    return provider_scores(measure, lines, sheets.runs(), sheets.ids)
 
 
 def _without_level(measure: Measure) -> Measure:

@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.evaluate.exam_sheets import Run
+from exampp.evaluate.exam_sheets import Sheets
 from exampp.evaluate.measure import Measure
 
 Qrels = dict[str, dict[str, int]]
@@ -73,10 +73,7 @@ def trec_name(measure: Measure) -> str | None:
 
 
 def trec_scores(
-    tasks: Sequence[MeasureTask],
-    runs: Sequence[Run],
-    query_ids: Sequence[str],
-    qrels: Mapping[int | None, Qrels],
+    tasks: Sequence[MeasureTask], sheets: Sheets, qrels: Mapping[int | None, Qrels]
 ) -> list[NDArray[np.float64]]:
     """Values of all tasks, each systems x queries; 0 where a system returned nothing.
 
@@ -84,7 +81,8 @@ def trec_scores(
     """
     import pytrec_eval
 
-    values = [np.zeros((len(runs), len(query_ids))) for _ in tasks]
+    query_ids = sheets.ids
+    values = [np.zeros((len(sheets.systems), len(query_ids))) for _ in tasks]
     for key, members in _invocations(tasks).items():
         labels = qrels[key.labels]
         if key.gains is not None:
@@ -93,7 +91,7 @@ def trec_scores(
         evaluator = pytrec_eval.RelevanceEvaluator(
             labels, set(names.values()), key.level, key.judged_only
         )
-        for system, run in enumerate(runs):
+        for system, run in enumerate(sheets.runs()):
             found = evaluator.evaluate(run)
             for column, query_id in enumerate(query_ids):
                 if query_id in found:

@@ -49,13 +49,13 @@ def read_dossiers(
     """
     known = connection.execute("SELECT query_id, query, text FROM query ORDER BY query").fetchall()
     wanted = {query_id: (key, text) for query_id, key, text in known}
+    systems = dict(connection.execute("SELECT system, name FROM system").fetchall())
     for query_id in wanted if query_ids is None else query_ids:
         if query_id not in wanted:
             raise InputError(f"the collection has no query {query_id!r}")
         key, text = wanted[query_id]
-        yield _dossier(
-            connection, grader, bank, query_rows(connection, key, query_id, grader, bank), text
-        )
+        rows = query_rows(connection, key, query_id, grader, bank)
+        yield _dossier(connection, grader, bank, rows, text, systems)
 
 
 def read_grade(
@@ -94,7 +94,12 @@ def read_texts(
 
 
 def _dossier(
-    connection: sqlite3.Connection, grader: StoredGrader, bank: str, rows: QueryRows, text: str
+    connection: sqlite3.Connection,
+    grader: StoredGrader,
+    bank: str,
+    rows: QueryRows,
+    text: str,
+    systems: Mapping[int, str],
 ) -> Dossier:
     found = _grades(connection, grader.key, rows)
     return Dossier(
@@ -103,7 +108,9 @@ def _dossier(
         query_id=rows.query_id,
         query_text=text,
         subtopic_texts={subtopic_id: said for subtopic_id, _, said in rows.subtopics},
-        grades=query_grades(connection, rows, automatic_ratings(connection, grader.key, rows)),
+        grades=query_grades(
+            connection, rows, automatic_ratings(connection, grader.key, rows), systems
+        ),
         items=tuple(_items(rows, grader.identity.kind)),
         texts=tuple(
             None if p.text is None else PassageText(p.title, p.text) for p in rows.passages

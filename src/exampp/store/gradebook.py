@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -15,12 +17,24 @@ from exampp.records.calibration import notes_of
 from exampp.records.decisions import Decision, deciders, disputed, effective
 from exampp.records.gradebook import MISSING, DecidedCell, Gradebook, QueryGrades, Ranking, Ratings
 from exampp.records.importance import importance
-from exampp.records.readings import by_state, said_without_key
+from exampp.records.readings import (
+    WITHOUT_EXAMPLE,
+    AskedOtherwise,
+    RuleCount,
+    by_state,
+    said_without_key,
+)
 from exampp.records.voting import members_of, notes_of_vote
 from exampp.store.bank import has_items_without_text
 from exampp.store.cells import exam_of, items_without_key
 from exampp.store.decisions import VersionCell, decisions_on
-from exampp.store.grades import IN_FORCE, StoredGrader, asked_otherwise, rule_counts
+from exampp.store.grades import (
+    IN_FORCE,
+    SUPERSEDED,
+    StoredGrader,
+    asked_otherwise,
+    rule_counts,
+)
 from exampp.store.inputs import Member, members
 from exampp.store.interning import from_json
 from exampp.store.splits import PARTS, newest_split
@@ -35,21 +49,26 @@ WHERE i.query = ? AND b.name = ? AND i.kind = ? AND i.active ORDER BY i.item
 
 
 _RATINGS = f"""
-SELECT group_concat(g.passage_version), group_concat(g.rating) FROM item i
-CROSS JOIN grade g ON g.grader = ? AND g.item_version = i.version AND {IN_FORCE}
-WHERE g.state = 0 AND i.item = ?
+SELECT group_concat(g.passage_version) FILTER (WHERE g.state = 0), group_concat(g.rating),
+CASE WHEN max(g.state) = 0 AND min(g.rule) = max(g.rule) THEN min(g.rule) END, count(g.detail)
+FROM item i CROSS JOIN grade g ON g.grader = ? AND g.item_version = i.version AND {IN_FORCE}
+WHERE i.item = ? HAVING count(*)
 """
 
 
 class ItemRatings(NamedTuple):
     """The ratings of one item (by the key of its text), aligned with the keys of passages' texts.
 
-    Of a text that occurs twice the last rating counts.
+    Of a text that occurs twice the last rating counts. `rule` has read all its cells, None where
+    several have or a cell has no grade; `details` counts the cells with details.
     """
 
+    item: int
     version: int
     passages: NDArray[np.int64]
     ratings: Ratings
+    rule: str | None
+    details: int
 
 
 class ItemRow(NamedTuple):
@@ -93,8 +112,16 @@ def read_gradebook(
     among = items_of_part(connection, bank, part)
     systems = tuple(row[0] for row in connection.execute("SELECT name FROM system ORDER BY system"))
     queries = connection.execute("SELECT query, query_id FROM query ORDER BY query").fetchall()
-    readings = rule_counts(connection, grader.key, bank)
-    notes = list(asked_otherwise(connection, grader.key, bank).said())
+    names = dict(connection.execute("SELECT system, name FROM system").fetchall())
+    tally = _Tally(connection)
+    graded = []
+    for query, query_id in queries:
+        rows = query_rows(connection, query, query_id, grader, bank, among, texts=False)
+        automatic = list(automatic_ratings(connection, grader.key, rows))
+        tally.add(automatic)
+        graded.append(query_grades(connection, rows, automatic, names))
+    readings, asked = tally.said(connection, grader.key, bank, whole=part is None)
+    notes = list(asked.said())
     keyless = items_without_key(connection, exam_of(connection, grader, bank))
     notes += [said_without_key(keyless)] if keyless else []
     pending = by_state(readings)
@@ -103,13 +130,7 @@ def read_gradebook(
         grader=grader.identity,
         bank=bank,
         part=part,
-        queries=tuple(
-            query_grades(connection, rows, automatic_ratings(connection, grader.key, rows))
-            for rows in (
-                query_rows(connection, query, query_id, grader, bank, among)
-                for query, query_id in queries
-            )
-        ),
+        queries=tuple(graded),
         systems=systems,
         bank_is_graded_items=has_items_without_text(connection, bank, grader.identity.kind),
         pending=pending,
@@ -120,6 +141,46 @@ def read_gradebook(
             *_notes_of_vote(connection, grader, bank),
         ),
     )
+
+
+class _Tally:
+    """What the ratings that are read tell of how they came to be, so that few are read again."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        found = connection.execute(f"SELECT version FROM {SUPERSEDED}").fetchall()
+        self._superseded = np.array([version for (version,) in found], np.int64)
+        self._cells: Counter[tuple[str, int]] = Counter()
+        self._mixed: list[int] = []
+        self._details = 0
+
+    def add(self, automatic: Iterable[ItemRatings]) -> None:
+        """Count the ratings of some items."""
+        for one in automatic:
+            self._details += one.details
+            if one.rule not in WITHOUT_EXAMPLE:
+                self._mixed.append(one.item)
+                continue
+            ratings = one.ratings
+            if len(self._superseded):
+                ratings = ratings[~np.isin(one.passages, self._superseded)]
+            values, counts = np.unique(ratings, return_counts=True)
+            for rating, count in zip(values.tolist(), counts.tolist(), strict=True):
+                self._cells[one.rule, rating] += count
+
+    def said(
+        self, connection: sqlite3.Connection, grader: int, bank: str, *, whole: bool
+    ) -> tuple[tuple[RuleCount, ...], AskedOtherwise]:
+        """Which rules read all cells of the bank, and how they were asked; `whole`: all are here.
+
+        Items of which several rules read the cells are counted by the database, as replies are
+        examples of those.
+        """
+        if not whole:
+            return rule_counts(connection, grader, bank), asked_otherwise(connection, grader, bank)
+        readings = rule_counts(connection, grader, bank, self._mixed, self._cells)
+        if not self._details:
+            return readings, AskedOtherwise(0, ())
+        return readings, asked_otherwise(connection, grader, bank)
 
 
 def _notes_of_vote(
@@ -154,15 +215,20 @@ def query_rows(
     grader: StoredGrader,
     bank: str,
     among: Callable[[int], bool] = lambda _: True,
+    *,
+    texts: bool = True,
 ) -> QueryRows:
-    """Read what the store holds of one query; `among` says which items (by key) belong to it."""
+    """Read what the store holds of one query; `among` says which items (by key) belong to it.
+
+    Without `texts` those of passages are not read.
+    """
     subtopics = connection.execute(
         "SELECT subtopic_id, subtopic, text FROM subtopic WHERE query = ? ORDER BY subtopic",
         (query,),
     ).fetchall()
     found = connection.execute(_ITEMS, (query, bank, grader.identity.kind))
     items = [item for item in map(ItemRow._make, found) if among(item.item)]
-    passages = members(connection, query)
+    passages = members(connection, query, texts=texts)
     column = {item.version: index for index, item in enumerate(items)}
     row = {p.version: index for index, p in enumerate(passages) if p.version is not None}
     decisions = decisions_on(connection, column, grader.identity)
@@ -170,28 +236,36 @@ def query_rows(
 
 
 def query_grades(
-    connection: sqlite3.Connection, rows: QueryRows, automatic: Iterable[ItemRatings]
+    connection: sqlite3.Connection,
+    rows: QueryRows,
+    automatic: Iterable[ItemRatings],
+    systems: Mapping[int, str],
 ) -> QueryGrades:
-    """One query as arrays: `automatic` ratings, and people's over them."""
+    """One query as arrays: `automatic` ratings, and people's over them.
+
+    `systems` are the names by key.
+    """
     subtopic_index = {
         subtopic_id: number for number, (subtopic_id, _, _) in enumerate(rows.subtopics, 1)
     }
     subtopic_number = {0: 0} | {key: number for number, (_, key, _) in enumerate(rows.subtopics, 1)}
     items, passages = rows.items, rows.passages
-    place = {p.passage: index for index, p in enumerate(passages)}
+    place = Places(np.array([p.passage for p in passages], np.int64))
+    of_version = Places(np.array(list(rows.row), np.int64))
     ratings = np.full((len(passages), len(items)), MISSING, np.int16)
-    versions = np.array(sorted(rows.row), np.int64)
-    at = np.array([rows.row[version] for version in versions.tolist()], np.int64)
-    for item, of_item, values in automatic:
-        known = np.isin(of_item, versions)
-        found = at[np.searchsorted(versions, of_item[known])]
-        ratings[found, rows.column[item]] = values[known]
+    for one in automatic:
+        at = of_version[one.passages]
+        known = at >= 0
+        ratings[at[known], rows.column[one.version]] = one.ratings[known]
     decided = tuple(_decide(rows, ratings))
     judgments = np.full((len(subtopic_number), len(passages)), MISSING, np.int16)
-    for subtopic, passage, relevance in connection.execute(
+    judged = connection.execute(
         "SELECT subtopic, passage, relevance FROM judgment WHERE query = ?", (rows.query,)
-    ):
-        judgments[subtopic_number[subtopic], place[passage]] = relevance
+    ).fetchall()
+    if judged:
+        of_judged, passage, relevance = np.array(judged, np.int64).T
+        numbers = [subtopic_number[subtopic] for subtopic in of_judged.tolist()]
+        judgments[numbers, place[passage]] = relevance
     return QueryGrades(
         query_id=rows.query_id,
         subtopic_ids=tuple(subtopic_index),
@@ -205,7 +279,7 @@ def query_grades(
         pool_size=len(rows.row),
         ratings=ratings,
         judgments=judgments,
-        rankings=tuple(_rankings(connection, rows, subtopic_number, place)),
+        rankings=tuple(_rankings(connection, rows, subtopic_number, place, systems)),
         decided=decided,
     )
 
@@ -216,13 +290,32 @@ def automatic_ratings(
     """What a grader said of the items of a query, item by item."""
     for item in rows.items:
         # two texts, split by numpy: a tuple for every cell takes most of the time
-        passages, values = connection.execute(_RATINGS, (grader, item.item)).fetchone()
-        if passages is not None:
+        found = connection.execute(_RATINGS, (grader, item.item)).fetchone()
+        if found is not None:
+            passages, values, rule, details = found
             yield ItemRatings(
+                item.item,
                 item.version,
-                np.fromstring(passages, np.int64, sep=","),
-                np.fromstring(values, np.int16, sep=","),
+                np.fromstring(passages, np.int64, sep=",") if passages else np.empty(0, np.int64),
+                np.fromstring(values, np.int16, sep=",") if values else np.empty(0, np.int16),
+                rule,
+                details,
             )
+
+
+class Places:
+    """The places of keys in an array of them, looked up many at a time; -1 for any other key."""
+
+    def __init__(self, keys: NDArray[np.int64]) -> None:
+        self._order = np.argsort(keys)
+        self._sorted = keys[self._order]
+
+    def __getitem__(self, keys: NDArray[np.int64]) -> NDArray[np.intp]:
+        if not len(self._sorted):
+            return np.full(len(keys), -1, np.intp)
+        near = np.searchsorted(self._sorted, keys).clip(max=len(self._sorted) - 1)
+        found: NDArray[np.intp] = np.where(self._sorted[near] == keys, self._order[near], -1)
+        return found
 
 
 def _decide(rows: QueryRows, ratings: Ratings) -> Iterator[DecidedCell]:
@@ -247,26 +340,27 @@ def _rankings(
     connection: sqlite3.Connection,
     rows: QueryRows,
     subtopic_number: Mapping[int, int],
-    place: Mapping[int, int],
+    place: Places,
+    names: Mapping[int, str],
 ) -> Iterator[Ranking]:
     ranked = connection.execute(
-        "SELECT system, subtopic, passage, score, rank FROM ranking WHERE query = ?", (rows.query,)
+        "SELECT system, subtopic, passage, rank, score FROM ranking WHERE query = ?", (rows.query,)
     ).fetchall()
     if not ranked:
         return
-    names = dict(connection.execute("SELECT system, name FROM system").fetchall())
-    columns = zip(*ranked, strict=True)
-    systems, subtopics = (np.array(next(columns), np.int64) for _ in range(2))
-    passages = np.array([place[passage] for passage in next(columns)], np.int32)
-    scores, ranks = np.array(next(columns), np.float64), np.array(next(columns), np.int32)
-    by_id = np.empty(len(rows.passages), np.int64)
-    by_id[sorted(range(len(by_id)), key=lambda row: rows.passages[row].passage_id)] = np.arange(
-        len(by_id)
-    )
+    # keys and ranks are whole numbers that a double holds
+    columns = np.fromiter(chain.from_iterable(ranked), np.float64, 5 * len(ranked)).reshape(-1, 5).T
+    systems, subtopics = columns[:2].astype(np.int64)
+    passages = place[columns[2].astype(np.int64)].astype(np.int32)
+    ranks, scores = columns[3].astype(np.int32), columns[4]
+    ids = [passage.passage_id for passage in rows.passages]
+    by_id = np.empty(len(ids), np.int64)
+    by_id[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
     order = np.lexsort((by_id[passages], -scores, ranks, subtopics, systems))
     heads = systems[order], subtopics[order]
     starts = np.flatnonzero((np.diff(heads[0]) != 0) | (np.diff(heads[1]) != 0)) + 1
-    for part in np.split(order, starts):
+    for start, end in pairwise([0, *starts.tolist(), len(order)]):
+        part = order[start:end]
         system, subtopic = int(systems[part[0]]), int(subtopics[part[0]])
         yield Ranking(
             names[system], subtopic_number[subtopic], passages[part], scores[part], ranks[part]

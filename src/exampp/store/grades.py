@@ -396,21 +396,34 @@ SELECT g.state, g.rule, g.rating, count(*), min(g.item_version << 31 | g.passage
 FROM item i JOIN bank b USING (bank)
 CROSS JOIN grade g ON g.grader = :grader AND g.item_version = i.version AND {IN_FORCE}
 WHERE i.active AND (:bank IS NULL OR b.name = :bank) AND g.passage_version NOT IN {SUPERSEDED}
+AND (:items IS NULL OR i.item IN (SELECT value FROM json_each(:items)))
 GROUP BY i.item, g.rating, g.rule, g.state
 """
 
 
 def rule_counts(
-    connection: sqlite3.Connection, grader: int, bank: str | None = None
+    connection: sqlite3.Connection,
+    grader: int,
+    bank: str | None = None,
+    items: Sequence[int] | None = None,
+    known: Mapping[tuple[str, int], int] = {},
 ) -> tuple[RuleCount, ...]:
     """The cells of a grader by state, rule of reading and rating, each with a reply as an example.
 
     Only cells of today's texts count, and only those of `bank` where one is given. Replies are
-    long: none is read but those that are examples.
+    long: none is read but those that are examples. Where `items` are given (by key) only theirs are
+    counted, beside the ratings that are `known`: cells by rule, one `WITHOUT_EXAMPLE`, and rating.
     """
-    cells: Counter[tuple[int, str, int | None]] = Counter()
+    cells: Counter[tuple[int, str, int | None]] = Counter(
+        {(State.GRADED.value, rule, rating): count for (rule, rating), count in known.items()}
+    )
     first: dict[tuple[int, str, int | None], int] = {}
-    for *key, count, cell in connection.execute(_RULES, {"grader": grader, "bank": bank}):
+    values = {
+        "grader": grader,
+        "bank": bank,
+        "items": None if items is None else json.dumps(list(items)),
+    }
+    for *key, count, cell in connection.execute(_RULES, values) if items != [] else ():
         same = (key[0], key[1], key[2])
         cells[same] += count
         first[same] = min(cell, first.get(same, cell))

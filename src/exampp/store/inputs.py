@@ -255,27 +255,32 @@ class Member(NamedTuple):
 
 
 _MEMBERS = """
-WITH member AS (
-    SELECT passage, 0 AS source, pool AS position, extra FROM pool WHERE query = :query
+SELECT p.passage, p.passage_id, p.version, {columns} FROM (
+    SELECT passage, 0 AS source, pool AS place, extra FROM pool WHERE query = :query
     UNION ALL SELECT passage, 1, min(ranking), NULL FROM ranking WHERE query = :query
-    GROUP BY passage
+    AND passage NOT IN (SELECT passage FROM pool WHERE query = :query) GROUP BY passage
     UNION ALL SELECT passage, 2, min(judgment), NULL FROM judgment WHERE query = :query
-    GROUP BY passage
-)
-SELECT p.passage, p.passage_id, p.version, coalesce(v.title, ''), v.text, residue FROM (
-    SELECT passage, min(source * (1 << 48) + position) AS place, max(extra) AS residue
-    FROM member GROUP BY passage
-) JOIN passage p USING (passage) LEFT JOIN passage_version v ON v.version = p.version
-ORDER BY p.version IS NULL, place
+    AND passage NOT IN (SELECT passage FROM pool WHERE query = :query)
+    AND passage NOT IN (SELECT passage FROM ranking WHERE query = :query) GROUP BY passage
+) m JOIN passage p USING (passage) {texts}
+ORDER BY p.version IS NULL, source, place
 """
+_WITH_TEXTS = _MEMBERS.format(
+    columns="coalesce(v.title, ''), v.text, m.extra",
+    texts="LEFT JOIN passage_version v ON v.version = p.version",
+)
+_WITHOUT_TEXTS = _MEMBERS.format(columns="'', NULL, NULL", texts="")
 
 
-def members(connection: sqlite3.Connection, query: int) -> list[Member]:
+def members(connection: sqlite3.Connection, query: int, *, texts: bool = True) -> list[Member]:
     """The passages of a query: its pool in file order, then what was ranked, then judged.
 
-    Passages of which only the id is known come last.
+    Passages of which only the id is known come last. Without `texts` only ids and versions are
+    read, which is much less.
     """
-    rows = connection.execute(_MEMBERS, {"query": query})
+    rows = connection.execute(_WITH_TEXTS if texts else _WITHOUT_TEXTS, {"query": query}).fetchall()
+    if not texts:
+        return list(map(Member._make, rows))
     return [Member._make((*row[:5], from_json(row[5]))) for row in rows]
 
 
