@@ -123,7 +123,9 @@ class Figure:
         titled = theme != "page" and (self.paper is None or self.paper.title)
         if theme != "page":
             spec["description"] = self.seen
-        room = _room_of_fonts(spec, self.title, self.below) if titled else 0
+        room = math.ceil(self.right * _WIDER)
+        if titled:
+            room = max(room, _room_of_fonts(spec, self.title, self.below))
         sides = {"left": around, "right": around + room, "top": around, "bottom": around}
         spec.setdefault("padding", sides if room else around)
         if titled:
@@ -224,6 +226,8 @@ _LEGEND_COLUMN = 120
 _BOLD = 0.56
 _WIDE = 0.54
 """Mean width of a letter by the size of the font: of the widest that browsers fall back to."""
+_WIDER = 1 - 0.46 / _WIDE
+"""Share of a text in that font by which it is wider than where it was measured."""
 
 
 def _narrowed(value: Any, pixels: float) -> Any:
@@ -256,7 +260,7 @@ def _room_of_fonts(spec: Mapping[str, Any], title: str, below: str) -> int:
     The lines are measured in the fonts of whoever draws the plot; who looks at it may have others.
     """
     widest = max(len(title) * 15 * _BOLD, len(below) * 12 * _WIDE)
-    return math.ceil(min(max(0.0, widest - _across(spec)), widest * (1 - 0.46 / _WIDE)))
+    return math.ceil(min(max(0.0, widest - _across(spec)), widest * _WIDER))
 
 
 def _across(spec: Mapping[str, Any]) -> float:
@@ -305,6 +309,7 @@ def by_name(
     """
     longest = max(map(len, names), default=0)
     room = min(limit * 1.2, longest * axis.get("labelFontSize", 11) * _LETTER)
+    room += axis.get("labelPadding", 0)
     return {
         "field": "name",
         "type": "nominal",
