@@ -170,20 +170,20 @@ def _rankings(step: MergeStep) -> None:
     step.scratch("ranked", f"{columns}, PRIMARY KEY (query, system, subtopic, passage)", _RANKED)
     step.scratch(
         "both_ranked",
-        "query, system, theirs, same, PRIMARY KEY (query, system)",
-        "SELECT t.query, t.system, count(*), count(r.ranking) FROM ranked t "
-        "LEFT JOIN main.ranking r ON r.query = t.query AND r.subtopic = t.subtopic "
+        "query, system, theirs, ours, same, PRIMARY KEY (query, system)",
+        # ours are counted once: their index leads from a query and a system to all of the query
+        "SELECT t.query, t.system, count(*), m.ours, count(r.ranking) FROM ranked t "
+        "JOIN (SELECT query, system, count(*) AS ours FROM main.ranking GROUP BY 1, 2) m "
+        "ON m.query = t.query AND m.system = t.system LEFT JOIN main.ranking r ON r.query = t.query AND r.subtopic = t.subtopic "
         "AND r.system = t.system AND r.passage = t.passage AND r.rank = t.rank "
-        "AND r.score = t.score AND r.extra IS t.extra WHERE (t.query, t.system) IN "
-        "(SELECT query, system FROM main.ranking) GROUP BY 1, 2",
+        "AND r.score = t.score AND r.extra IS t.extra GROUP BY 1, 2",
     )
     here, there = (_SHOWN.format(table=table) for table in ("main.ranking", "ranked"))
     step.conflict(
         "ranking",
         "SELECT (SELECT name FROM main.system WHERE system = d.system) || ' ' || "
         f"{_QUERY.format(row='d')} AS id, 'passages, ranks and scores' AS field, {here} AS here, "
-        f"{there} AS there FROM both_ranked d WHERE same < theirs OR same < "
-        "(SELECT count(*) FROM main.ranking r WHERE r.query = d.query AND r.system = d.system)",
+        f"{there} AS there FROM both_ranked d WHERE same < theirs OR same < ours",
     )
     fresh = "WHERE (query, system) NOT IN (SELECT query, system FROM both_ranked)"
     added = step.one(f"SELECT count(*) FROM (SELECT DISTINCT query, system FROM ranked {fresh})")
