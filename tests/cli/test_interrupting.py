@@ -108,6 +108,52 @@ def test_the_second_signal_leaves_at_once(graded: Path, exampp_command: Commands
         assert collection.status().rows[0][2:4] == (2, 6)
 
 
+def test_a_plan_that_is_interrupted_keeps_its_cells_and_says_nothing_of_the_rest(
+    graded: Path, exampp_command: Commands
+) -> None:
+    with FaultServer(plan=hang_at("magnet?")) as server:
+        sender = signals_at(server, 8, signal.SIGINT)
+        ran = exampp_command(*grading(graded, server, "--plan", "4", "--grace", "0.2"))
+        sender.join()
+    assert (ran.code, ran.out) == (1, "")
+    assert "6 of 8 cells done" in ran.err
+    assert "stopped with 2 cells due; this continues:\n  exampp grade" in ran.err
+    assert "--plan 4" in ran.err
+    with exampp.Collection(graded) as collection:
+        assert collection.status().rows[0][2:8] == (2, 6, 0, 0, 0, 0)
+    with FaultServer() as server:
+        ran = exampp_command(*grading(graded, server, "--plan", "4"))
+    assert (ran.code, "2 of 2 cells done" in ran.err) == (0, True)
+    assert "cells due       0" in ran.out
+
+
+def test_a_second_signal_leaves_a_plan_at_once(graded: Path, exampp_command: Commands) -> None:
+    with FaultServer(plan=hang_at("magnet?")) as server:
+        sender = signals_at(server, 8, signal.SIGINT, signal.SIGINT)
+        ran = exampp_command(*grading(graded, server, "--plan", "4", "--grace", "60"))
+        sender.join()
+    assert (ran.code, ran.out) == (130, "")
+    assert "interrupted. What was done is kept, and nothing is half done; this goes on" in ran.err
+    with exampp.Collection(graded) as collection:
+        assert collection.status().rows[0][2:4] == (2, 6)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_plan_is_interrupted_while_it_estimates(
+    graded: Path,
+    exampp_command: Commands,
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
+) -> None:
+    monkeypatch.setattr("exampp.grade.estimate.estimate", lambda *_: signal.raise_signal(number))
+    with FaultServer() as server:
+        ran = exampp_command(*grading(graded, server, "--plan", "4"))
+    assert (ran.code, ran.out) == (128 + number, "")
+    assert "interrupted. What was done is kept, and nothing is half done; this goes on" in ran.err
+    with exampp.Collection(graded) as collection:
+        assert collection.status().rows[0][2:4] == (0, 8)
+
+
 def test_a_generation_ends_in_its_grace(graded: Path, exampp_command: Commands) -> None:
     with FaultServer(items, plan=hang_at("magnet")) as server:
         sender = signals_at(server, 2, signal.SIGINT)

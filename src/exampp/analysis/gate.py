@@ -30,7 +30,7 @@ from exampp.evaluate.lacking import lacking
 from exampp.evaluate.leaderboard import Leaderboard, MeasureColumn, evaluate_gradebook
 from exampp.evaluate.measure import Measure, as_measures
 from exampp.formats.per_query import QueryScore
-from exampp.records.gradebook import Gradebook
+from exampp.records.gradebook import Gradebook, answering
 from exampp.records.wording import counted
 from exampp.report.result import Result
 from exampp.report.table import Table
@@ -211,7 +211,7 @@ def gate(
         name: _measured(book, name, settings)
         for name in dict.fromkeys(one.measure for one in requirements)
     }
-    judge = _Judge(book, measured, baseline, settings)
+    judge = _Judge(book, answering(book), measured, baseline, settings)
     rows = [
         judge.row(system, requirement)
         for system in systems or _all_systems(book, baseline)
@@ -296,6 +296,7 @@ def _all_systems(book: Gradebook, baseline: EarlierScores | None) -> list[str]:
 @dataclass(frozen=True, slots=True)
 class _Judge:
     book: Gradebook
+    asked: Mapping[str, set[str]]
     measured: Mapping[str, Measured]
     baseline: EarlierScores | None
     settings: GateSettings
@@ -305,15 +306,15 @@ class _Judge:
         if isinstance(found, str):
             return GateRow(system, str(requirement), "missing", why=found)
         _, column = found
-        if why := missing_of(self.book, system, column, self.settings.may_lack):
+        if why := missing_of(self.book, self.asked, system, column, self.settings.may_lack):
             return GateRow(system, str(requirement), "missing", why=why)
         at = self.book.systems.index(system)
-        mean = column.values.averages()[at]
+        queries = int(column.values.counts[at].sum())
         if requirement.relative:
             return self._compared(system, requirement, column, at)
         (one,) = mean_intervals(column, np.array([at]), self.settings.intervals())
         if one.no_interval == ALL_EQUAL and column.measure.share and one.value is not None:
-            one = self._equal(one.value, mean.queries, 0.0)
+            one = self._equal(one.value, queries, 0.0)
         verdict, why = _verdict(requirement, one)
         return GateRow(
             system,
@@ -322,7 +323,7 @@ class _Judge:
             mean=one.value,
             low=one.low,
             high=one.high,
-            queries=mean.queries,
+            queries=queries,
             why=why,
         )
 
@@ -433,22 +434,18 @@ class _Judge:
         return Estimate(value, sure * value + (1 - sure) * lowest, sure * value + 1 - sure)
 
 
-def missing_of(book: Gradebook, system: str, column: MeasureColumn, may_lack: float = 0.0) -> str:
+def missing_of(
+    book: Gradebook, asked: Mapping[str, set[str]], system: str, column: MeasureColumn, lack: float
+) -> str:
     """What a system lacks for its values to be whole; nothing where all is there.
 
-    These are an answer to every query with items, a value of it, and grades of all but the share
-    `may_lack` of what the measure reads.
+    These are an answer to every query that is `asked` (see `answering`), a value of it, and grades
+    of all but the share `lack` of what the measure reads.
     """
     if system not in book.systems:
         return f"there is no system {system!r}" if system else "there are no systems"
     at = book.systems.index(system)
-    asked = {one.query_id: one for one in book.queries if (one.weights > 0).any()}
-    silent = [
-        query_id
-        for query_id, one in asked.items()
-        if all(run.system != system for run in one.rankings)
-    ]
-    if silent:
+    if silent := [query_id for query_id, systems in asked.items() if system not in systems]:
         return f"returned nothing for {_some(silent)}"
     # where subtopics are exams of their own they stand behind their query
     valued = {
@@ -459,7 +456,7 @@ def missing_of(book: Gradebook, system: str, column: MeasureColumn, may_lack: fl
     if unvalued := [query_id for query_id in asked if query_id not in valued]:
         return f"has no value for {_some(unvalued)}"
     share = max(column.ungraded[at] or 0.0, column.missing_cells[at] or 0.0)
-    if share > may_lack:
+    if share > lack:
         return f"{100 * share:.3g} % of what {column.measure} reads has no grade"
     return ""
 

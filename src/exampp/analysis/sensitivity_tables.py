@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -328,11 +329,12 @@ def _missing_records(found: Sensitivity) -> Table:
 def drawn(found: Sensitivity) -> Figure:
     """The range of ranks of every system, the middle half, and the median."""
     scores = [found.outcomes[n].scores for n in found.counted]
+    ordered = [sorted(of.values()) for of in scores]
     spans = []
     for one in found.systems:
         ranks = [
-            1 + sum(other > of[one.system] for other in of.values())
-            for of in scores
+            1 + len(of) - bisect_right(below, of[one.system])
+            for of, below in zip(scores, ordered, strict=True)
             if one.system in of
         ]
         low, high = np.quantile(ranks, [0.25, 0.75]).tolist()

@@ -21,7 +21,7 @@ from exampp.errors import InputError
 from exampp.evaluate.leaderboard import Leaderboard, evaluate_gradebook
 from exampp.formats import per_query
 from exampp.records.choosing import label
-from exampp.records.gradebook import Gradebook
+from exampp.records.gradebook import Gradebook, answering
 
 if TYPE_CHECKING:
     from exampp.grades.grades import Grades
@@ -83,6 +83,7 @@ def _evaluated(book: Gradebook, measures: Sequence[str], settings: GateSettings)
     """The scores of all systems; none of a measure that cannot be computed."""
     scores: list[per_query.QueryScore] = []
     faults: dict[tuple[str, str], str] = {}
+    asked = answering(book)
     for name in dict.fromkeys(measures):
         try:
             board = evaluate_gradebook(book, [cut(name)], settings.min_rating)
@@ -92,6 +93,6 @@ def _evaluated(book: Gradebook, measures: Sequence[str], settings: GateSettings)
         scores += scores_of(board)
         column = board.columns[0]
         for system in book.systems:
-            if why := missing_of(book, system, column, settings.may_lack):
+            if why := missing_of(book, asked, system, column, settings.may_lack):
                 faults[str(column.measure), system] = why
     return EarlierScores("", scores, faults=faults)

@@ -189,6 +189,15 @@ def mean_passages(book: Gradebook) -> dict[str, float]:
     }
 
 
+def answering(book: Gradebook) -> dict[str, set[str]]:
+    """The systems that returned something for a query or its subtopics, by query with items."""
+    return {
+        query.query_id: {ranking.system for ranking in query.rankings}
+        for query in book.queries
+        if (query.weights > 0).any()
+    }
+
+
 def check_decisions(choice: DecisionChoice) -> DecisionChoice:
     """The choice. Raises InputError where it is none of `DecisionChoice`."""
     if choice not in get_args(DecisionChoice):

@@ -174,7 +174,8 @@ def _rankings(step: MergeStep) -> None:
         # ours are counted once: their index leads from a query and a system to all of the query
         "SELECT t.query, t.system, count(*), m.ours, count(r.ranking) FROM ranked t "
         "JOIN (SELECT query, system, count(*) AS ours FROM main.ranking GROUP BY 1, 2) m "
-        "ON m.query = t.query AND m.system = t.system LEFT JOIN main.ranking r ON r.query = t.query AND r.subtopic = t.subtopic "
+        "ON m.query = t.query AND m.system = t.system LEFT JOIN main.ranking r "
+        "ON r.query = t.query AND r.subtopic = t.subtopic "
         "AND r.system = t.system AND r.passage = t.passage AND r.rank = t.rank "
         "AND r.score = t.score AND r.extra IS t.extra GROUP BY 1, 2",
     )
