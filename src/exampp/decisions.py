@@ -154,6 +154,17 @@ class CollectionGrades(Grades):
         """The bank that was graded; in a collection it always has a name."""
         return self.bank or MAIN_BANK
 
+    @property
+    def rated(self) -> Gradebook:
+        """The grades as far as qrels need them: all of them where they were read already."""
+        from exampp.records.gradebook import without_decisions
+        from exampp.store.gradebook import read_ratings
+
+        if "gradebook" in vars(self) or self.runs or self.systems or self.without:
+            return self.gradebook
+        book = read_ratings(self.connection, self.stored, self.bank_name, self.part)
+        return without_decisions(book) if self.decisions == "without" else book
+
     def decide(
         self,
         query_id: str,

@@ -6,11 +6,15 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
+import exams
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import exampp
+from exampp.evaluate.qrels import Labelling, write_qrels
 from exampp.grade.status import grading_status
 from exampp.llm.base import Ask
 from exampp.llm.scripted import ScriptedGrader
@@ -94,3 +98,25 @@ def test_readings_are_those_that_the_database_counts(replies: list[str], changed
         with closing(connect(Path(folder) / "x.exam")) as connection:
             (grader,) = graders(connection)
             assert book.readings == rule_counts(connection, grader.key, "main")
+
+
+@pytest.mark.parametrize("chosen", [{}, {"decisions": "without"}, {"part": "sealed"}])
+@pytest.mark.parametrize("by_subtopic", [False, True])
+def test_qrels_are_the_same_whether_or_not_the_grades_were_read_before(
+    chosen: dict[str, Any], by_subtopic: bool, tmp_path: Path
+) -> None:
+    with exams.make(tmp_path) as made:
+        made.grade(ScriptedGrader(rate, record=False))
+        made.bank().split(0.5, author="ada")
+        first = made.grades().gradebook.queries[0]
+        cell = (first.query_id, first.item_ids[0], first.passage_ids[0])
+        made.grades().decide(*cell, 5, author="ada")
+        for labelling in (Labelling(), Labelling("count")):
+            known = made.grades(**chosen)
+            write_qrels(known.gradebook, tmp_path / "known", labelling, by_subtopic=by_subtopic)
+            fresh = made.grades(**chosen)
+            count = fresh.write_qrels(tmp_path / "fresh", labelling, by_subtopic=by_subtopic)
+            assert "gradebook" not in vars(fresh)
+            lines = (tmp_path / "fresh").read_bytes()
+            assert lines == (tmp_path / "known").read_bytes()
+            assert count == lines.count(b"\n") > 0

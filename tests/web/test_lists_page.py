@@ -17,6 +17,7 @@ from rooms import Client
 from test_overview import text_of
 
 import exampp
+from exampp.evaluate.qrels import write_qrels
 from exampp.llm.scripted import ScriptedGrader
 from exampp.web.rendering import shade
 
@@ -193,7 +194,13 @@ def test_exports_hold_what_the_collection_holds(path: Path, small: Client, tmp_p
     decide(path, "ada", 5)
     with exampp.Collection(path) as collection:
         collection.grades().write_qrels(tmp_path / "own.qrels")
-    assert small.get("/export/best.qrels").text == (tmp_path / "own.qrels").read_text()
+    own = (tmp_path / "own.qrels").read_bytes()
+    assert small.get("/export/best.qrels").body == own
+    with exampp.Collection(path) as collection:
+        evaluated = collection.grades()
+        # of the whole gradebook, as `exampp evaluate --qrels` has it
+        write_qrels(evaluated.gradebook, tmp_path / "evaluated.qrels")
+    assert (tmp_path / "evaluated.qrels").read_bytes() == own
     assert "What does air scatter?" in small.get("/export/bank.csv").text
     packed = gzip.decompress(small.get("/export/graded.jsonl.gz").body)
     assert b"Aligned electron spins" in packed

@@ -194,9 +194,7 @@ def write_qrels(
     labelling = labelling or Labelling()
     if min_rating is None:
         min_rating = book.grader.default_min_rating
-    rows = [
-        Judgment(row.query_id, row.passage_id, row.label)
-        for row in qrels(book, labelling, min_rating, by_subtopic=by_subtopic)
-    ]
-    qrels_format.write(path, rows, iteration="draft" if book.grader.is_draft else "0")
+    rows = list(qrels(book, labelling, min_rating, by_subtopic=by_subtopic))
+    judgments = (Judgment(row.query_id, row.passage_id, row.label) for row in rows)
+    qrels_format.write(path, judgments, iteration="draft" if book.grader.is_draft else "0")
     return len(rows)

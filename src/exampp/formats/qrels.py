@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 from exampp.errors import InputError
@@ -103,11 +105,17 @@ def write(path: str | Path, judgments: Iterable[Judgment], iteration: str = "0")
     """
     word(iteration, "iteration", path)
     with writing(path) as stream:
-        for judgment in judgments:
-            query = word(judgment.query_id, "query", path)
-            passage = word(judgment.passage_id, "passage", path)
-            group = iteration
-            if judgment.subtopic_id is not None:
-                group = word(judgment.subtopic_id, "subtopic", path)
-            line = f"{query} {group} {passage} {judgment.relevance}\n"
-            stream.write(encode_text(line, path))
+        for _, of_query in groupby(judgments, key=attrgetter("query_id")):
+            stream.write(encode_text("".join(_lines(of_query, iteration, path)), path))
+
+
+def _lines(judgments: Iterable[Judgment], iteration: str, path: str | Path) -> Iterator[str]:
+    """The lines of the judgments of one query."""
+    query = None
+    for judgment in judgments:
+        query = query or word(judgment.query_id, "query", path)
+        passage = word(judgment.passage_id, "passage", path)
+        group = iteration
+        if judgment.subtopic_id is not None:
+            group = word(judgment.subtopic_id, "subtopic", path)
+        yield f"{query} {group} {passage} {judgment.relevance}\n"

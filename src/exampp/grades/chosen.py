@@ -52,6 +52,11 @@ class ChosenGrades:
         book = without_decisions(book) if self.decisions == "without" else book
         return choose_systems(with_run_files(book, self.runs), self.systems, self.without)
 
+    @property
+    def rated(self) -> Gradebook:
+        """The grades as far as qrels need them: ratings, but perhaps neither runs nor judgments."""
+        return self.gradebook
+
     def dossiers(self, query_ids: Sequence[str] | None = None) -> Iterator[Dossier]:
         """The queries one by one with texts, raw replies and decisions: all, or those asked for.
 

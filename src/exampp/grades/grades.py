@@ -115,7 +115,7 @@ class Grades(ChosenGrades):
         """
         from exampp.evaluate.qrels import write_qrels
 
-        return write_qrels(self.gradebook, path, labelling, min_rating, by_subtopic=by_subtopic)
+        return write_qrels(self.rated, path, labelling, min_rating, by_subtopic=by_subtopic)
 
     # ---- trusting the scores --------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import NamedTuple
 
@@ -143,6 +143,29 @@ def read_gradebook(
     )
 
 
+def read_ratings(
+    connection: sqlite3.Connection, grader: StoredGrader, bank: str, part: str | None = None
+) -> Gradebook:
+    """The gradebook without what systems returned, people judged, and how replies were read.
+
+    That is all that qrels are made of, for half of the work.
+    """
+    among = items_of_part(connection, bank, part)
+    queries = connection.execute("SELECT query, query_id FROM query ORDER BY query").fetchall()
+    read = (
+        query_rows(connection, key, name, grader, bank, among, texts=False) for key, name in queries
+    )
+    return Gradebook(
+        grader=grader.identity,
+        bank=bank,
+        part=part,
+        queries=tuple(
+            rated_query(rows, automatic_ratings(connection, grader.key, rows)) for rows in read
+        ),
+        systems=(),
+    )
+
+
 class _Tally:
     """What the ratings that are read tell of how they came to be, so that few are read again."""
 
@@ -241,24 +264,14 @@ def query_grades(
     automatic: Iterable[ItemRatings],
     systems: Mapping[int, str],
 ) -> QueryGrades:
-    """One query as arrays: `automatic` ratings, and people's over them.
+    """One query as arrays: `automatic` ratings and people's over them, judgments, rankings.
 
     `systems` are the names by key.
     """
-    subtopic_index = {
-        subtopic_id: number for number, (subtopic_id, _, _) in enumerate(rows.subtopics, 1)
-    }
+    rated = rated_query(rows, automatic)
     subtopic_number = {0: 0} | {key: number for number, (_, key, _) in enumerate(rows.subtopics, 1)}
-    items, passages = rows.items, rows.passages
-    place = Places(np.array([p.passage for p in passages], np.int64))
-    of_version = Places(np.array(list(rows.row), np.int64))
-    ratings = np.full((len(passages), len(items)), MISSING, np.int16)
-    for one in automatic:
-        at = of_version[one.passages]
-        known = at >= 0
-        ratings[at[known], rows.column[one.version]] = one.ratings[known]
-    decided = tuple(_decide(rows, ratings))
-    judgments = np.full((len(subtopic_number), len(passages)), MISSING, np.int16)
+    place = Places(np.array([p.passage for p in rows.passages], np.int64))
+    judgments = rated.judgments.copy()
     judged = connection.execute(
         "SELECT subtopic, passage, relevance FROM judgment WHERE query = ?", (rows.query,)
     ).fetchall()
@@ -266,6 +279,23 @@ def query_grades(
         of_judged, passage, relevance = np.array(judged, np.int64).T
         numbers = [subtopic_number[subtopic] for subtopic in of_judged.tolist()]
         judgments[numbers, place[passage]] = relevance
+    rankings = tuple(_rankings(connection, rows, subtopic_number, place, systems))
+    return replace(rated, judgments=judgments, rankings=rankings)
+
+
+def rated_query(rows: QueryRows, automatic: Iterable[ItemRatings]) -> QueryGrades:
+    """One query as arrays: `automatic` ratings, and people's over them; nothing else of it."""
+    subtopic_index = {
+        subtopic_id: number for number, (subtopic_id, _, _) in enumerate(rows.subtopics, 1)
+    }
+    items, passages = rows.items, rows.passages
+    of_version = Places(np.array(list(rows.row), np.int64))
+    ratings = np.full((len(passages), len(items)), MISSING, np.int16)
+    for one in automatic:
+        at = of_version[one.passages]
+        known = at >= 0
+        ratings[at[known], rows.column[one.version]] = one.ratings[known]
+    decided = tuple(_decide(rows, ratings))
     return QueryGrades(
         query_id=rows.query_id,
         subtopic_ids=tuple(subtopic_index),
@@ -278,8 +308,8 @@ def query_grades(
         passage_ids=tuple(p.passage_id for p in passages),
         pool_size=len(rows.row),
         ratings=ratings,
-        judgments=judgments,
-        rankings=tuple(_rankings(connection, rows, subtopic_number, place, systems)),
+        judgments=np.full((len(rows.subtopics) + 1, len(passages)), MISSING, np.int16),
+        rankings=(),
         decided=decided,
     )
 
