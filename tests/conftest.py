@@ -261,10 +261,11 @@ def demo_exam(built: Build) -> Path:
 def browser() -> Iterator[Browser]:
     """Headless Chromium; the test is skipped where there is none.
 
-    Its event loop would be in the way of other modules.
+    Its event loop would be in the way of other modules. Without a window to draw it takes two
+    thirds of the time.
     """
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    names = ("chromium", "chromium-browser", "google-chrome")
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     executable = next(filter(None, map(shutil.which, names)), None)
     if executable is None:
         pytest.skip("there is no chromium on this machine")

@@ -66,5 +66,6 @@ class Protected:
 
 
 def _short(text: str) -> str:
-    flat = " ".join(text.split())
+    # so many words are more than is shown, however long the text goes on
+    flat = " ".join(text.split(None, _SHOWN)[:_SHOWN])
     return repr(flat if len(flat) <= _SHOWN else f"{flat[: _SHOWN - 3]}...")
