@@ -177,7 +177,7 @@ def _exact_on_any_cpu() -> Iterator[None]:
     from exampp.llm.hf import fetching
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fetching, "BFLOAT16_UNITS", ())
+        patch.setattr(fetching, "BFLOAT16_UNITS", {})
         yield
 
 

@@ -321,13 +321,16 @@ AS_SHIPPED = fetching.BFLOAT16_UNITS
     ("units", "dtype"),
     [
         ({"amx_bf16": True, "avx512_bf16": False}, "bfloat16"),
-        ({"amx_bf16": False, "avx512_bf16": True}, "bfloat16"),
+        ({"avx512_bf16": True, "cpu_name": "AMD EPYC 9R14"}, "bfloat16"),
+        ({"avx512_bf16": True, "amx_bf16": True, "cpu_name": "Intel Xeon"}, "bfloat16"),
+        # slower than float32
+        ({"avx512_bf16": True, "amx_bf16": False, "cpu_name": "Intel Xeon"}, "float32"),
         ({"amx_int8": True, "avx512_vnni": True, "avx512_bf16": False}, "float32"),
         (None, "float32"),
     ],
 )
 def test_a_cpu_with_units_for_bfloat16_uses_them_and_says_so(
-    units: dict[str, bool] | None, dtype: str, t5: Path, monkeypatch: pytest.MonkeyPatch
+    units: dict[str, object] | None, dtype: str, t5: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fetching, "BFLOAT16_UNITS", AS_SHIPPED)
     if units is None:  # as in versions of torch that do not tell
