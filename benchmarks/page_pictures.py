@@ -62,7 +62,7 @@ MEASURED = """() => {
     if (!inSight(one)) continue;
     const style = getComputedStyle(one);
     const clips = /hidden|clip/.test(style.overflowX + style.overflowY)
-      && !(style.textOverflow === "ellipsis" && one.querySelector("a"));
+      && !(style.textOverflow === "ellipsis" && one.parentElement.querySelector("a"));
     const beyond = one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1;
     if (clips && beyond && one.textContent.trim() && !one.matches("svg, svg *, select, .clip")
         && !one.closest("[title]") && !one.querySelector("[title]")) {

@@ -141,6 +141,21 @@ def test_a_long_name_is_whole_on_the_leaderboard_and_the_scores_stay_in_sight(pa
         assert score["x"] + score["width"] <= width
 
 
+def test_a_passage_from_right_to_left_begins_in_sight_on_the_heat_map(page: Page) -> None:
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.goto("/query?id=q1")
+    begins, row = page.locator(".heat .start").first.evaluate(
+        """(one) => {
+          one.textContent = "\u0645\u0627\u0621 ".repeat(100);
+          const letter = document.createRange();
+          letter.setStart(one.firstChild, 0);
+          letter.setEnd(one.firstChild, 1);
+          return [letter, one.closest("th")].map((of) => of.getBoundingClientRect().right);
+        }"""
+    )
+    assert begins <= row
+
+
 def test_paper_is_dark_on_light_and_says_whose_grades_these_are(page: Page) -> None:
     page.goto("/")
     page.emulate_media(media="print", color_scheme="dark")
