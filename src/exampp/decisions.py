@@ -7,7 +7,7 @@ ratings or yes and no; the grade itself stays. Nothing is ever deleted.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -33,13 +33,14 @@ from exampp.store.decisions import (
     judged_cells,
     newest_decision,
 )
-from exampp.store.dossier import CellTexts, read_grade, read_texts
+from exampp.store.dossier import CellTexts, read_dossiers, read_grade, read_texts
 from exampp.store.grades import StoredGrader
 
 if TYPE_CHECKING:
     from exampp.analysis.corrected import Corrected
     from exampp.bank.changes import Operation
     from exampp.evaluate.measure import Measure
+    from exampp.records.dossier import Dossier
     from exampp.records.gradebook import Gradebook, QueryGrades
     from exampp.records.plans import Design, SamplePlan
     from exampp.review.disputing import WeighedDispute
@@ -164,6 +165,17 @@ class CollectionGrades(Grades):
             return self.gradebook
         book = read_ratings(self.connection, self.stored, self.bank_name, self.part)
         return without_decisions(book) if self.decisions == "without" else book
+
+    def brief_dossiers(
+        self, query_ids: Sequence[str] | None = None, passages: Collection[str] = ()
+    ) -> Iterator[Dossier]:
+        """The queries as `dossiers` has them, with little of what the grader said: half the work.
+
+        That is read of the cells that people decided and of `passages` (by id) alone.
+        """
+        return read_dossiers(
+            self.connection, self.stored, self.bank_name, query_ids, passages=passages
+        )
 
     def decide(
         self,

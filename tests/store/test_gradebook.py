@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import exams
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -120,3 +121,23 @@ def test_qrels_are_the_same_whether_or_not_the_grades_were_read_before(
             lines = (tmp_path / "fresh").read_bytes()
             assert lines == (tmp_path / "known").read_bytes()
             assert count == lines.count(b"\n") > 0
+
+
+def test_a_brief_dossier_is_the_whole_one_but_for_grades_that_nobody_asked_for(
+    tmp_path: Path,
+) -> None:
+    with exams.make(tmp_path) as made:
+        made.grade(ScriptedGrader(rate, record=False))
+        whole = next(made.grades().dossiers())
+        items, passages = whole.grades.item_ids, whole.grades.passage_ids
+        made.grades().decide(whole.query_id, items[-1], passages[1], 5, author="ada")
+        whole = next(made.grades().dossiers())
+        brief = next(made.grades().brief_dossiers([whole.query_id], passages[:1]))
+        wanted = {(1, len(items) - 1), *((0, column) for column in range(len(items)))}
+        assert len(wanted) < len(whole.automatic)
+        assert dict(brief.automatic) == {cell: whole.automatic[cell] for cell in wanted}
+        assert dict(next(made.grades().brief_dossiers()).automatic).keys() == {(1, len(items) - 1)}
+        np.testing.assert_array_equal(brief.grades.ratings, whole.grades.ratings)
+        np.testing.assert_array_equal(brief.grades.judgments, whole.grades.judgments)
+        for part in ("items", "texts", "decisions", "item_versions", "passage_versions"):
+            assert getattr(brief, part) == getattr(whole, part)

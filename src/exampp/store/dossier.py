@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
 from exampp.records.bank import Item
 from exampp.records.dossier import Cell, Dossier, PassageText
 from exampp.records.grading import Grade, State
+from exampp.store.decisions import VersionCell
 from exampp.store.gradebook import QueryRows, automatic_ratings, query_grades, query_rows
 from exampp.store.grades import IN_FORCE, StoredGrader
 from exampp.store.interning import from_json
@@ -42,10 +44,13 @@ def read_dossiers(
     grader: StoredGrader,
     bank: str,
     query_ids: Sequence[str] | None = None,
+    passages: Collection[str] | None = None,
 ) -> Iterator[Dossier]:
     """The queries one by one, as one grader graded them on one bank: all, or those asked for.
 
-    Raises InputError for a query that the collection does not have.
+    With `passages` (by id) what the grader said is read of their cells, and of those that people
+    decided, alone: of thousands, a page shows a few. Raises InputError for a query that the
+    collection does not have.
     """
     known = connection.execute("SELECT query_id, query, text FROM query ORDER BY query").fetchall()
     wanted = {query_id: (key, text) for query_id, key, text in known}
@@ -55,7 +60,8 @@ def read_dossiers(
             raise InputError(f"the collection has no query {query_id!r}")
         key, text = wanted[query_id]
         rows = query_rows(connection, key, query_id, grader, bank)
-        yield _dossier(connection, grader, bank, rows, text, systems)
+        cells = None if passages is None else _cells(rows, passages)
+        yield _dossier(connection, grader, bank, rows, text, systems, cells)
 
 
 def read_grade(
@@ -100,8 +106,9 @@ def _dossier(
     rows: QueryRows,
     text: str,
     systems: Mapping[int, str],
+    cells: AbstractSet[VersionCell] | None,
 ) -> Dossier:
-    found = _grades(connection, grader.key, rows)
+    found = _grades(connection, grader.key, rows, cells)
     return Dossier(
         grader=grader.identity,
         bank=bank,
@@ -140,13 +147,38 @@ def _items(rows: QueryRows, kind: str) -> Iterator[Item]:
         )
 
 
-def _grades(connection: sqlite3.Connection, grader: int, rows: QueryRows) -> list[Any]:
+def _cells(rows: QueryRows, passages: Collection[str]) -> AbstractSet[VersionCell]:
+    """The cells of some passages, and those that people decided, by the keys of their texts."""
+    asked = [one.version for one in rows.passages if one.passage_id in passages and one.version]
+    return {*rows.decisions, *((item, passage) for item in rows.column for passage in asked)}
+
+
+_GRADE = (
+    "g.item_version, g.passage_version, g.state, g.rating, g.reply, g.rule, g.confidence, g.detail"
+)
+
+
+def _grades(
+    connection: sqlite3.Connection,
+    grader: int,
+    rows: QueryRows,
+    cells: AbstractSet[VersionCell] | None,
+) -> list[Any]:
+    """What a grader said of the items of a query, or of some cells alone."""
+    if cells is None:
+        return connection.execute(
+            f"SELECT {_GRADE} FROM item i "
+            f"JOIN grade g ON g.grader = ? AND g.item_version = i.version AND {IN_FORCE} "
+            "WHERE i.item IN (SELECT value FROM json_each(?))",
+            (grader, json.dumps([item.item for item in rows.items])),
+        ).fetchall()
+    keys = [(rows.items[rows.column[item]].item, passage) for item, passage in cells]
     return connection.execute(
-        "SELECT g.item_version, g.passage_version, g.state, g.rating, g.reply, g.rule, "
-        "g.confidence, g.detail FROM item i "
-        f"JOIN grade g ON g.grader = ? AND g.item_version = i.version AND {IN_FORCE} "
-        "WHERE i.item IN (SELECT value FROM json_each(?))",
-        (grader, json.dumps([item.item for item in rows.items])),
+        f"SELECT {_GRADE} FROM json_each(?) c "
+        "CROSS JOIN item i ON i.item = json_extract(c.value, '$[0]') "
+        f"CROSS JOIN grade g ON g.grader = ? AND g.item_version = i.version AND {IN_FORCE} "
+        "AND g.passage_version = json_extract(c.value, '$[1]')",
+        (json.dumps(keys), grader),
     ).fetchall()
 
 

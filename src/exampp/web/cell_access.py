@@ -18,9 +18,18 @@ def is_blind(visit: PageRequest) -> bool:
     return visit.room.blind if said not in ("0", "1") else said == "1"
 
 
-def dossier(visit: PageRequest, collection: Collection, query_id: str) -> Dossier:
-    """One query as it is now. InputError where there is none of that id."""
-    for found in visit.choice.of(collection).dossiers([query_id]):
+def dossier(
+    visit: PageRequest, collection: Collection, query_id: str, passage_id: str | None = None
+) -> Dossier:
+    """One query as it is now. InputError where there is none of that id.
+
+    For a page of one passage, what the grader said of undecided others is not read.
+    """
+    grades = visit.choice.of(collection)
+    asked = [query_id]
+    for found in (
+        grades.dossiers(asked) if passage_id is None else grades.brief_dossiers(asked, [passage_id])
+    ):
         return found
     raise InputError("there is no query of that id", field="query")
 

@@ -44,7 +44,7 @@ class MissingAndSpurious:
         vain: list[SpuriousEntry] = []
         bases = Counter[str]()
         ungraded = 0
-        for dossier in grades.dossiers(query_ids):
+        for dossier in grades.brief_dossiers(query_ids):
             sight = Sight(dossier, criteria)
             lacking += missing(sight)
             vain += spurious(sight)

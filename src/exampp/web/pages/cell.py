@@ -40,7 +40,7 @@ def cell(
     """A part for the heat map, or a page of its own; a decision leads `back`, or here again."""
     blind = is_blind(visit)
     with visit.open() as collection:
-        found = dossier(visit, collection, query)
+        found = dossier(visit, collection, query, passage)
     place = cell_of(found, item, passage)
     seen_by = panel(found, place, visit.assessor, blind=blind, whole=whole)
     ids = {"query": query, "item": seen_by.place.item_id, "passage": passage}

@@ -66,8 +66,9 @@ def judge(
         steps = walk(visit, collection, order, query, item, passage)
         first = None
         if steps:
-            read = dossier(visit, collection, steps[0].place.query_id)
-            first = _case(visit, collection, read, steps[0].place, order)
+            place = steps[0].place
+            read = dossier(visit, collection, place.query_id, place.passage_id)
+            first = _case(visit, collection, read, place, order)
         return _page(visit, collection, first, steps, order, query, item, passage)
 
 
@@ -84,7 +85,7 @@ def case(
     order = order if order in ORDERS else "queue"
     place = CellIds(query, item, passage)
     with visit.open() as collection:
-        read = dossier(visit, collection, query)
+        read = dossier(visit, collection, query, passage)
         shown = _case(visit, collection, read, place, order, whole=whole)
         if not visit.wants_part:
             return _page(visit, collection, shown, [Step(place, 1)], order, query, item, passage)
