@@ -25,6 +25,8 @@ from exampp.errors import InputError
 from exampp.outside import check_path
 from exampp.store.connection import is_collection
 
+_GZIP_LEVEL = 6
+"""zlib's own: 9, which Python takes, needs two to three times the CPU for 4 to 9 % of the size."""
 _LONGEST = 60
 """Characters of a name that its unfinished file begins with: names have an end."""
 _UNFINISHED = re.compile(r"\.(?P<pid>[0-9]{1,10})@(?P<host>.+)\.[0-9a-f]{8}\.unfinished")
@@ -227,7 +229,7 @@ def _spare_collections(path: Path) -> None:
 @contextmanager
 def _compressed(raw: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
     if suffix == ".gz":
-        with gzip.GzipFile(fileobj=raw, mode="wb", mtime=0, filename="") as stream:
+        with gzip.GzipFile("", "wb", _GZIP_LEVEL, raw, mtime=0) as stream:
             yield stream  # type: ignore[misc]
     elif suffix == ".xz":
         with lzma.LZMAFile(raw, "wb") as xz:

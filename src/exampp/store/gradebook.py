@@ -387,11 +387,16 @@ def _rankings(
     by_id = np.empty(len(ids), np.int64)
     by_id[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
     order = np.lexsort((by_id[passages], -scores, ranks, subtopics, systems))
-    heads = systems[order], subtopics[order]
-    starts = np.flatnonzero((np.diff(heads[0]) != 0) | (np.diff(heads[1]) != 0)) + 1
+    systems, subtopics, passages, scores, ranks = (
+        column[order] for column in (systems, subtopics, passages, scores, ranks)
+    )
+    starts = np.flatnonzero((np.diff(systems) != 0) | (np.diff(subtopics) != 0)) + 1
     for start, end in pairwise([0, *starts.tolist(), len(order)]):
-        part = order[start:end]
-        system, subtopic = int(systems[part[0]]), int(subtopics[part[0]])
+        # parts of one array, which take less memory than arrays of their own
         yield Ranking(
-            names[system], subtopic_number[subtopic], passages[part], scores[part], ranks[part]
+            names[int(systems[start])],
+            subtopic_number[int(subtopics[start])],
+            passages[start:end],
+            scores[start:end],
+            ranks[start:end],
         )
