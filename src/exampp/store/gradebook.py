@@ -387,9 +387,8 @@ def _rankings(
     by_id = np.empty(len(ids), np.int64)
     by_id[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
     order = np.lexsort((by_id[passages], -scores, ranks, subtopics, systems))
-    systems, subtopics, passages, scores, ranks = (
-        column[order] for column in (systems, subtopics, passages, scores, ranks)
-    )
+    systems, subtopics, passages = systems[order], subtopics[order], passages[order]
+    ranks, scores = ranks[order], scores[order]
     starts = np.flatnonzero((np.diff(systems) != 0) | (np.diff(subtopics) != 0)) + 1
     for start, end in pairwise([0, *starts.tolist(), len(order)]):
         # parts of one array, which take less memory than arrays of their own
