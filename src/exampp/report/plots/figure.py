@@ -103,6 +103,11 @@ class Figure:
         return "; ".join([DRAFT] * self.draft + [self.subtitle] * bool(self.subtitle))
 
     @property
+    def _below_letter(self) -> float:
+        """Mean width of a letter of that line; of draft grades it is bold."""
+        return 12 * (_LETTER if self.draft else _BOLD)
+
+    @property
     def seen(self) -> str:
         """What is seen, in words; draft grades are called so."""
         return f"{DRAFT}. {self.alt}" if self.draft else self.alt
@@ -125,15 +130,16 @@ class Figure:
             spec["description"] = self.seen
         room = math.ceil(self.right * _WIDER)
         if titled:
-            room = max(room, _room_of_fonts(spec, self.title, self.below))
+            lines = (len(self.title) * 15 * _BOLD, len(self.below) * self._below_letter)
+            room = max(room, _room_of_fonts(spec, max(lines)))
         sides = {"left": around, "right": around + room, "top": around, "bottom": around}
         spec.setdefault("padding", sides if room else around)
         if titled:
             spec["title"] = {"text": self.title, "subtitle": self.below}
             if self.paper and self.paper.pixels:
                 spec["title"] = {
-                    "text": _wrapped(self.title, self.paper.pixels, 15),
-                    "subtitle": _wrapped(self.below, self.paper.pixels, 12),
+                    "text": _wrapped(self.title, self.paper.pixels, 15 * _BOLD),
+                    "subtitle": _wrapped(self.below, self.paper.pixels, self._below_letter),
                 }
         elif self.draft:
             # the title stands elsewhere; this is for the picture, whoever copies it out
@@ -224,9 +230,8 @@ _BESIDE = 24
 _LEGEND_COLUMN = 120
 """Pixels of an entry of a legend above a plot."""
 _BOLD = 0.56
-_WIDE = 0.54
 """Mean width of a letter by the size of the font: of the widest that browsers fall back to."""
-_WIDER = 1 - 0.46 / _WIDE
+_WIDER = 0.15
 """Share of a text in that font by which it is wider than where it was measured."""
 
 
@@ -249,17 +254,16 @@ def _narrowed(value: Any, pixels: float) -> Any:
     return found
 
 
-def _wrapped(text: str, pixels: float, size: float) -> list[str]:
-    """The text in lines that are hardly wider than so many pixels, in a font of that size."""
-    return textwrap.wrap(text, max(20, int(pixels / (size * _BOLD)))) or [""]
+def _wrapped(text: str, pixels: float, letter: float) -> list[str]:
+    """The text in lines that are hardly wider than so many pixels, its letters as wide as that."""
+    return textwrap.wrap(text, max(20, int(pixels / letter))) or [""]
 
 
-def _room_of_fonts(spec: Mapping[str, Any], title: str, below: str) -> int:
+def _room_of_fonts(spec: Mapping[str, Any], widest: float) -> int:
     """Pixels at the right of a narrow plot for lines above it in a font of wide letters.
 
     The lines are measured in the fonts of whoever draws the plot; who looks at it may have others.
     """
-    widest = max(len(title) * 15 * _BOLD, len(below) * 12 * _WIDE)
     return math.ceil(min(max(0.0, widest - _across(spec)), widest * _WIDER))
 
 
