@@ -22,6 +22,7 @@ from exampp.review.queue import (
     CellName,
     Overturned,
     by_passage,
+    cover_means,
     effects,
     overturns,
     queue,
@@ -200,6 +201,18 @@ def test_effects_are_those_of_the_queue_decided_or_not(seed: int, k: int) -> Non
         systems, move, swaps, gaps = expected[cell]
         assert one.systems == systems
         assert (one.move, one.swaps, one.gaps) == pytest.approx((move, swaps, gaps), abs=1e-6)
+
+
+def test_effects_evaluate_nothing_where_the_means_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    book = random_book(3)
+    wanted = frozenset(brute_force(book, 2))
+    assert wanted
+    expected = effects(book, wanted, min_rating=MIN_RATING, k=2)
+    before = cover_means(book, min_rating=MIN_RATING, k=2)
+    monkeypatch.setattr("exampp.review.queue.cover", None)
+    assert effects(book, wanted, min_rating=MIN_RATING, k=2, before=before) == expected
 
 
 def test_cells_of_a_passage_come_together_within_a_band() -> None:

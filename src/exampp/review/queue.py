@@ -18,7 +18,7 @@ The order is by the expected number of swaps, then by the expected change of the
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -31,6 +31,7 @@ from exampp.evaluate.cover import cover
 from exampp.evaluate.exams import (
     QueryExam,
     SubtopicChoice,
+    Subtopics,
     by_rank,
     exams,
     lay_out,
@@ -47,6 +48,24 @@ _DECIMALS = 10
 Floats = NDArray[np.float64]
 CellName = tuple[str, str, str]
 """(query id, item id, passage id)."""
+
+
+class CoverMeans(NamedTuple):
+    """Where systems stand: mean Cover of each, over how many queries, in which subtopic mode."""
+
+    means: Floats
+    queries: int
+    mode: Subtopics
+
+
+def cover_means(
+    gradebook: Gradebook, *, min_rating: int, k: int = 20, subtopics: SubtopicChoice = "auto"
+) -> CoverMeans:
+    """The mean Cover@k of all systems."""
+    mode = resolve_subtopics(gradebook, subtopics)
+    result = cover(gradebook, [min_rating], k=k, subtopics=mode)
+    means = np.array([mean.mean or 0.0 for mean in result.cover[0].values.means()])
+    return CoverMeans(means, len(result.query_ids), mode)
 
 
 class Overturned(NamedTuple):
@@ -116,7 +135,8 @@ def queue(
     chances = _Chances(min_rating, seen or {}, _covered_share(gradebook, min_rating))
     by_query = _by_query(decided)
     best: list[_Cells] = []
-    for cells in _moving(gradebook, min_rating, k, subtopics):
+    before = cover_means(gradebook, min_rating=min_rating, k=k, subtopics=subtopics)
+    for cells in _moving(gradebook, min_rating, k, before):
         query_id = cells.query.query_id
         of_query = (confidence or {}).get(query_id)
         best.append(_first(cells, chances, of_query, by_query.get(query_id, set()), most))
@@ -130,14 +150,20 @@ def effects(
     min_rating: int,
     k: int = 20,
     subtopics: SubtopicChoice = "auto",
+    before: CoverMeans | None = None,
 ) -> dict[CellName, Candidate]:
     """What comes of some cells if they land on the other side of the threshold, decided or not.
 
-    Cells that can move no system are absent; the chance of each is 1.
+    Cells that can move no system are absent; the chance of each is 1. `before` are the means of
+    the gradebook, where they are known.
     """
     by_query = _by_query(wanted)
+    if before is None:
+        before = cover_means(gradebook, min_rating=min_rating, k=k, subtopics=subtopics)
+    concerned = tuple(query for query in gradebook.queries if query.query_id in by_query)
+    gradebook = replace(gradebook, queries=concerned)
     found: dict[CellName, Candidate] = {}
-    for cells in _moving(gradebook, min_rating, k, subtopics, by_query):
+    for cells in _moving(gradebook, min_rating, k, before):
         query, of_query = cells.query, by_query[cells.query.query_id]
         for place, (p, i) in enumerate(zip(cells.passages, cells.items, strict=True)):
             name = query.query_id, query.item_ids[i], query.passage_ids[p]
@@ -190,22 +216,16 @@ def _moving(
     gradebook: Gradebook,
     min_rating: int,
     k: int,
-    subtopics: SubtopicChoice,
-    only: Container[str] | None = None,
+    before: CoverMeans,
 ) -> Iterator[_Cells]:
-    """The cells that can move a system, exam by exam; of some queries, or of all."""
-    mode = resolve_subtopics(gradebook, subtopics)
-    result = cover(gradebook, [min_rating], k=k, subtopics=mode)
-    means = np.array([mean.mean or 0.0 for mean in result.cover[0].values.means()])
-    for query_id, papers in groupby(
-        exams(gradebook, mode, by_rank), key=lambda exam: exam.query.query_id
+    """The cells that can move a system, exam by exam, of the queries that are in the gradebook."""
+    for _, papers in groupby(
+        exams(gradebook, before.mode, by_rank), key=lambda exam: exam.query.query_id
     ):
-        if only is not None and query_id not in only:
-            continue
         sat = [exam for exam in papers if exam.query.weights[exam.items].sum() > 0]
         for exam in sat:
-            share = 1 / (len(sat) * len(result.query_ids))
-            yield _cells(exam, min_rating, k, means, share)
+            share = 1 / (len(sat) * before.queries)
+            yield _cells(exam, min_rating, k, before.means, share)
 
 
 class _Chances(NamedTuple):

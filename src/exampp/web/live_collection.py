@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from exampp.review.disputing import WeighedDispute
     from exampp.review.evidence import Criteria
     from exampp.review.impact import Baseline
-    from exampp.review.queue import Candidate, CellName
+    from exampp.review.queue import Candidate, CellName, CoverMeans
 
 _LOG = logging.getLogger("exampp.web")
 K = 20
@@ -251,12 +251,20 @@ class Snapshot:
         known = {cell: effect for cell, effect in self._effects.items() if effect is not None}
         return weighed(found, known, self.min_rating)
 
+    @cached_property
+    def _means(self) -> CoverMeans:
+        from exampp.review.queue import cover_means
+
+        return cover_means(self.gradebook, min_rating=self.min_rating, k=K)
+
     def _weigh(self, cells: Iterable[CellName]) -> None:
         from exampp.review.queue import effects
 
         unknown = frozenset(cells) - self._effects.keys()
         if unknown:
-            made = effects(self.gradebook, unknown, min_rating=self.min_rating, k=K)
+            made = effects(
+                self.gradebook, unknown, min_rating=self.min_rating, k=K, before=self._means
+            )
             self._effects.update({cell: made.get(cell) for cell in unknown})
 
     @property
