@@ -29,7 +29,7 @@ MOST = 500
 
 GLANCE = 0.3
 """So many seconds a page waits for tests that come later where they are not made yet."""
-PATIENCE = 5.0
+PATIENCE = 2.0
 """So many seconds the first page waits for a large collection before it says that it does."""
 
 
