@@ -1,6 +1,6 @@
 """Pictures of every page as people may see it, and the faults that a browser can measure in it.
 
-python benchmarks/page_pictures.py MY.exam OUT [--view dark --view print] [--page /items]
+python benchmarks/page_pictures.py MY.exam OUT [--view dark --view print] [--page items]
 
 OUT gets a picture of each page in each view, and of each view sheets with the pages side by side;
 the print view gets a PDF of each page too. Needs playwright, axe-playwright-python and Chromium.
@@ -227,7 +227,8 @@ def main() -> None:
             folder = options.out / name
             folder.mkdir(parents=True, exist_ok=True)
             context = browser.new_context(
-                viewport={"width": view.width, "height": 900}, device_scale_factor=view.scale
+                viewport={"width": view.width, "height": int(900 / view.scale)},
+                device_scale_factor=view.scale,
             )
             page = context.new_page()
             page.goto(entrance)
