@@ -26,5 +26,5 @@ def query_items(connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
 
 def passage_versions(connection: sqlite3.Connection, query: int) -> Mapping[str, int]:
     """By id of every passage of a query that has a text: the key of its text of today."""
-    found = members(connection, query)
+    found = members(connection, query, texts=False)
     return {one.passage_id: one.version for one in found if one.version is not None}
