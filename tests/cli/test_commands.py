@@ -205,7 +205,7 @@ def test_ctrl_c_says_how_to_continue(tmp_path: Path) -> None:
     import time
 
     lines = "".join(
-        f'{{"passage_id": "n{n}", "text": "Passage {n} {"speaks of the sky " * 40}"}}\n'
+        f'{{"passage_id": "n{n}", "text": "Passage {n} {"speaks of the sky " * 8}"}}\n'
         for n in range(3000)
     )
     (tmp_path / "passages.jsonl").write_text(lines)
