@@ -37,7 +37,7 @@ settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
-# as many workers as cores, each with one thread; read by the libraries when they are loaded
+# three workers on two cores, as some wait: one thread each; read when the libraries are loaded
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # autojudge-base is not imported without a list of stopwords, which it would download
 os.environ.setdefault("NLTK_DATA", str(Path(__file__).parent / "nltk_data"))

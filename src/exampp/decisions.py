@@ -152,8 +152,8 @@ class CollectionGrades(Grades):
 
     @property
     def bank_name(self) -> str:
-        """The bank that was graded; in a collection it always has a name."""
-        return self.bank or MAIN_BANK
+        """The bank that was graded: that of queries, whose relevance is rated, has no letter."""
+        return MAIN_BANK if self.bank is None else self.bank
 
     @property
     def rated(self) -> Gradebook:

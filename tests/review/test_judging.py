@@ -170,3 +170,22 @@ def test_the_cells_behind_a_confusion_are_as_many_as_it_counts() -> None:
         ("a", 1, 1),
     ]
     assert pair.cells == 3
+
+
+def test_relevance_for_the_query_is_decided_as_any_other_grade(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        collection.grade(ScriptedGrader(lambda _: "1"), prompt="thomas")
+        grades = collection.grades()
+        whole = next(grades.dossiers(["q1"]))
+        cell = ("q1", whole.grades.item_ids[0], whole.grades.passage_ids[0])
+        for author, rating in (("ann", 0), ("bob", 2)):
+            grades.decide(*cell, author=author, rating=rating)
+        grades = collection.grades()
+        assert [one.decisions[-1].author for one in grades.judged()] == ["bob"]
+        assert [one.dispute.cell for one in grades.disputes()] == [cell]
+        assert list(grades.texts([cell], 20)) == [cell]
+        assert cell not in [one.cell for one in grades.queue()]
+        for read in (grades.dossiers(["q1"]), grades.brief_dossiers(["q1"])):
+            assert [len(made) for one in read for made in one.decisions.values()] == [2]
+        assert grades.gradebook.queries[0].ratings[0, 0] == 2
+        assert grades.rated.queries[0].ratings[0, 0] == 2
