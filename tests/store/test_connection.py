@@ -174,6 +174,18 @@ def test_no_statement_that_writes_has_rows_left_to_fetch() -> None:
             assert not re.search(r"\bRETURNING\b[^:]*\"", file.read_text(encoding="utf-8")), file
 
 
+def test_groups_are_named_wherever_they_are_chosen() -> None:
+    """SQLite before 3.39, as Ubuntu 22.04 has it, refuses HAVING without GROUP BY."""
+    choosing = [
+        (path.name, str(text.value))
+        for path in Path(module.__file__).parent.parent.rglob("*.py")
+        for text in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(text, ast.Constant) and "HAVING" in str(text.value)
+    ]
+    assert choosing
+    assert [name for name, text in choosing if "GROUP BY" not in text] == []
+
+
 def test_a_cursor_that_an_exception_keeps_does_not_lock_its_connection(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,9 +50,10 @@ WHERE i.query = ? AND b.name = ? AND i.kind = ? AND i.active ORDER BY i.item
 
 _RATINGS = f"""
 SELECT group_concat(g.passage_version) FILTER (WHERE g.state = 0), group_concat(g.rating),
-CASE WHEN max(g.state) = 0 AND min(g.rule) = max(g.rule) THEN min(g.rule) END, count(g.detail)
+CASE WHEN max(g.state) = 0 AND min(g.rule) = max(g.rule) THEN min(g.rule) END, count(g.detail),
+count(*)
 FROM item i CROSS JOIN grade g ON g.grader = ? AND g.item_version = i.version AND {IN_FORCE}
-WHERE i.item = ? HAVING count(*)
+WHERE i.item = ?
 """
 
 
@@ -321,8 +322,8 @@ def automatic_ratings(
     for item in rows.items:
         # two texts, split by numpy: a tuple for every cell takes most of the time
         found = connection.execute(_RATINGS, (grader, item.item)).fetchone()
-        if found is not None:
-            passages, values, rule, details = found
+        passages, values, rule, details, cells = found
+        if cells:
             yield ItemRatings(
                 item.item,
                 item.version,
