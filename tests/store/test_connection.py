@@ -186,6 +186,19 @@ def test_groups_are_named_wherever_they_are_chosen() -> None:
     assert [name for name, text in choosing if "GROUP BY" not in text] == []
 
 
+def test_an_sqlite_without_strict_tables_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "my.exam"
+    connect(path, create=True).close()
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 36, 0))
+    monkeypatch.setattr(sqlite3, "sqlite_version", "3.36.0")
+    for file in (path, tmp_path / "new.exam"):
+        with pytest.raises(InputError, match=r"SQLite 3\.36\.0: 3\.37 is the oldest.*newer SQLite"):
+            connect(file, create=True)
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_a_cursor_that_an_exception_keeps_does_not_lock_its_connection(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

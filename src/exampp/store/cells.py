@@ -38,9 +38,10 @@ member AS (
     UNION SELECT passage FROM ranked WHERE position <= :depth
 )
 """
+# CROSS: SQLite 3.37 would go through the passages of all queries, which have the order
 _POOL = f"""{_MEMBERS}
 SELECT v.version, v.hash, v.title, v.text, p.passage_id FROM member
-JOIN passage p USING (passage) JOIN passage_version v ON v.version = p.version
+CROSS JOIN passage p USING (passage) JOIN passage_version v ON v.version = p.version
 ORDER BY p.passage
 """
 # the + reads an item's grades in order: seeking each of them by its passage is slower

@@ -17,6 +17,8 @@ from exampp.store.migrations import APPLICATION_ID, MIGRATIONS
 
 SYNCHRONOUS = "FULL"
 """How SQLite waits for the disk: what was committed outlives a power cut."""
+OLDEST_SQLITE = (3, 37, 0)
+"""The first with STRICT tables."""
 BUSY_SECONDS = 30.0
 TURN_SECONDS = 0.02
 COPIED_PAGES = 10_000
@@ -52,10 +54,16 @@ def connect(
     """Open a collection, migrating it to the newest schema.
 
     `create` makes the file where there is none; errors are about `called`, if that is given.
-    Raises InputError where the file is missing, no collection, or from a newer exampp;
-    CollectionBusy where another process keeps it locked.
+    Raises InputError where the file is missing, no collection, or from a newer exampp, or SQLite is
+    too old; CollectionBusy where another process keeps it locked.
     """
     path = check_path(path)
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        raise InputError(
+            f"cannot be opened with SQLite {sqlite3.sqlite_version}: 3.37 is the oldest that works",
+            file=path,
+            mend="Use a Python that comes with a newer SQLite",
+        )
     fresh = not path.exists() or path.stat().st_size == 0
     if fresh and not create:
         raise InputError(

@@ -106,11 +106,12 @@ def _items(step: MergeStep) -> None:
         "AND o.item <> m.item)"
     )
     columns = "query, bank, subtopic, item_id, kind, extra"
+    # SQLite 3.37 takes the default of a REAL column for the first of many rows alone
     step.put(
         "items",
         "item",
-        f"INSERT INTO main.item ({columns}) SELECT {columns} FROM their_item WHERE true "
-        "ORDER BY item ON CONFLICT DO NOTHING",
+        f"INSERT INTO main.item ({columns}, weight) SELECT {columns}, 1.0 FROM their_item "
+        "WHERE true ORDER BY item ON CONFLICT DO NOTHING",
     )
     step.map(
         "item",
