@@ -70,17 +70,17 @@ def own_scores(
     return formula(measure, ranked, level, highest)
 
 
-def _judged(measure: Measure, ranked: _Ranked, level: int, highest: int) -> Floats:  # noqa: ARG001
+def _judged(_measure: Measure, ranked: _Ranked, _level: int, _highest: int) -> Floats:
     share: Floats = ranked.judged.sum(axis=1) / np.maximum(ranked.lengths, 1)
     return share
 
 
-def _precision(measure: Measure, ranked: _Ranked, level: int, highest: int) -> Floats:  # noqa: ARG001
+def _precision(measure: Measure, ranked: _Ranked, level: int, _highest: int) -> Floats:
     share: Floats = (ranked.judged & (ranked.along >= level)).sum(axis=1) / (measure.cutoff or 1)
     return share
 
 
-def _rbp(measure: Measure, ranked: _Ranked, level: int, highest: int) -> Floats:  # noqa: ARG001
+def _rbp(measure: Measure, ranked: _Ranked, level: int, _highest: int) -> Floats:
     p = measure.param("p")
     p = p if isinstance(p, float) else 0.8
     relevant = ranked.judged & (ranked.along >= level)
@@ -88,7 +88,7 @@ def _rbp(measure: Measure, ranked: _Ranked, level: int, highest: int) -> Floats:
     return value
 
 
-def _err(measure: Measure, ranked: _Ranked, level: int, highest: int) -> Floats:  # noqa: ARG001
+def _err(_measure: Measure, ranked: _Ranked, _level: int, highest: int) -> Floats:
     stops = (2 ** np.maximum(ranked.along, 0) - 1) / 2.0**highest
     reached = np.ones_like(stops)
     reached[:, 1:] = np.cumprod(1 - stops, axis=1)[:, :-1]
@@ -96,7 +96,7 @@ def _err(measure: Measure, ranked: _Ranked, level: int, highest: int) -> Floats:
     return value
 
 
-def _exponential_ndcg(measure: Measure, ranked: _Ranked, level: int, highest: int) -> Floats:  # noqa: ARG001
+def _exponential_ndcg(measure: Measure, ranked: _Ranked, _level: int, _highest: int) -> Floats:
     ideal = np.sort(ranked.labels)[::-1][: measure.cutoff]
     best = _dcg(ideal[None, :])[0]
     return _dcg(ranked.along) / best if best > 0 else np.zeros(len(ranked.along))
