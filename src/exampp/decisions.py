@@ -152,7 +152,7 @@ class CollectionGrades(Grades):
 
     @property
     def bank_name(self) -> str:
-        """The bank that was graded: that of queries, whose relevance is rated, has no letter."""
+        """The bank that was graded; "" where the relevance for the query itself was rated."""
         return MAIN_BANK if self.bank is None else self.bank
 
     @property
