@@ -64,6 +64,19 @@ def pytest_collection() -> None:
     gc.disable()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of local models come first: of all workers, one alone imports torch for them.
+
+    Whoever has nothing left to do takes over the last tests of another.
+    """
+
+    def elsewhere(item: pytest.Item) -> bool:
+        module: Any = item.getparent(pytest.Module)
+        return "tiny_models" not in getattr(module.obj, "pytest_plugins", ())
+
+    items.sort(key=elsewhere)
+
+
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()

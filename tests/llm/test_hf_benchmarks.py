@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch")
+pytest_plugins = ("tiny_models",)
+
 Run = Callable[..., str]
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 

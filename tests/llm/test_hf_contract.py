@@ -11,6 +11,7 @@ from tiny_models import LABELS
 from exampp.llm.hf import load, loading
 
 pytest_plugins = ("tiny_models",)
+pytestmark = pytest.mark.usefixtures("loaded_once")
 
 
 class TestScoringSeq2Seq(GraderContract):

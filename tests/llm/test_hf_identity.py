@@ -20,6 +20,7 @@ from exampp.records import GraderIdentity, content_hash
 from exampp.store.grades import graders
 
 pytest_plugins = ("tiny_models",)
+pytestmark = pytest.mark.usefixtures("loaded_once")
 
 OPTIONS: Mapping[str, Any] = {"prompt": "question-self-rating", "device": "cpu"}
 

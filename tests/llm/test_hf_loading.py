@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_models import LABELS, build_llama, torch, transformers
+from tiny_models import LABELS, build_llama
 
 from exampp.errors import InputError
 from exampp.installed import install_command
@@ -21,9 +21,7 @@ from exampp.llm.hf.fetching import default_dtype, find_device
 pytest_plugins = ("tiny_models",)
 
 
-def test_settings_of_a_scoring_grader(t5: Path) -> None:
-    import transformers
-
+def test_settings_of_a_scoring_grader(transformers: Any, t5: Path) -> None:
     grader = load(str(t5), labels=LABELS, device="cpu", batch_tokens=99, look_ahead=9)
     settings = dict(grader.settings)
     assert len(settings.pop("content")) == 64
@@ -119,7 +117,9 @@ def test_options_that_cannot_be(t5: Path, options: dict[str, Any], message: str)
         load(str(t5), **{"device": "cpu", **options})
 
 
-def test_a_card_that_torch_cannot_use(t5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_card_that_torch_cannot_use(
+    torch: Any, t5: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     for built, said in ((None, ": the installed torch is built without CUDA"), ("13.0", "")):
         monkeypatch.setattr(torch.version, "cuda", built)
@@ -127,7 +127,9 @@ def test_a_card_that_torch_cannot_use(t5: Path, monkeypatch: pytest.MonkeyPatch)
             load(str(t5), device="cuda:0")
 
 
-def test_a_model_that_does_not_fit_on_its_device(t5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_does_not_fit_on_its_device(
+    torch: Any, transformers: Any, t5: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.\nGPU 0 has")
 
@@ -139,7 +141,10 @@ def test_a_model_that_does_not_fit_on_its_device(t5: Path, monkeypatch: pytest.M
 
 
 def test_bars_are_drawn_on_a_terminal_alone(
-    t5: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    transformers: Any,
+    t5: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     bars = transformers.utils.logging
     for terminal in (True, False):
@@ -258,9 +263,7 @@ def test_missing_package(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert install_command("hf") in error.value.mend
 
 
-def test_old_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
-    import transformers
-
+def test_old_transformers(transformers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transformers, "__version__", "4.57.6")
     with pytest.raises(InputError, match="version 5 is needed"):
         load("some/model")
@@ -330,7 +333,11 @@ AS_SHIPPED = fetching.BFLOAT16_UNITS
     ],
 )
 def test_a_cpu_with_units_for_bfloat16_uses_them_and_says_so(
-    units: dict[str, object] | None, dtype: str, t5: Path, monkeypatch: pytest.MonkeyPatch
+    units: dict[str, object] | None,
+    dtype: str,
+    torch: Any,
+    t5: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(fetching, "BFLOAT16_UNITS", AS_SHIPPED)
     if units is None:  # as in versions of torch that do not tell

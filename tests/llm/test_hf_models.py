@@ -11,14 +11,15 @@ import pytest
 from contract import make_asks
 from tiny_models import LABELS, WORDS
 
+import exampp
 from exampp.llm.base import Ask, Reply
 from exampp.llm.hf import LocalGrader, load, loading
 from exampp.llm.hf.labels import choose
 from exampp.prompts import fill, fit
 from exampp.prompts import load as load_prompt
 
-torch: Any = pytest.importorskip("torch")
 pytest_plugins = ("tiny_models",)
+pytestmark = pytest.mark.usefixtures("loaded_once")
 
 PROMPT = load_prompt("question-self-rating")
 
@@ -39,6 +40,8 @@ def answered(grader: LocalGrader, asks: Sequence[Ask]) -> dict[int, Reply]:
 
 def first_step(grader: LocalGrader, ask: Ask) -> Any:
     """Log probabilities of the first token of the reply, by transformers alone."""
+    import torch
+
     model: Any = grader.model
     ids = torch.tensor(model.texts.ids([(ask.user, ask.system)]))
     with torch.no_grad():
@@ -80,7 +83,9 @@ def test_score_and_five_beams_give_the_same_ratings(
     assert not any(reply.truncated for reply in generated.values())
 
 
-def test_label_of_two_tokens_is_scored_whole_and_ranked_as_by_beam_search(t5_split: Path) -> None:
+def test_label_of_two_tokens_is_scored_whole_and_ranked_as_by_beam_search(
+    torch: Any, t5_split: Path
+) -> None:
     grader = load(str(t5_split), labels=LABELS, device="cpu")
     model: Any = grader.model
     boundary, zero = model.texts.reply_tokens("0")
@@ -104,8 +109,9 @@ def test_label_of_two_tokens_is_scored_whole_and_ranked_as_by_beam_search(t5_spl
 
 
 @pytest.mark.parametrize("tied", [False, True])
-def test_steps_of_a_t5_equal_those_of_transformers(tied: bool) -> None:
-    transformers: Any = pytest.importorskip("transformers")
+def test_steps_of_a_t5_equal_those_of_transformers(
+    tied: bool, torch: Any, transformers: Any
+) -> None:
     from exampp.llm.hf.folded import encode, first_logits
 
     torch.manual_seed(5)
@@ -185,7 +191,7 @@ def test_near_ties_are_computed_again_alone(t5: Path) -> None:
     assert batches == [5, 1, 1, 1, 1, 1]
 
 
-def test_memory_running_out(t5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_running_out(torch: Any, t5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from exampp.llm.hf import folded
 
     asks = prompts(20)
@@ -250,7 +256,7 @@ def test_truncated_tells_that_the_model_did_not_end(t5_split: Path) -> None:
 
 @pytest.mark.parametrize("name", ["t5", "llama", "bert", "t5_reader"])
 def test_model_that_computes_no_numbers_is_a_fault(
-    name: str, request: pytest.FixtureRequest
+    name: str, torch: Any, request: pytest.FixtureRequest
 ) -> None:
     labels = () if name in ("bert", "t5_reader") else LABELS
     grader = load(str(request.getfixturevalue(name)), labels=labels, device="cpu")
@@ -320,6 +326,8 @@ def test_special_tokens_in_a_passage_are_text(name: str, request: pytest.Fixture
 
 def bert_logits(grader: LocalGrader, starts: dict[str, float], ends: dict[str, float]) -> None:
     """Replace the model by one that looks at the word pieces only."""
+    import torch
+
     model: Any = grader.model
     vocabulary = model.texts.tokenizer.get_vocab()
 
@@ -385,3 +393,21 @@ def test_long_passages_are_read_in_windows(bert: Path) -> None:
     fault = answered(grader, [Ask(0, "What " * 70, "a lake")])[0].fault
     assert fault == "the item leaves no room for the passage, the limit is 64 tokens"
     assert grader.limit is None
+
+
+def test_what_a_random_model_writes_for_a_bank_is_kept_and_no_item(
+    llama: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "queries.json").write_text('{"q": "well"}')
+    with exampp.Collection.create(tmp_path / "my.exam") as collection:
+        collection.import_files(tmp_path / "queries.json")
+        chosen: dict[str, Any] = {"model": str(llama), "prompt": "dl-questions", "query_id": "q"}
+        run = collection.bank().generation("hf", max_new_tokens=8, device="cpu", **chosen)
+        grader: Any = run.grader
+        assert grader.settings["decode"] == "generate"
+        assert run.preview().exact
+        assert [(one.state, len(one.items)) for one in run.steps()] == [("failed", 0)]
+        short = collection.bank().generation("hf", max_new_tokens=8, limit=20, **chosen)
+        (one,) = short.steps()
+        assert one.state == "failed"
+        assert one.reason.endswith("tokens, the model takes 20")

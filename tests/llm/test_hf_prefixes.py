@@ -11,14 +11,15 @@ from typing import Any
 
 import pytest
 from contract import item_text, passage_text
-from tiny_models import LABELS, Build, torch, transformers
+from tiny_models import LABELS, Build
 
 from exampp.llm.base import Ask, Reply
 from exampp.llm.hf import LocalGrader, load
-from exampp.llm.hf.causal import Causal, _shares
+from exampp.llm.hf.fetching import require
 from exampp.llm.hf.prefixes import families, shared
 
-pytest_plugins = ["tiny_models"]
+pytest_plugins = ("tiny_models",)
+pytestmark = pytest.mark.usefixtures("loaded_once")
 
 INSTRUCTIONS = "Rate from 0 to 5 what is said in the passage. " * 6
 ORDERS = {
@@ -44,6 +45,7 @@ def asks_of(order: str) -> list[Ask]:
 
 def build_gpt2(folder: Path, llama: Path) -> None:
     """A model that knows places by learnt vectors, with the tokenizer of another."""
+    torch, transformers = require()
     tokenizer = transformers.AutoTokenizer.from_pretrained(llama)
     torch.manual_seed(5)
     config = transformers.GPT2Config(
@@ -71,6 +73,8 @@ def replies(
     grader: LocalGrader, asks: Sequence[Ask], monkeypatch: pytest.MonkeyPatch, *, shares: bool
 ) -> tuple[dict[int, Reply], int]:
     """The replies by key, and how many tokens the model has read for them, padding included."""
+    from exampp.llm.hf.causal import Causal
+
     model = grader.model
     assert isinstance(model, Causal)
     assert model._shares
@@ -128,7 +132,9 @@ def test_windows_of_one_run_share_the_instructions(
     assert windows[1] < whole[1] * 1.2
 
 
-def test_models_that_look_back_through_a_window_share_nothing() -> None:
+def test_models_that_look_back_through_a_window_share_nothing(transformers: Any) -> None:
+    from exampp.llm.hf.causal import _shares
+
     forward = inspect.signature(transformers.MistralForCausalLM.forward).parameters
     for window, shares in ((16, False), (None, True)):
         config = transformers.MistralConfig(sliding_window=window, num_hidden_layers=2)

@@ -22,6 +22,8 @@ from forked import forked
 
 from exampp.llm.openai import OpenAICompatibleGrader, Patience
 
+pytest_plugins = ("tiny_models",)
+
 NEEDED = ("torch", "transformers", "fastapi", "uvicorn", "accelerate")
 pytestmark = pytest.mark.skipif(
     not all(map(importlib.util.find_spec, NEEDED)), reason="needs transformers[serving]"
@@ -51,12 +53,9 @@ def wait_until_ready(process: ForkProcess, url: str, log: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+def serve(llama: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     """The base URL and the name of the model."""
-    from tiny_models import build_llama
-
-    folder = tmp_path_factory.mktemp("serve")
-    model = str(build_llama(folder / "llama"))
+    folder, model = tmp_path_factory.mktemp("serve"), str(llama)
     port = free_port()
     command = ["serve", model, "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
 

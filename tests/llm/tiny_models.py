@@ -1,5 +1,8 @@
 """Tiny models with random weights and tokenizers of their own, saved to disk in about a second.
 
+Modules that name this one as a plugin are run first, see `conftest.py`, and torch is imported by
+their fixtures and tests: where others run, it costs four seconds for nothing.
+
 Random weights never end a reply, so `teach` trains a T5 to reply as FLAN-T5 does to the rating
 prompts: with a label, and nothing behind it.
 
@@ -8,6 +11,9 @@ Test modules import this one before they name it as a plugin: PYTEST_DONT_REWRIT
 
 from __future__ import annotations
 
+import copy
+import functools
+import importlib.util
 import re
 import string
 from collections.abc import Callable, Sequence
@@ -16,10 +22,13 @@ from typing import Any
 
 import pytest
 
+from exampp.llm.hf import loading
+from exampp.llm.hf.fetching import Fetched, fetch, require
 from exampp.prompts import load as load_prompt
 
-torch: Any = pytest.importorskip("torch")
-transformers: Any = pytest.importorskip("transformers")
+for _package in ("torch", "transformers"):
+    if importlib.util.find_spec(_package) is None:
+        pytest.skip(f"{_package} is not installed", allow_module_level=True)
 
 Build = Callable[[str, Callable[[Path], object]], Path]
 """The fixture `built`."""
@@ -37,6 +46,7 @@ _CHARACTERS = [c for c in string.printable if c.isprintable() and c != " "]
 
 
 def _t5_tokenizer(split_zero: bool) -> Any:
+    _, transformers = require()
     pieces = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -3.0)]
     pieces += [(c, -8.0) for c in _CHARACTERS]
     pieces += [("▁" + c, -6.0) for c in LABELS if c != "0" or not split_zero]
@@ -48,6 +58,7 @@ def _t5_tokenizer(split_zero: bool) -> Any:
 
 def build_t5(folder: Path, *, split_zero: bool = False, taught: bool = False) -> Path:
     """A T5 of 2 + 2 layers; with `split_zero`, `0` is two pieces, as in the real FLAN-T5."""
+    torch, transformers = require()
     tokenizer = _t5_tokenizer(split_zero)
     torch.manual_seed(1)
     config = transformers.T5Config(
@@ -74,6 +85,7 @@ def build_t5_reader(folder: Path) -> Path:
 
     Their tokenizers know `<cls>`, and do not set it themselves.
     """
+    torch, transformers = require()
     tokenizer = _t5_tokenizer(split_zero=True)
     tokenizer.add_special_tokens({"cls_token": "<cls>"})
     torch.manual_seed(4)
@@ -94,6 +106,7 @@ def build_t5_reader(folder: Path) -> Path:
 
 def teach(model: Any, tokenizer: Any, labels: Sequence[str], steps: int = 30) -> None:
     """Train a T5 for a second to reply with some label and to end there, unsure which label."""
+    torch, _ = require()
     prompts = [f"Question: What is the {word} Context: {word} {n}" for n, word in enumerate(WORDS)]
     batch = tokenizer(prompts, return_tensors="pt", padding=True)
     replies = [labels[n * 7 % len(labels)] for n in range(len(prompts))]
@@ -110,6 +123,7 @@ def build_llama(folder: Path, *, chat: bool = True, width: int = 32) -> Path:
     """A Llama of 2 layers with a byte-level BPE, and a chat template if wanted."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
+    torch, transformers = require()
     special = ["<|end|>", "<|im_start|>", "<|im_end|>"]
     bpe = Tokenizer(models.BPE())
     bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -146,6 +160,7 @@ def build_llama(folder: Path, *, chat: bool = True, width: int = 32) -> Path:
 
 def build_bert(folder: Path) -> Path:
     """A BERT of 2 layers for extractive question answering, of at most 64 tokens."""
+    torch, transformers = require()
     words = sorted({word.lower() for word in WORDS})
     characters = [c for c in _CHARACTERS if not c.isupper()]
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *characters]
@@ -166,6 +181,29 @@ def build_bert(folder: Path) -> Path:
     transformers.BertForQuestionAnswering(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def torch() -> Any:
+    return require()[0]
+
+
+@pytest.fixture(scope="session")
+def transformers() -> Any:
+    return require()[1]
+
+
+_fetch_once = functools.cache(fetch)
+
+
+@pytest.fixture
+def loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process reads the folder of a model once, and each grader has a copy of what was read."""
+
+    def fetched(model: str, **options: Any) -> Fetched:
+        return copy.deepcopy(_fetch_once(model, **options))
+
+    monkeypatch.setattr(loading, "fetch", fetched)
 
 
 @pytest.fixture(scope="session")
