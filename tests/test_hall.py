@@ -116,6 +116,51 @@ def test_what_opens_nothing_says_how_to_make_it(tmp_path: Path) -> None:
         exampp.create(tmp_path / "made.exam")
 
 
+def test_errors_name_the_arguments_that_options_are(folder: Path) -> None:
+    with exampp.create("my.exam") as exam:
+        exam.import_files("queries.tsv", "bank.csv")
+        with pytest.raises(InputError, match="--unknown-passages keep") as refused:
+            exam.import_files(*Path("runs").glob("*.run"))
+        assert refused.value.__notes__ == ["In Python: corpus=..., unknown_passages=..."]
+        with pytest.raises(InputError, match="exampp grade") as refused:
+            exam.grades()
+        assert not hasattr(refused.value, "__notes__")
+    for use in (exam.status, exam.grades, lambda: exam.add(queries={"q1": "?"})):
+        with pytest.raises(InputError, match=r"my\.exam: is closed\. Open it again"):
+            use()
+    exam.close()
+
+
+def test_a_function_that_fails_is_told_at_once(folder: Path) -> None:
+    def fails(item: object, passage: object) -> int:
+        raise ValueError("out of words")
+
+    with exampp.create("my.exam") as exam:
+        exam.add(
+            queries={"q": "Why?"},
+            passages={"p": "Because."},
+            bank={"q": ["Is it so?"]},
+            runs={"bm25": {"q": ["p"]}},
+        )
+        done = str(exam.grade(fails, name="fails"))
+    assert done.startswith("1 of 1 cells done, 1 without a grade")
+    assert done.endswith("the last: ValueError: out of words")
+
+
+def test_an_official_leaderboard_is_a_frame(folder: Path) -> None:
+    ranks = json.loads(Path("leaderboard.json").read_text())
+    frame = pandas.DataFrame({"system": list(ranks), "rank": list(ranks.values())})
+    with exampp.open("graded.jsonl.gz") as graded:
+        grades = graded.grades()
+        assert (
+            grades.correlate(frame, samples=0)
+            .to_frame()["value"]
+            .equals(grades.correlate("leaderboard.json", samples=0).to_frame()["value"])
+        )
+        grades.report("report.html", official=frame)
+    assert "Against official leaderboards" in Path("report.html").read_text()
+
+
 def test_a_graded_file_opens_the_same_way_and_is_read_only(folder: Path) -> None:
     with exampp.open("graded.jsonl.gz") as graded:
         board = graded.grades().evaluate(min_rating=3)

@@ -9,11 +9,13 @@
     `-- Unfinished        the work could not be finished; what was done is kept (exit code 1)
         `-- CollectionBusy    another process holds the collection
 
-The text of an error says what was wrong, where (file, line, field) and how to mend it.
+The text of an error says what was wrong, where (file, line, field) and how to mend it. Where it
+names options of the command line, a note, which Python shows below the text, names the arguments.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,10 +24,21 @@ LONGEST = 800
 """Characters of a sentence, whatever it quotes."""
 
 
+_COMMAND = re.compile(r"exampp [a-z][^.;,]*")
+_OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]+)")
+
+
 class ExamError(Exception):
     """Base of all errors of exampp; `exit_code` is what the command line ends with."""
 
     exit_code = 1
+
+    def __init__(self, text: str, mend: str = "") -> None:
+        super().__init__(text)
+        # no command is an option of a function
+        if options := _OPTION.findall(_COMMAND.sub("", f"{text}\n{mend}")):
+            names = (option.replace("-", "_") for option in dict.fromkeys(options))
+            self.add_note(f"In Python: {', '.join(f'{name}=...' for name in names)}")
 
 
 def _short(text: str) -> str:
@@ -56,7 +69,7 @@ class InputError(ExamError):
         self.line = line
         self.field = _short(field)
         self.mend = _short(mend)
-        super().__init__(what)
+        super().__init__(self.what, self.mend)
 
     @property
     def where(self) -> str:

@@ -177,7 +177,7 @@ def attacks(
         return
     from exampp.analysis.attacks.gaming import GamingSettings
     from exampp.formats.uses import read as read_uses
-    from exampp.grades.panel import ranks_of
+    from exampp.inputs.officials import read_officials
 
     with exampp.open(collection, on_error.value, rating_scale(scale)) as source:
         gaming = source.grades(
@@ -195,7 +195,7 @@ def attacks(
                 min_rating,
                 min_relevant,
                 k,
-                ranks_of(official or ()),
+                read_officials(official or ()),
                 read_uses(uses) if uses else (),
                 subtopics.value,
             ),

@@ -99,8 +99,7 @@ def correlation(
     Example: exampp analyze correlation my.exam --official leaderboard.json
     """
     from exampp.analysis.correlation import compare_methods
-    from exampp.formats import leaderboards
-    from exampp.grades.panel import by_name
+    from exampp.inputs.officials import read_officials
 
     methods = collect_methods(
         collection,
@@ -119,7 +118,7 @@ def correlation(
         without=leave_out or (),
         decisions=decisions.value,
     )
-    officials = {name: leaderboards.read(path) for name, path in by_name(official).items()}
+    officials = read_officials(official)
     compared = compare_methods(
         methods,
         officials,

@@ -81,8 +81,7 @@ def leaderboards(
     Example: exampp analyze leaderboards my.exam -m Cover@20 -m P@10
     """
     from exampp.analysis.side_by_side import side_by_side
-    from exampp.formats import leaderboards as files
-    from exampp.grades.panel import by_name
+    from exampp.inputs.officials import read_officials
 
     methods = collect_methods(
         collection,
@@ -101,7 +100,7 @@ def leaderboards(
         without=leave_out or (),
         decisions=decisions.value,
     )
-    officials = {name: files.read(path) for name, path in by_name(official or ()).items()}
+    officials = read_officials(official or ())
     found = side_by_side(methods, officials, order=order, decimals=round_to)
     machine = style in (Style.tsv, Style.csv, Style.json)
     shown = found.records() if machine else found.tables()

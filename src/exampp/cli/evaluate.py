@@ -137,7 +137,7 @@ def evaluate(
     from exampp.evaluate.measure import with_weights
     from exampp.formats import leaderboards
     from exampp.formats.output import keep_inputs
-    from exampp.grades.panel import by_name
+    from exampp.inputs.officials import read_officials
 
     labelling = exampp.Labelling(label.value, at_least, gains.value)
     if qrels and labelling.needs_threshold and len(set(min_rating or ())) > 1:
@@ -167,7 +167,7 @@ def evaluate(
         compat=compat.value,
     )
     machine = style in (Style.tsv, Style.csv, Style.json)
-    officials = {name: leaderboards.read(path) for name, path in by_name(official or ()).items()}
+    officials = read_officials(official or ())
     main = tables.tidy if machine else tables.wide
     shown = {"leaderboard": tables.per_query(board) if per_query else main(board, officials)}
     if officials:

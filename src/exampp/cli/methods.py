@@ -73,9 +73,8 @@ def collect_methods(
     first collection.
     """
     from exampp.analysis.methods import listed_method
-    from exampp.formats import leaderboards
     from exampp.formats import qrels as qrels_format
-    from exampp.grades.panel import by_name
+    from exampp.inputs.officials import by_name, read_officials
 
     elsewhere = {name: list(qrels_format.read(path)) for name, path in by_name(qrels).items()}
     found: list[Method] = []
@@ -94,7 +93,5 @@ def collect_methods(
             )
             judged = None if found else elsewhere
             found += panel.methods(measures, min_rating=min_rating, qrels=judged, of=of)
-    found += [
-        listed_method(name, leaderboards.read(path)) for name, path in by_name(scores).items()
-    ]
+    found += [listed_method(name, ranks) for name, ranks in read_officials(scores).items()]
     return found

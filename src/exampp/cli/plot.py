@@ -375,7 +375,7 @@ def _methods(
     from exampp.analysis import figures
     from exampp.evaluate.leaderboard import evaluate_gradebook
     from exampp.formats import leaderboards
-    from exampp.grades.panel import by_name
+    from exampp.inputs.officials import by_name
     from exampp.report.plots.axis import Spread
 
     boards = {

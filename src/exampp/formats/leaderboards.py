@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from exampp.errors import InputError
 from exampp.formats import score_tables
 from exampp.formats.fields import real, repeated, shown
 from exampp.formats.lines import OnError, encode_text, read_lines, read_pairs, refuse, text_of
 from exampp.formats.output import writing
+from exampp.formats.trec_objects import SYSTEM_KEYS
 from exampp.outside import check_path
 
 _RANKS = frozenset({"rank", "ranks", "ranking", "position", "place", "pos", "#"})
@@ -26,6 +28,10 @@ _RANK_LIKE = ("rank", "position", "place")
 
 _NO_NUMBERS = frozenset({"", "null", "none", "na", "n/a", "-"})
 """Cells that stand where a number is missing; in the first line they do not make it a header."""
+
+
+Rows = Iterator[tuple[int, str, float]]
+"""Line or number, system, value."""
 
 
 def read(path: str | Path, on_error: OnError = refuse) -> dict[str, float]:
@@ -67,6 +73,47 @@ def _values(path: str | Path, on_error: OnError) -> tuple[dict[str, float], bool
         header = _header(head, path)
         is_score = header is not None and _is_score(header[1], path, first)
         rows = _from_lines(path, on_error, header is not None)
+    return _checked(rows, is_score, path, on_error), is_score
+
+
+def of_rows(rows: Iterable[tuple[int, Mapping[str, Any]]], name: str) -> dict[str, float]:
+    """The rank of every system, 1 being the best, out of rows of two columns, with their numbers.
+
+    One column is the system, the other says by its name what it holds, as in a file (see `read`,
+    also for what is raised); `name` is what messages call the leaderboard.
+    """
+    rows = list(rows)
+    # a value that is missing is no column of its row
+    header = _columns_of(list(dict.fromkeys(key for _, row in rows for key in row)), name)
+    found: list[tuple[int, str, float]] = []
+    for number, row in rows:
+        system, value = map(row.get, header)
+        if not isinstance(system, str) or not system.strip():
+            what = f"{shown(system)} names no system"
+            raise InputError(what, file=name, line=number, field=header[0])
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise InputError("must be a number", file=name, line=number, field=header[1])
+        found.append((number, system, real(str(value), header[1])))
+    is_score = _is_score(header[1], name, None)
+    values = _checked(iter(found), is_score, name, refuse)
+    return ranks_of(values) if is_score else values
+
+
+def _columns_of(names: Sequence[str], name: str) -> tuple[str, str]:
+    """The names of the columns of systems and of their ranks or scores."""
+    system = next((key for key in names if key.lower() in SYSTEM_KEYS), None)
+    others = [key for key in names if key != system]
+    if system is None or len(others) != 1:
+        raise InputError(
+            f"is no two columns, system and rank or score, but {', '.join(map(shown, names)) or 0}",
+            file=name,
+            mend="Choose two, as in frame[['system', 'nDCG@10']]",
+        )
+    return system, others[0]
+
+
+def _checked(rows: Rows, is_score: bool, path: str | Path, on_error: OnError) -> dict[str, float]:
+    """The number of every system, which has one only, and one that it can have."""
     values: dict[str, float] = {}
     lines: dict[str, int] = {}
     for number, system, value in rows:
@@ -77,7 +124,7 @@ def _values(path: str | Path, on_error: OnError) -> tuple[dict[str, float], bool
             on_error(_below_one(system, value, path, number))
         else:
             values[system], lines[system] = value, number
-    return values, is_score
+    return values
 
 
 def split_measure(path: str | Path) -> tuple[Path, str | None]:
@@ -101,7 +148,7 @@ def files_of(paths: Iterable[str | Path]) -> Iterator[Path]:
         yield from path.iterdir() if path.is_dir() else ()
 
 
-def _is_score(name: str, path: str | Path, number: int) -> bool:
+def _is_score(name: str, path: str | Path, number: int | None) -> bool:
     """Whether a column of this name holds scores; if not, it holds ranks."""
     lowered = name.lower()
     if lowered not in _RANKS and any(word in lowered for word in _RANK_LIKE):
@@ -121,7 +168,7 @@ def _below_one(system: str, value: float, path: str | Path, number: int) -> Inpu
         file=path,
         line=number,
         field="rank",
-        mend="If these are scores, give the file a header line with `score` in column 2",
+        mend="If these are scores, call the column `score`, in a header line of a file",
     )
 
 
@@ -133,9 +180,6 @@ def ranks_of(scores: Mapping[str, float]) -> dict[str, float]:
         tied = list(group)
         ranks |= dict.fromkeys(tied, len(ranks) + (len(tied) + 1) / 2)
     return {system: ranks[system] for system in scores}
-
-
-Rows = Iterator[tuple[int, str, float]]
 
 
 def _from_dictionary(path: str | Path, on_error: OnError) -> Rows:

@@ -17,7 +17,7 @@ class Progress:
 
     `held_by` are the other runs that hold queries of this grader, as they were when this one began,
     or when nothing but what they hold was left, which it `waits` for. `awaits` says how batches are
-    doing that replies are to come from.
+    doing that replies are to come from, `last_failure` why the last reply in vain gave no grade.
     """
 
     total: int
@@ -30,6 +30,7 @@ class Progress:
     held_by: tuple[LeaseHolder, ...] = ()
     waits: bool = False
     awaits: str = ""
+    last_failure: str = ""
 
     @property
     def ungraded(self) -> int:
@@ -47,6 +48,7 @@ class Progress:
             text += f", {self.elsewhere} by another process"
         if self.ungraded:
             text += f", {self.ungraded} without a grade (they stay due; exampp status says why)"
+            text += f", the last: {self.last_failure}" if self.last_failure else ""
         return text + self._took()
 
     __repr__ = __str__

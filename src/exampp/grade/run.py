@@ -156,7 +156,6 @@ class GradingRun:
         self._again: dict[int, None] = {}
         self._put_off: dict[int, None] = {}
         self._failures = 0
-        self._last_failure = ""
         self._asks = 0
         self._run = 0
         self._started, self._before = 0.0, self._billed()
@@ -298,17 +297,17 @@ class GradingRun:
                     committed = time.monotonic()
                     yield
                 if not self.grading.grader.prepaid:
-                    self._check_failures()
+                    self._check_failures(progress)
         finally:
             replies.close()
             self._leave(key, progress)
-        self._check_failures()
+        self._check_failures(progress)
         yield
 
-    def _check_failures(self) -> None:
+    def _check_failures(self, progress: Progress) -> None:
         if self._failures >= self.max_failures:
             raise Unfinished(
-                f"{self._failures} failures in a row, the last: {self._last_failure}. "
+                f"{self._failures} failures in a row, the last: {progress.last_failure}. "
                 "Everything graded so far is kept; the same command continues, and "
                 "--max-failures says how many in a row are too many"
             )
@@ -401,7 +400,7 @@ class GradingRun:
         text = None if reply.fault else reply.text
         self._keep(key, ask.key, one, text, reading, progress)
         self._settled(ask, reply, len(one.cells), progress)
-        self._count_failure(one, reply, reading)
+        self._count_failure(one, reply, reading, progress)
         self._tried.difference_update(one.cells)
 
     def _takes_less_than(self, limit: int | None) -> bool:
@@ -428,7 +427,7 @@ class GradingRun:
         del self._waiting[ask.key]
         self._close(query)
 
-    def _count_failure(self, one: Due, reply: Reply, reading: Reading) -> None:
+    def _count_failure(self, one: Due, reply: Reply, reading: Reading, progress: Progress) -> None:
         """A grade ends a row of failures; all else goes on with it, unless it is as it was."""
         state = reading.outcome.state
         if state is State.GRADED:
@@ -437,7 +436,7 @@ class GradingRun:
         if state is not State.FAILED and one.before == state:
             return
         self._failures += 1
-        self._last_failure = reply.fault or why_ungraded(reply.text, reading)
+        progress.last_failure = reply.fault or why_ungraded(reply.text, reading)
 
     def _keep(
         self,

@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from exampp.evaluate.item_scores import Credit
     from exampp.evaluate.qrels import Labelling
     from exampp.grades.gating import Earlier
-    from exampp.grades.panel import Judgments, Officials
+    from exampp.grades.panel import Judgments
+    from exampp.inputs.officials import Officials
     from exampp.report.page import Document
 
 
@@ -350,15 +351,15 @@ class Grades(ChosenGrades):
         """The items of the exam by what they tell of systems, and how reliable it is.
 
         Items are covered by the first `k` passages of a system, or have the `credit` of the best
-        rating among them. `official` are files, or by name the rank of every system (1 is best):
-        then it is told what an exam of fewer items gains. `irt` fits the two-parameter model, which
-        takes seconds and 10 systems. `splits` random halves are drawn, from the `seed`.
+        rating among them. With an `official` leaderboard (see `Panel.correlate`) it is told what an
+        exam of fewer items gains. `irt` fits the two-parameter model, which takes seconds and 10
+        systems. `splits` random halves are drawn, from the `seed`.
         """
         from exampp.analysis.items import ItemSettings, analyze
         from exampp.evaluate.item_scores import item_scores
         from exampp.evaluate.leaderboard import check_thresholds
         from exampp.evaluate.tables import whose
-        from exampp.grades.panel import ranks_of
+        from exampp.inputs.officials import read_officials
 
         book = self.gradebook
         least = self.grader.default_min_rating if min_rating is None else min_rating
@@ -372,7 +373,7 @@ class Grades(ChosenGrades):
             whose(book.grader, book.bank_label, book.oversight),
             ItemSettings(relevant, splits, seed, irt),
             texts=self.source.read_bank_texts(self.grader, self.bank),
-            officials=ranks_of(official),
+            officials=read_officials(official),
         )
 
     def unsaid(
@@ -430,7 +431,7 @@ class Grades(ChosenGrades):
         path: str | Path | None = None,
         *,
         title: str = "",
-        official: Sequence[str | Path] = (),
+        official: Officials = (),
         measures: Sequence[Measure | str] = (),
         min_rating: int | None = None,
         min_relevant: int | None = None,
@@ -441,25 +442,24 @@ class Grades(ChosenGrades):
     ) -> Document:
         """Everything known about the leaderboard; written to `path` as HTML or JSON, if given.
 
-        The plots show the first of the `measures`; `official` are files of official leaderboards,
-        and means are rounded to `decimals` before they are ranked against those, if some are given.
+        The plots show the first of the `measures`; `official` is as in `Panel.correlate`, and means
+        are rounded to `decimals` before they are ranked against those, if some are given.
         `beside` are the grades of other graders, to be set beside these: by default those of all
         who graded the same bank.
         """
         from exampp.analysis.findings import MEASURES, ReportSettings
         from exampp.analysis.report import report, write
         from exampp.evaluate.qrels import Labelling
-        from exampp.formats import leaderboards
-        from exampp.grades.panel import by_name
         from exampp.grades.report_source import source_of
+        from exampp.inputs.officials import read_officials
 
-        check_lists(official=official, measures=measures)
+        check_lists(measures=measures)
         settings = ReportSettings(
             min_rating=self.grader.default_min_rating if min_rating is None else min_rating,
             measures=tuple(map(str, measures or MEASURES)),
             subtopics=subtopics,
             labelling=labelling or Labelling(),
-            official={name: leaderboards.read(path) for name, path in by_name(official).items()},
+            official=read_officials(official),
             min_relevant=min_relevant,
             decimals=decimals,
         )

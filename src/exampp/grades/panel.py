@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exampp.outside import check_lists
@@ -29,11 +28,8 @@ if TYPE_CHECKING:
     from exampp.grade.voting import Voted
     from exampp.grades.grades import Grades
     from exampp.grades.source import GradeSource
+    from exampp.inputs.officials import Officials
 
-Ranks = Mapping[str, float]
-"""System -> rank, 1 for the best."""
-Officials = str | Path | Sequence[str | Path] | Mapping[str, Ranks]
-"""Official leaderboards: a file, several, or ranks by the leaderboard's name."""
 Judgments = Mapping[str, Sequence[Judgment]]
 """Qrels by their name."""
 
@@ -78,9 +74,10 @@ class Panel:
         (0). Takes the options of `methods`.
         """
         from exampp.analysis.side_by_side import side_by_side
+        from exampp.inputs.officials import read_officials
 
         methods = list(self.methods(measures, min_rating=min_rating, qrels=qrels))
-        return side_by_side(methods, ranks_of(official), order=order, decimals=decimals)
+        return side_by_side(methods, read_officials(official), order=order, decimals=decimals)
 
     def methods(
         self,
@@ -142,16 +139,23 @@ class Panel:
     ) -> Correlations:
         """Rank correlation of every grader, threshold and measure with official leaderboards.
 
-        `official` are files, or by name the rank of every system (1 is best). `statistics` are
-        those of `stats.rank_statistics`; 0 `samples` make no intervals. Means are rounded to
-        `decimals` before they are ranked, if some are given. Takes the options of `methods`.
+        `official` is a file, or several; a frame of systems with their ranks or scores; a dict of
+        system to rank (1 is best); or a dict of names to such. `statistics` are those of
+        `stats.rank_statistics`; 0 `samples` make no intervals. Means are rounded to `decimals`
+        before they are ranked, if some are given. Takes the options of `methods`.
         """
         from exampp.analysis.correlation import compare_methods
+        from exampp.inputs.officials import read_officials
 
         check_lists(statistics=statistics)
         methods = list(self.methods(measures, min_rating=min_rating, qrels=qrels))
         return compare_methods(
-            methods, ranks_of(official), statistics, samples=samples, seed=seed, decimals=decimals
+            methods,
+            read_officials(official),
+            statistics,
+            samples=samples,
+            seed=seed,
+            decimals=decimals,
         )
 
     def agreement(
@@ -229,12 +233,13 @@ class Panel:
         """
         from exampp.analysis.sensitivity import Evaluated, sensitivity
         from exampp.evaluate.qrels import Labelling
+        from exampp.inputs.officials import read_officials
 
         given = [
             Evaluated(name, one.gradebook, subtopics, labelling or Labelling())
             for name, one in self.named()
         ]
-        return sensitivity(given, declaration, ranks_of(official))
+        return sensitivity(given, declaration, read_officials(official))
 
     def calibration(self, settings: CalibrationSettings | None = None) -> CalibrationFindings:
         """What makes people's labels out of the ratings of these graders, and how good that is.
@@ -257,20 +262,3 @@ class Panel:
             found += with_people(cells, grader, min_rating)
             between[grader.kind, grader.highest] = among_people(cells, grader, min_rating)
         return [*found, *(one for pairs in between.values() for one in pairs)]
-
-
-def ranks_of(official: Officials) -> Mapping[str, Ranks]:
-    """Official leaderboards by their names, read from files where files are given."""
-    from exampp.formats import leaderboards
-
-    if isinstance(official, Mapping):
-        return official
-    files = [official] if isinstance(official, str | Path) else official
-    return {name: leaderboards.read(path) for name, path in by_name(files).items()}
-
-
-def by_name(paths: Sequence[str | Path]) -> dict[str, Path]:
-    """The files by their names, or by their paths where several have one name."""
-    files = list(dict.fromkeys(map(Path, paths)))
-    names = [file.name for file in files]
-    return {file.name if names.count(file.name) == 1 else str(file): file for file in files}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 from exampp import __version__
 from exampp.analysis.attacks.battery import beside
@@ -13,6 +12,7 @@ from exampp.analysis.findings import ReportSettings, ReportSource
 from exampp.analysis.report_commands import ReportInputs, commands
 from exampp.errors import InputError
 from exampp.grades.grades import Grades
+from exampp.inputs.officials import Officials, files_of
 from exampp.records.calibration import calibrations_of
 
 
@@ -20,7 +20,7 @@ def source_of(
     grades: Grades,
     settings: ReportSettings,
     title: str,
-    official: Sequence[str | Path],
+    official: Officials,
     others: Sequence[Grades],
 ) -> ReportSource:
     """The origin of some grades, with the commands; `others` are set beside them."""
@@ -28,7 +28,7 @@ def source_of(
         str(grades.source.path),
         {**grades.asked, "decisions": None if grades.decisions == "with" else grades.decisions},
         [str(run) for run in grades.runs],
-        [str(file) for file in official],
+        [str(file) for file in files_of(official) or ()],
         grades.systems,
         grades.without,
     )

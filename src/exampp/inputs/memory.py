@@ -18,7 +18,7 @@ from exampp.errors import InputError
 from exampp.formats.fields import shown
 from exampp.formats.headers import PASSAGE, QUERY
 from exampp.formats.held import HeldLines, as_lines
-from exampp.formats.lines import OnError
+from exampp.formats.lines import OnError, refuse
 from exampp.formats.trec_objects import SYSTEM_KEYS
 from exampp.inputs.columns import Renaming
 
@@ -43,20 +43,26 @@ def held_rows(
     that would be lost; `on_error` takes what is wrong with a row.
     """
 
-    def rows() -> Iterator[tuple[int, Row]]:
-        for number, row in enumerate(_rows(role, data), 1):
-            try:
-                yield number, _plain_row(row)
-            except InputError as error:
-                on_error(error.at(name, number))
-
     try:
-        found = rows() if renaming is None else renaming.rows(name, rows())
+        found = plain_rows(name, role, data, on_error)
+        if renaming is not None:
+            found = renaming.rows(name, found)
         if role == "runs" and system is None:
             found = _with_system(found)
         return list(as_lines(found))
     except InputError as error:
         raise error.at(name) from None
+
+
+def plain_rows(
+    name: str, role: str, data: object, on_error: OnError = refuse
+) -> Iterator[tuple[int, Row]]:
+    """The rows of an argument with their numbers, from 1; for the rest see `held_rows`."""
+    for number, row in enumerate(_rows(role, data), 1):
+        try:
+            yield number, _plain_row(row)
+        except InputError as error:
+            on_error(error.at(name, number))
 
 
 def _with_system(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
@@ -166,6 +172,12 @@ def _items(data: Mapping[Any, Any]) -> Iterator[Row]:
             yield {"query_id": query, **(item if isinstance(item, Mapping) else {"question": item})}
 
 
+def _ranks(data: Mapping[Any, Any]) -> Iterator[Row]:
+    """Of system -> rank."""
+    for system, rank in data.items():
+        yield {"system": system, "rank": rank}
+
+
 def _ranking(data: Mapping[Any, Any]) -> Iterator[Row]:
     """Of query id -> {passage id: score}, or -> passage ids in their order."""
     for query, returned in data.items():
@@ -200,6 +212,7 @@ _FROM_MAPPING: Mapping[str, Callable[[Mapping[Any, Any]], Iterator[Row]]] = {
     "runs": _ranking,
     "qrels": _judged,
     "responses": _texts("query_id"),
+    "official": _ranks,
 }
 
 

@@ -95,6 +95,10 @@ def told(connection: GuardedConnection, error: Exception) -> Exception:
         return InputError(what, mend="Remove it")
     if isinstance(error, OverflowError | sqlite3.DataError):
         return InputError(f"a value is too large for a collection ({error})")
+    if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):
+        return InputError(
+            "is closed", file=connection.file or None, mend="Open it again with exampp.open"
+        )
     # the message of an error may quote what is damaged, and be no text then
     if isinstance(error, UnicodeError) or any(word in str(error) for word in _DAMAGED):
         return Damaged(connection.file, error)

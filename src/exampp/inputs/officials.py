@@ -1,0 +1,65 @@
+"""Official leaderboards, to be compared with: out of files, frames and dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from exampp.errors import InputError
+from exampp.formats import leaderboards
+from exampp.inputs.memory import plain_rows
+
+Ranks = Mapping[str, float]
+"""System -> rank, 1 for the best."""
+Officials = object
+"""Official leaderboards, in any of the ways that `read_officials` takes."""
+
+
+def read_officials(official: Officials) -> dict[str, dict[str, float]]:
+    """Rank of every system (1 is best), by the name of each official leaderboard.
+
+    `official` is a file or a list of files (see `formats.leaderboards.read`); or a leaderboard out
+    of memory: a dict of system to rank, or rows (a frame of polars, pandas or pyarrow, a list of
+    dicts) with the system in one column and its rank, or its score by any other name, in the
+    other; or a dict of names to any of these. One without a name is called `official`.
+
+    Raises:
+        InputError: A file or value is none, or a name stands for no leaderboard.
+    """
+    if (files := files_of(official)) is not None:
+        return {name: leaderboards.read(path) for name, path in by_name(files).items()}
+    if not isinstance(official, Mapping) or any(map(_is_number, official.values())):
+        return {"official": _of_memory("official", official)}
+    return {
+        str(name): leaderboards.read(found)
+        if isinstance(found, str | Path)
+        else _of_memory(f"official[{name!r}]", found)
+        for name, found in official.items()
+    }
+
+
+def files_of(official: Officials) -> Sequence[str | Path] | None:
+    """The files, where leaderboards are given as files without names; else None."""
+    if isinstance(official, str | Path):
+        return [official]
+    if isinstance(official, list | tuple) and all(isinstance(one, str | Path) for one in official):
+        return official
+    return None
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) or hasattr(value, "dtype")
+
+
+def _of_memory(name: str, data: object) -> dict[str, float]:
+    try:
+        return leaderboards.of_rows(plain_rows(name, "official", data), name)
+    except InputError as error:
+        raise error.at(name) from None
+
+
+def by_name(paths: Sequence[str | Path]) -> dict[str, Path]:
+    """The files by their names, or by their paths where several have one name."""
+    files = list(dict.fromkeys(map(Path, paths)))
+    names = [file.name for file in files]
+    return {file.name if names.count(file.name) == 1 else str(file): file for file in files}
