@@ -47,7 +47,6 @@ def test_one_value_where_a_list_is_asked_for(opened: exampp.Collection) -> None:
         "at_least=[2]": lambda it: it.panel().agreement(at_least=2),
         "min_relevant=[2]": lambda it: it.panel().agreement(min_relevant=2),
         "runs=['a.run']": lambda it: it.grades(runs="a.run").compare("beta", "alpha"),
-        "official=['a.json']": lambda it: it.grades().report(official="a.json"),
     }
     with opened:
         for mend, call in wrong.items():

@@ -75,7 +75,7 @@ def test_several_have_names(file: Path, tmp_path: Path) -> None:
         (pandas.DataFrame({"system": ["a"], "MRR rank": [1]}), r"may mean ranks or scores"),
         (
             pandas.DataFrame({"system": [7], "score": [1]}),
-            r"official:1, system: '7' names no system",
+            "system: '7' names no system",
         ),
         ({"TREC": {"a": True}}, r"official\['TREC'\]:1, rank: must be a number"),
         (pandas.DataFrame(), "two columns"),
