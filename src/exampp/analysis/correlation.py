@@ -243,7 +243,8 @@ class _Bootstrap:
         if queries not in self._draws:
             self._draws[queries] = draw(queries, self.samples, self.seed)
         draws = self._draws[queries]
-        return self._ranked(resample(values.values, values.counts, draws)), draws
+        scores = resample(values.values, values.counts, draws)
+        return scores if self.decimals is None else self._ranked(scores), draws
 
     def _ranked(self, means: ArrayLike) -> Floats:
         """The means as they are to be ranked: as they are printed, and equal ones made equal."""

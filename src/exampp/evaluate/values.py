@@ -54,7 +54,16 @@ class Values:
 
     def averages(self) -> tuple[Mean, ...]:
         """One mean per system; the standard error is the sample's (n - 1) over sqrt(n)."""
-        return tuple(mean_of(row[use]) for row, use in zip(self.values, self.counts, strict=True))
+        queries = self.values.shape[1]
+        if queries < 2 or not self.counts.all():
+            rows = zip(self.values, self.counts, strict=True)
+            return tuple(mean_of(row[use]) for row, use in rows)
+        deviations = np.ascontiguousarray(self.values).std(axis=1, ddof=1)
+        errors = (deviations / math.sqrt(queries)).tolist()
+        return tuple(
+            Mean(math.fsum(row) / queries, error, queries)
+            for row, error in zip(self.values.tolist(), errors, strict=True)
+        )
 
 
 def _times(stderr: float | None, queries: int) -> float | None:
@@ -87,7 +96,7 @@ def ratio(
 
     At most 1: sums of weights may differ in their last digit by the order of summation.
     """
-    numerator, denominator = np.broadcast_arrays(numerator, denominator)
-    defined = denominator > 0
-    quotient = np.divide(numerator, denominator, out=np.zeros(numerator.shape), where=defined)
-    return np.minimum(quotient, 1.0), defined
+    quotient = np.zeros(np.broadcast(numerator, denominator).shape)
+    defined = np.broadcast_to(denominator > 0, quotient.shape)
+    np.divide(numerator, denominator, out=quotient, where=defined)
+    return np.minimum(quotient, 1.0, out=quotient), defined

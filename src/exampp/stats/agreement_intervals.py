@@ -12,10 +12,8 @@ Sources: Efron and Stein 1981 (jackknife); Hall 1988 (symmetric bootstrap-t).
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exampp.stats.agreement import AgreementRows, Floats, Statistic, agreements, one
 from exampp.stats.estimate import Estimate
@@ -66,7 +64,7 @@ def clustered(
 def _resampled_ratios(stack: Floats, statistic: Statistic, value: float, samples: int) -> Floats:
     """|value of a resample - value| in standard errors of the resample; infinite if undefined."""
     queries, size, _ = stack.shape
-    draws = _draws(queries, samples)
+    draws = draw_queries(queries, samples)
     tables = (draws @ stack.reshape(queries, -1)).reshape(-1, size, size)
     found = agreements(statistic, tables)
     influence = _influence(tables, stack, statistic, found)
@@ -101,11 +99,6 @@ def _slopes(tables: Floats, ways: Floats, statistic: Statistic, found: Agreement
     slopes: Floats = (above - below) / (2 * steps[:, np.newaxis])
     slopes[~found.defined] = 0
     return slopes
-
-
-@functools.lru_cache(maxsize=16)
-def _draws(queries: int, samples: int) -> NDArray[np.float64]:
-    return draw_queries(queries, samples)
 
 
 def _share(queries: int) -> float:

@@ -11,6 +11,7 @@ correlation of halves stepped up to the whole); Efron and Stein 1981 (jackknife)
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -147,17 +148,30 @@ class SplitHalves:
 
 
 def draw_item_halves(groups: Sequence[NDArray[np.intp]], splits: int, seed: int) -> Bools:
-    """[splits, items]: a random half of each group of items, rounded down, group by group."""
+    """[splits, items]: a random half of each group of items, rounded down, group by group.
+
+    Only for reading: who asks again is given the same.
+    """
+    return _item_halves(tuple(tuple(group.tolist()) for group in groups), splits, seed)
+
+
+@functools.lru_cache(maxsize=16)
+def _item_halves(groups: tuple[tuple[int, ...], ...], splits: int, seed: int) -> Bools:
     rng = np.random.default_rng(seed)
     chosen = np.zeros((splits, sum(map(len, groups))), np.bool_)
     for split in range(splits):
         for group in groups:
             chosen[split, rng.permutation(group)[: len(group) // 2]] = True
+    chosen.flags.writeable = False
     return chosen
 
 
+@functools.lru_cache(maxsize=16)
 def draw_query_halves(queries: int, splits: int, seed: int) -> tuple[Bools, Bools]:
-    """Two [splits, queries]: a random half of the queries, rounded down, and another."""
+    """Two [splits, queries]: a random half of the queries, rounded down, and another.
+
+    Only for reading: who asks again is given the same.
+    """
     rng = np.random.default_rng(seed)
     half = queries // 2
     chosen = np.zeros((2, splits, queries), np.bool_)
@@ -165,6 +179,7 @@ def draw_query_halves(queries: int, splits: int, seed: int) -> tuple[Bools, Bool
         order = rng.permutation(queries)
         chosen[0, split, order[:half]] = True
         chosen[1, split, order[half : 2 * half]] = True
+    chosen.flags.writeable = False
     return chosen[0], chosen[1]
 
 

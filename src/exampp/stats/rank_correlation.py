@@ -100,20 +100,18 @@ class RankPlaces(NamedTuple):
 def places(values: ArrayLike) -> RankPlaces:
     """Where every value stands within its row of [samples, n]."""
     table = np.asarray(values, np.float64)
-    order = np.argsort(table, axis=1, kind="stable")
-    ordered = np.take_along_axis(table, order, axis=1)
     samples, n = table.shape
-    positions = np.broadcast_to(np.arange(n), (samples, n))
-    begins = np.ones((samples, n), np.bool_)
+    order = np.argsort(table, axis=1) + n * np.arange(samples)[:, np.newaxis]
+    ordered = table.ravel()[order]
+    begins = np.ones(table.shape, np.bool_)
     begins[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    ends = np.ones((samples, n), np.bool_)
-    ends[:, :-1] = begins[:, 1:]
-    first = np.maximum.accumulate(np.where(begins, positions, 0), axis=1)
-    last = np.minimum.accumulate(np.where(ends, positions, n)[:, ::-1], axis=1)[:, ::-1]
-    below, size = np.empty((samples, n), np.int64), np.empty((samples, n), np.int64)
-    np.put_along_axis(below, order, first, axis=1)
-    np.put_along_axis(size, order, last - first + 1, axis=1)
-    return RankPlaces(below, size)
+    # the groups of equal values of all rows, end to end
+    starts = np.flatnonzero(begins)
+    sizes = np.diff(starts, append=table.size)
+    below, size = np.empty(table.size, np.int64), np.empty(table.size, np.int64)
+    below[order.ravel()] = np.repeat(starts % max(1, n), sizes)
+    size[order.ravel()] = np.repeat(sizes, sizes)
+    return RankPlaces(below.reshape(table.shape), size.reshape(table.shape))
 
 
 def average_ranks(values: ArrayLike) -> Floats:
@@ -152,10 +150,22 @@ def settle_ties(values: ArrayLike, tolerance: float = TIE_TOLERANCE) -> Floats:
     table = np.asarray(values, np.float64)
     if table.shape[1] == 0:
         return table
-    order = np.argsort(table, axis=1, kind="stable")
-    ordered = np.take_along_axis(table, order, axis=1)
     finite = np.where(np.isfinite(table), np.abs(table), 0)
     slack = tolerance * finite.max(axis=1, keepdims=True)
+    ordered = np.sort(table, axis=1)
+    with np.errstate(invalid="ignore"):
+        gaps = ordered[:, 1:] - ordered[:, :-1]
+    # few rows have values that nearly are equal
+    rows = ((gaps <= slack) & (gaps > 0)).any(axis=1)
+    settled = table.copy()
+    if rows.any():
+        settled[rows] = _settled(table[rows], slack[rows])
+    return settled
+
+
+def _settled(table: Floats, slack: Floats) -> Floats:
+    order = np.argsort(table, axis=1, kind="stable")
+    ordered = np.take_along_axis(table, order, axis=1)
     begins = np.ones(table.shape, np.bool_)
     with np.errstate(invalid="ignore"):
         begins[:, 1:] = ~(ordered[:, 1:] - ordered[:, :-1] <= slack)

@@ -16,6 +16,7 @@ Bootstrap* (SIGIR 2006).
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -52,12 +53,19 @@ class BootstrapMeans:
     defined: Bools
 
 
+@functools.lru_cache(maxsize=16)
 def draw_queries(queries: int, samples: int = SAMPLES, seed: int = 0) -> Floats:
-    """How often each query was drawn, [samples, queries]; each row sums to `queries`."""
-    if not queries:
-        return np.zeros((samples, 0))
-    random = np.random.default_rng(seed)
-    return random.multinomial(queries, np.full(queries, 1 / queries), samples).astype(np.float64)
+    """How often each query was drawn, [samples, queries]; each row sums to `queries`.
+
+    Only for reading: who asks again is given the same.
+    """
+    drawn = np.zeros((samples, 0))
+    if queries:
+        random = np.random.default_rng(seed)
+        shares = np.full(queries, 1 / queries)
+        drawn = random.multinomial(queries, shares, samples).astype(np.float64)
+    drawn.flags.writeable = False
+    return drawn
 
 
 def resampled_means(values: Floats, counts: Bools, draws: Floats) -> tuple[Floats, Bools]:
