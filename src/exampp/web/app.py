@@ -50,7 +50,8 @@ def create_app(room: LiveCollection, access: Access) -> ASGIApp:
     app.state.room = room
     app.state.people = tuple(access.sessions.values())
     for name in PAGES:
-        app.include_router(import_module(f"exampp.web.pages.{name}").router)
+        # as they are: to include a router makes each of its routes anew, at the first request
+        app.router.routes += import_module(f"exampp.web.pages.{name}").router.routes
     app.add_api_route("/static/{name}", _static, methods=["GET", "HEAD"])
     app.add_exception_handler(NothingYet, _nothing_yet)
     app.add_exception_handler(ExamError, _exam_error)

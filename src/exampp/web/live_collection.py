@@ -321,8 +321,8 @@ class LiveCollection:
         self._poke = threading.Event()
         self._closed = threading.Event()
         self.open().close()
-        if self.choices():
-            first = self.choice()
+        if known := self.choices():
+            first = self.choice(known=known)
             self._check(first)
             self._look_at(first)
         self._changes = Changes(self.path, self._poke.set)
@@ -364,13 +364,13 @@ class LiveCollection:
                 for bank in collection.bank_names(identity.kind)
             ]
 
-    def choice(self, code: str = "") -> Choice:
-        """The choice of that code, or else the one that was asked for at the start.
+    def choice(self, code: str = "", known: Sequence[Choice] = ()) -> Choice:
+        """The choice of that code, or else the one that was asked for, among all or those `known`.
 
         Where several fit it is the first that grades items of a bank. Raises InputError where
         nothing that fits has been graded yet.
         """
-        known = self.choices()
+        known = known or self.choices()
         for one in known:
             if one.code == code:
                 return one
@@ -379,7 +379,7 @@ class LiveCollection:
             raise NothingYet("there are no grades yet", mend="Make some: exampp grade")
         return min(fitting, key=lambda one: not one.grades_items)
 
-    def _fitting(self, known: list[Choice]) -> list[Choice]:
+    def _fitting(self, known: Sequence[Choice]) -> list[Choice]:
         by_key = {one.grader.key: one.grader for one in known}
         keys = set(by_key)
         if any(self._asked.values()):

@@ -69,7 +69,7 @@ class PageRequest:
 
         Raises InputError where nothing has been graded yet.
         """
-        return self.room.choice(self.kept(CHOICE))
+        return self.room.choice(self.kept(CHOICE), self.choices)
 
     @cached_property
     def snapshot(self) -> Snapshot:
