@@ -268,7 +268,7 @@ class CollectionGrades(Grades):
             self.stored,
             self.bank_name,
             gradebook or self.gradebook,
-            min_rating=self.grader.default_min_rating if min_rating is None else min_rating,
+            min_rating=self.grader.threshold(min_rating),
             k=k,
             most=most,
         )
@@ -283,7 +283,7 @@ class CollectionGrades(Grades):
         from exampp.review.disputing import weighed
         from exampp.review.queue import effects
 
-        least = self.grader.default_min_rating if min_rating is None else min_rating
+        least = self.grader.threshold(min_rating)
         found = Decisions(self.connection).disputes(grader=self.grader, bank=self.bank_name)
         cells = frozenset(one.cell for one in found)
         book = gradebook or self.gradebook
@@ -415,7 +415,7 @@ class CollectionGrades(Grades):
         """
         from exampp.review.judging import judging
 
-        threshold = self.grader.default_min_rating if min_rating is None else min_rating
+        threshold = self.grader.threshold(min_rating)
         judged = [
             one
             for one in self.judged(query_id)

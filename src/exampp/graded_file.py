@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.formats.lines import Skipped, existing_file, refuse
+from exampp.formats.lines import Skipped, existing_file, refuse, skipping
 from exampp.formats.workbench_gradebook import read_grades
 from exampp.formats.workbench_graders import scale_note
 from exampp.grades.grades import Grades
@@ -34,13 +34,13 @@ class GradedFile(GradeSource[Grades]):
         self, path: str | Path, on_error: str = "refuse", scale: RatingScale | None = None
     ) -> None:
         self.path = existing_file(path)
-        self.skipped = Skipped()
+        skipping_now = skipping(on_error)
+        self.skipped = skipping_now or Skipped()
         self._on_error = on_error
         self._counted: dict[str, tuple[RuleCount, ...]] = {}
         self._scale = None if scale is None else check_scale(scale)
-        skipped = self.skipped if on_error == "skip" else refuse
         with counting_replaced() as self._unfit:
-            self._read = read_grades(self.path, skipped, self._scale)
+            self._read = read_grades(self.path, skipping_now or refuse, self._scale)
         if scale is not None and not any(scale_note(one, "") for one in self.graders):
             raise InputError("every grader has its own scale", file=path, mend="Leave out --scale")
 
@@ -125,7 +125,7 @@ class GradedFile(GradeSource[Grades]):
         entries = None if bank is None else read_bank_file(bank)
         name = "" if bank is None else Path(bank).name
         # what was skipped has been counted already
-        on_error = Skipped() if self._on_error == "skip" else refuse
+        on_error = skipping(self._on_error) or refuse
         return read_dossiers(self.path, grader, entries, name, query_ids, on_error, self._scale)
 
 

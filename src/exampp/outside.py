@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import errno
 import math
+import operator
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -163,6 +164,23 @@ def check_id(identifier: str) -> str:
             mend="Ids are never changed: remove the NUL, or the half of a surrogate pair",
         )
     return identifier
+
+
+def check_whole(name: str, value: object, least: int | None = None) -> int:
+    """The whole number; InputError for anything else, and for one that is below the `least`."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise InputError(f"{name} is {value!r}", mend="Give a whole number") from None
+    if least is not None and number < least:
+        raise InputError(f"{name} is {number}", mend=f"Give {least} or more")
+    return number
+
+
+def check_choice(name: str, value: object, known: Sequence[str]) -> None:
+    """Raise InputError for a value that is none of those known."""
+    if value not in known:
+        raise InputError(f"{name} is {value!r}", mend=f"Choose {' or '.join(known)}")
 
 
 def check_lists(**given: object) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.analysis.agreement import Rater, RaterComparison, Scale, compare, rating_scale
+from exampp.outside import check_whole
 from exampp.records.decisions import Decision, standing
 from exampp.records.gradebook import MISSING
 from exampp.records.grading import GraderIdentity
@@ -70,7 +71,9 @@ def _blind(decision: Decision) -> bool:
 
 
 def _scale(grader: GraderIdentity, min_rating: int | None) -> Scale:
-    strict = grader.default_min_rating if min_rating is None else min_rating
+    strict = grader.default_min_rating
+    if min_rating is not None:  # it may be off this grader's scale, and on that of another
+        strict = check_whole("min_rating", min_rating)
     return rating_scale(grader.lowest, grader.highest, strict, "ratings")
 
 

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from exampp.analysis.agreement import Rater, RaterComparison, compare, judgment_scale, rating_scale
 from exampp.errors import InputError
 from exampp.evaluate.qrels import Labelling, graded_passages, label_passages
+from exampp.outside import check_whole
 from exampp.records.choosing import distinct
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
-from exampp.records.topics import default_min_relevant
+from exampp.records.topics import relevant_from
 
 DEFAULT_AT_LEAST = (1, 2, 5)
 JUDGMENTS = "the judgments"
@@ -51,9 +52,8 @@ class RatedUnits:
     def judge(self, min_relevant: int | None = None) -> Rater:
         """The judgments as a rater; by default they are relevant from 2 on, or their highest."""
         judged = self.judgments[self.judgments != MISSING]
-        if min_relevant is None:
-            min_relevant = default_min_relevant(int(judged.max()) if len(judged) else None)
-        return Rater(JUDGMENTS, self.judgments, judgment_scale(judged, min_relevant))
+        relevant = relevant_from(min_relevant, int(judged.max()) if len(judged) else None)
+        return Rater(JUDGMENTS, self.judgments, judgment_scale(judged, relevant))
 
 
 def panel(
@@ -118,7 +118,10 @@ def among_graders(found: RatedUnits, min_rating: int | None = None) -> tuple[Rat
 def check_min_rating(books: Sequence[Gradebook], min_rating: int | None) -> None:
     """Raises InputError if no grader has such a rating above its lowest."""
     graders = [book.grader for book in books]
-    if min_rating is None or any(g.lowest < min_rating <= g.highest for g in graders):
+    if min_rating is None:
+        return
+    least = check_whole("min_rating", min_rating)
+    if any(grader.lowest < least <= grader.highest for grader in graders):
         return
     raise InputError(
         f"the minimum rating {min_rating} makes no sense for these graders",
@@ -135,7 +138,7 @@ def check_min_relevant(found: RatedUnits, min_relevant: Sequence[int]) -> None:
     lowest, highest = int(judged.min()), int(judged.max())
     least = min(lowest + 1, highest)
     for cut in min_relevant:
-        if not least <= cut <= highest:
+        if not least <= check_whole("min_relevant", cut) <= highest:
             raise InputError(
                 f"the minimum relevant judgment {cut} makes no sense for judgments from {lowest} "
                 f"to {highest}",

@@ -27,7 +27,7 @@ from exampp.records.calibration import (
     RatedBy,
 )
 from exampp.records.gradebook import MISSING, Gradebook
-from exampp.records.topics import default_min_relevant
+from exampp.records.topics import relevant_from
 from exampp.records.wording import counted
 from exampp.report.result import Result
 from exampp.report.table import Table
@@ -189,7 +189,7 @@ def _checked(data: _Judged, settings: CalibrationSettings) -> int:
         )
     least = settings.min_relevant
     if least is None:
-        least = default_min_relevant(data.known[-1])
+        least = relevant_from(None, data.known[-1])
         # judgments that are all relevant are told apart by their next label
         least = least if least > data.known[0] else data.known[1]
     if not data.known[0] < least <= data.known[-1]:

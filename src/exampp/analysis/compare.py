@@ -217,7 +217,7 @@ def compare(
     if k < 1:
         raise InputError(f"k must be 1 or more, not {k}")
     asked = asked.cut(k) if asked.kind.cover else asked
-    threshold = gradebook.grader.default_min_rating if min_rating is None else min_rating
+    threshold = gradebook.grader.threshold(min_rating)
     board = evaluate(gradebook, [asked], [threshold], subtopics=subtopics)
     column = board.columns[0]
     rows = [_row(gradebook.systems, name) for name in (first, second)]

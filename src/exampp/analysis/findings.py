@@ -26,7 +26,7 @@ from exampp.evaluate.qrels import Labelling
 from exampp.evaluate.tables import heading
 from exampp.records.calibration import Calibration
 from exampp.records.gradebook import MISSING, Gradebook
-from exampp.records.topics import default_min_relevant
+from exampp.records.topics import relevant_from
 
 MEASURES = ("Cover@20", "nCover@20", "nDCG@20", "P@20", "AP")
 SPECIFICATIONS = Declaration(missing=("zero",))
@@ -163,8 +163,7 @@ def _items(book: Gradebook, settings: ReportSettings) -> ItemAnalysis:
     k = (covers[0].cutoff if covers else None) or _DEPTH
     scores = item_scores(book, settings.min_rating, k, subtopics=settings.subtopics)
     highest = max((int(query.judgments.max(initial=MISSING)) for query in book.queries), default=0)
-    relevant = default_min_relevant(highest if highest != MISSING else None)
-    relevant = relevant if settings.min_relevant is None else settings.min_relevant
+    relevant = relevant_from(settings.min_relevant, highest if highest != MISSING else None)
     return analyze(book, scores, "", ItemSettings(relevant, splits=_SPLITS))
 
 

@@ -15,6 +15,7 @@ from exampp.errors import InputError
 from exampp.evaluate.leaderboard import Leaderboard, evaluate
 from exampp.evaluate.measure import Measure, as_measures
 from exampp.evaluate.values import Values
+from exampp.outside import check_whole
 from exampp.records import Judgment
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.grading import GraderIdentity
@@ -68,7 +69,8 @@ def graded_method(
         InputError: A measure cannot be computed, or no threshold is on the scale.
     """
     lowest, highest = book.grader.lowest, book.grader.highest
-    asked = list(dict.fromkeys(min_ratings)) or list(range(lowest + 1, highest + 1))
+    given = (check_whole("min_rating", one) for one in min_ratings)
+    asked = list(dict.fromkeys(given)) or list(range(lowest + 1, highest + 1))
     fitting = [one for one in asked if lowest < one <= highest]
     board = evaluate(book, measures, fitting or asked)
     notes = list(board.notes)

@@ -85,11 +85,7 @@ class BankEditor:
 
     def show(self, query_id: str | None = None, *, part: str | None = None) -> Table:
         """The items of the bank, or of one query, retired ones too; `part` leaves only one part."""
-        found = self._states()
-        if query_id is not None:
-            found = [state for state in found if state.query_id == query_id]
-            if not found:
-                raise InputError(f"the bank {self.name!r} has no items of query {shown(query_id)}")
+        found = self._of_query(query_id)
         sealed = self._sealed()
         if part is not None:
             split_keys = self._split().items
@@ -111,6 +107,13 @@ class BankEditor:
         self._states()
         return tables.near_table(near_items(self.connection, self.name, query_id))
 
+    def _of_query(self, query_id: str | None) -> Sequence[ItemState]:
+        """The items of the bank, or of one query; InputError where that has none."""
+        found = [one for one in self._states() if query_id in (None, one.query_id)]
+        if query_id is not None and not found:
+            raise InputError(f"the bank {self.name!r} has no items of query {shown(query_id)}")
+        return found
+
     def log(
         self,
         query_id: str | None = None,
@@ -119,7 +122,8 @@ class BankEditor:
         kind: str | None = None,
     ) -> Table:
         """The edits of the bank, newest last: all, of one query, of one item, or the last few."""
-        wanted = None if item is None else place(find(self._states(), item, query_id, kind))
+        states = self._of_query(query_id)
+        wanted = None if item is None else place(find(states, item, query_id, kind))
         found = [
             logged
             for logged in log(self.connection, self.name)

@@ -413,13 +413,11 @@ def _figure(
     texts: Mapping[str, str],
 ) -> Figure:
     from exampp.analysis import figures
-    from exampp.analysis.agreement_raters import check_min_rating
     from exampp.analysis.reliability import reliability, scored_column
     from exampp.evaluate.leaderboard import evaluate_gradebook
     from exampp.formats import leaderboards
 
-    threshold = book.grader.default_min_rating if min_rating is None else min_rating
-    check_min_rating([book], threshold)
+    threshold = book.grader.threshold(min_rating)
     if what is PlotKind.grades:
         return figures.grades_figure([book])
     if what is PlotKind.labels:

@@ -276,9 +276,7 @@ def evaluate_gradebook(
     if min_rating is None:
         min_rating = book.grader.default_min_rating
         book = replace(book, notes=(*book.notes, *filter(None, [book.grader.cut])))
-    thresholds = [min_rating] if isinstance(min_rating, int) else list(min_rating)
-    if not all(isinstance(threshold, int) for threshold in thresholds):
-        raise InputError(f"min_rating is {min_rating!r}", mend="Give whole numbers")
+    thresholds = list(min_rating) if isinstance(min_rating, Iterable) else [min_rating]
     return evaluate(
         book,
         measures,
@@ -312,7 +310,7 @@ def _evaluated(
 ) -> Leaderboard:
     cut = (m.cut(k) if m.kind.cover else m for m in as_measures(measures))
     asked = as_measures(one for measure in cut for one in with_plain(measure))
-    thresholds = check_thresholds(min_ratings, gradebook.grader)
+    thresholds = tuple(dict.fromkeys(map(gradebook.grader.threshold, min_ratings)))
     for measure in asked:
         check_partial(measure, gradebook.grader)
     _check_enough(asked, thresholds, labelling)
@@ -367,19 +365,6 @@ def _evaluated(
         oversight=gradebook.oversight,
         passages=mean_passages(gradebook),
     )
-
-
-def check_thresholds(min_ratings: Sequence[int], grader: GraderIdentity) -> tuple[int, ...]:
-    """The thresholds, each once. Raises InputError for one that the grader's scale has not."""
-    thresholds = tuple(dict.fromkeys(min_ratings))
-    for threshold in thresholds:
-        if not grader.lowest < threshold <= grader.highest:
-            raise InputError(
-                f"the minimum rating {threshold} makes no sense for ratings from "
-                f"{grader.lowest} to {grader.highest}",
-                mend=f"Choose from {grader.lowest + 1} to {grader.highest}",
-            )
-    return thresholds
 
 
 def _check_enough(

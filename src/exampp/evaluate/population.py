@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from exampp.errors import InputError
 from exampp.evaluate.cover import cover
 from exampp.evaluate.exams import Indices, QueryExam, exams, lay_out
-from exampp.evaluate.leaderboard import check_thresholds
 from exampp.evaluate.measure import Measure
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.plans import UnitKind
@@ -102,7 +101,7 @@ def population(
             subtopic alone, or nothing is ranked.
     """
     unit = check_linear(measure)
-    check_thresholds([min_rating], book.grader)
+    book.grader.threshold(min_rating)
     subtopics = {bool(ranking.subtopic) for query in book.queries for ranking in query.rankings}
     if subtopics == {True}:
         raise InputError(

@@ -192,9 +192,8 @@ def write_qrels(
     column, which no tool reads, says `draft`.
     """
     labelling = labelling or Labelling()
-    if min_rating is None:
-        min_rating = book.grader.default_min_rating
-    rows = list(qrels(book, labelling, min_rating, by_subtopic=by_subtopic))
+    least = book.grader.threshold(min_rating)
+    rows = list(qrels(book, labelling, least, by_subtopic=by_subtopic))
     judgments = (Judgment(row.query_id, row.passage_id, row.label) for row in rows)
     qrels_format.write(path, judgments, iteration="draft" if book.grader.is_draft else "0")
     return len(rows)

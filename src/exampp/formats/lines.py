@@ -20,7 +20,7 @@ from exampp.errors import InputError
 from exampp.formats.binary import HEAD, SQLITE, refuse_binary
 from exampp.formats.held import held
 from exampp.formats.packed import is_read_fault, unpacked
-from exampp.outside import check_path, fit_name, noticed
+from exampp.outside import check_choice, check_path, fit_name, noticed
 from exampp.store.connection import is_collection
 
 OnError = Callable[[InputError], None]
@@ -49,6 +49,12 @@ class Skipped:
         self.count += 1
         if len(self.first) < self.keep:
             self.first.append(error)
+
+
+def skipping(on_error: str) -> Skipped | None:
+    """What counts bad lines, for `on_error="skip"`; None for "refuse", InputError for another."""
+    check_choice("on_error", on_error, ("refuse", "skip"))
+    return Skipped() if on_error == "skip" else None
 
 
 _BOM = b"\xef\xbb\xbf"

@@ -13,7 +13,7 @@ from exampp.records import GraderIdentity
 from exampp.records.choosing import label
 from exampp.records.dossier import Dossier
 from exampp.records.gradebook import DecisionChoice, Gradebook, choose_systems, without_decisions
-from exampp.records.topics import default_min_relevant
+from exampp.records.topics import relevant_from
 from exampp.report.table import Table
 
 if TYPE_CHECKING:
@@ -80,10 +80,8 @@ class ChosenGrades:
         from exampp.review.evidence import Criteria
         from exampp.review.listing import other_exams
 
-        least = self.grader.default_min_rating if min_rating is None else min_rating
-        relevant = min_relevant
-        if relevant is None:
-            relevant = default_min_relevant(self.source.highest_judgment)
+        least = self.grader.threshold(min_rating)
+        relevant = relevant_from(min_relevant, self.source.highest_judgment)
         return Criteria(least, relevant, by, depth, other_exams(self, relevant), min_answers)
 
     def review(

@@ -24,7 +24,7 @@ from exampp.outside import check_lists
 from exampp.records.gradebook import (
     MISSING,
 )
-from exampp.records.topics import default_min_relevant
+from exampp.records.topics import relevant_from
 from exampp.report.table import Table
 
 if TYPE_CHECKING:
@@ -357,16 +357,12 @@ class Grades(ChosenGrades):
         """
         from exampp.analysis.items import ItemSettings, analyze
         from exampp.evaluate.item_scores import item_scores
-        from exampp.evaluate.leaderboard import check_thresholds
         from exampp.evaluate.tables import whose
         from exampp.inputs.officials import read_officials
 
         book = self.gradebook
-        least = self.grader.default_min_rating if min_rating is None else min_rating
-        relevant = min_relevant
-        if relevant is None:
-            relevant = default_min_relevant(self.source.highest_judgment)
-        check_thresholds([least], self.grader)
+        least = self.grader.threshold(min_rating)
+        relevant = relevant_from(min_relevant, self.source.highest_judgment)
         return analyze(
             book,
             item_scores(book, least, k, subtopics=subtopics, credit=credit),
@@ -391,10 +387,8 @@ class Grades(ChosenGrades):
         """
         from exampp.analysis.unsaid import find_unsaid
         from exampp.evaluate.item_scores import item_scores
-        from exampp.evaluate.leaderboard import check_thresholds
 
-        least = self.grader.default_min_rating if min_rating is None else min_rating
-        check_thresholds([least], self.grader)
+        least = self.grader.threshold(min_rating)
         scores = item_scores(self.gradebook, least, k, subtopics=subtopics)
         return find_unsaid(scores, self.source.read_bank_texts(self.grader, self.bank), pairs)
 
@@ -455,7 +449,7 @@ class Grades(ChosenGrades):
 
         check_lists(measures=measures)
         settings = ReportSettings(
-            min_rating=self.grader.default_min_rating if min_rating is None else min_rating,
+            min_rating=self.grader.threshold(min_rating),
             measures=tuple(map(str, measures or MEASURES)),
             subtopics=subtopics,
             labelling=labelling or Labelling(),

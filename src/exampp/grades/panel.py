@@ -96,7 +96,7 @@ class Panel:
         from exampp.analysis.methods import DEFAULT_MEASURES, graded_method, qrels_method
 
         check_lists(measures=measures)
-        min_rating = [min_rating] if isinstance(min_rating, int) else min_rating
+        min_rating = min_rating if isinstance(min_rating, Sequence) else [min_rating]
         measures = measures or DEFAULT_MEASURES
         for name, one in self.named():
             yield graded_method(one.gradebook, measures, min_rating, of + name)

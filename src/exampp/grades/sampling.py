@@ -16,7 +16,7 @@ from exampp.evaluate.measure import Measure, as_measures
 from exampp.evaluate.population import Population, check_linear, population
 from exampp.records.gradebook import Gradebook, choose_systems, without_decisions
 from exampp.records.plans import SamplePlan, UnitKind, pool_hash
-from exampp.records.topics import default_min_relevant
+from exampp.records.topics import relevant_from
 from exampp.review.planning import (
     SampleDesign,
     SampledUnit,
@@ -64,10 +64,9 @@ def units_of(
     min_relevant: int | None,
 ) -> Population:
     """The population of a measure."""
-    if min_relevant is None:
-        min_relevant = default_min_relevant(grades.source.highest_judgment)
-    least = grades.grader.default_min_rating if min_rating is None else min_rating
-    return population(book, measure, min_rating=least, min_relevant=min_relevant)
+    relevant = relevant_from(min_relevant, grades.source.highest_judgment)
+    least = grades.grader.threshold(min_rating)
+    return population(book, measure, min_rating=least, min_relevant=relevant)
 
 
 def draw_plan(
@@ -93,8 +92,8 @@ def draw_plan(
         asked,
         grader=grades.grader,
         bank=bank,
-        min_rating=grades.grader.default_min_rating if min_rating is None else min_rating,
-        min_relevant=min_relevant or default_min_relevant(grades.source.highest_judgment),
+        min_rating=grades.grader.threshold(min_rating),
+        min_relevant=relevant_from(min_relevant, grades.source.highest_judgment),
         author=edit.author,
         at=edit.at,
     )
@@ -185,7 +184,7 @@ def correct_grades(
         min_relevant = found.min_relevant if min_relevant is None else min_relevant
         min_rating = found.min_rating if min_rating is None and found.unit == "item" else min_rating
     units = units_of(grades, book, one, min_rating, min_relevant)
-    least = grades.grader.default_min_rating if min_rating is None else min_rating
+    least = grades.grader.threshold(min_rating)
     if found is None:
         judged = _all_judged(units, connection, grades, bank)
     else:

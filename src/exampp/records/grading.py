@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from exampp.errors import InputError
+from exampp.outside import check_whole
 from exampp.records.ids import content_hash
 
 
@@ -143,6 +144,23 @@ class GraderIdentity:
         """
         return self.lowest - (-2 * (self.highest - self.lowest) // 3)
 
+    def threshold(self, min_rating: int | None) -> int:
+        """The lowest rating that counts as an answer: `min_rating`, or where it is None the usual.
+
+        Raises:
+            InputError: It is no rating of the scale, or the lowest, which everything has.
+        """
+        if min_rating is None:
+            return self.default_min_rating
+        least = check_whole("min_rating", min_rating)
+        if not self.lowest < least <= self.highest:
+            raise InputError(
+                f"the minimum rating {least} makes no sense for ratings from {self.lowest} to "
+                f"{self.highest}",
+                mend=f"Choose from {self.lowest + 1} to {self.highest}",
+            )
+        return least
+
     @property
     def cut(self) -> str:
         """From which rating on items are answered, in words; empty where it needs none."""
@@ -172,7 +190,12 @@ def check_scale(scale: RatingScale) -> RatingScale:
     Raises:
         InputError: It has no two ratings, or some below 0 or too many.
     """
-    lowest, highest = scale
+    try:
+        lowest, highest = (check_whole("a rating", rating) for rating in scale)
+    except (TypeError, ValueError, InputError):
+        raise InputError(
+            f"scale is {scale!r}", mend="Give the lowest and the highest rating, as (0, 3)"
+        ) from None
     if not 0 <= lowest < highest <= MOST_RATINGS:
         raise InputError(
             f"there is no scale from {lowest} to {highest}",

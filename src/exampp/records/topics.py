@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from exampp.outside import check_whole
+
 
 @dataclass(frozen=True, slots=True)
 class Subtopic:
@@ -62,6 +64,13 @@ DEFAULT_MIN_RELEVANT = 2
 """The lowest judgment of a relevant passage unless people say otherwise (TREC DL's convention)."""
 
 
-def default_min_relevant(highest: int | None) -> int:
-    """The lowest judgment of a relevant passage: 2, or 1 where no judgment is higher."""
+def relevant_from(min_relevant: int | None, highest: int | None) -> int:
+    """The lowest judgment of a relevant passage: `min_relevant`, or where it is None 2, or 1 where
+    no judgment is higher.
+
+    Raises:
+        InputError: It is no whole number from 1 on.
+    """
+    if min_relevant is not None:
+        return check_whole("min_relevant", min_relevant, 1)
     return max(1, min(DEFAULT_MIN_RELEVANT, DEFAULT_MIN_RELEVANT if highest is None else highest))

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
+from exampp.outside import check_whole
 from exampp.records.decisions import effective
 from exampp.records.dossier import Dossier
 from exampp.records.gradebook import MISSING, QueryGrades
@@ -61,6 +62,8 @@ class Criteria:
         if self.by not in ("auto", *BASES):
             known = ", ".join(("auto", *BASES))
             raise InputError(f"no evidence of relevance is called {self.by!r}", mend=f"Use {known}")
+        check_whole("depth", self.depth, 1)
+        check_whole("min_answers", self.min_answers, 0)
 
 
 class Evidence(NamedTuple):

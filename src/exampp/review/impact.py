@@ -152,8 +152,7 @@ class Baseline:
         Raises:
             InputError: As `evaluate.leaderboard.evaluate`.
         """
-        if min_rating is None:
-            min_rating = gradebook.grader.default_min_rating
+        min_rating = gradebook.grader.threshold(min_rating)
         asked, labelling = as_measures(measures), labelling or Labelling()
         mode = resolve_subtopics(gradebook, subtopics)
         columns = _columns(gradebook, asked, min_rating, labelling, mode)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from exampp.errors import InputError
+from exampp.outside import check_whole
 from exampp.records.choosing import choose_grader
 from exampp.records.dossier import Dossier
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
@@ -93,6 +94,10 @@ class Asking:
     item_id: str | None = None
     limit: int | None = None
     width: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.limit is not None:
+            check_whole("limit", self.limit, 0)
 
 
 # ---- what is read --------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exampp.evaluate.measure import Measure
-from exampp.formats.lines import Skipped, refuse
+from exampp.formats.lines import refuse, skipping
 from exampp.grade.kept import verify_again
 from exampp.inputs.files import GivenFile
 from exampp.inputs.import_report import ImportReport
@@ -128,7 +128,7 @@ def import_or_try(
     text of their own, and the depth is by default that of the pool. `how` is what else an Importer
     knows. Raises InputError as `import_files` does.
     """
-    skipped = Skipped() if on_error == "skip" else None
+    skipped = skipping(on_error)
     edit = edit_by(author, "import")
     checked = None if scale is None else check_scale(scale)
     importer = Importer(connection, edit, on_error=skipped or refuse, scale=checked, **how)

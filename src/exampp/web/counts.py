@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from exampp.collection import Collection
 from exampp.grade.status import GraderStatus
-from exampp.records.topics import default_min_relevant
+from exampp.records.topics import relevant_from
 from exampp.review.evidence import Criteria
 from exampp.web.oversight import MissingAndSpurious
 
@@ -39,7 +39,7 @@ class CollectionCounts:
         """Count."""
         began, choice = time.time(), snapshot.choice
         grades = choice.of(collection)
-        relevant = default_min_relevant(collection.highest_judgment)
+        relevant = relevant_from(None, collection.highest_judgment)
         lint = collection.bank(choice.bank).lint().rows if choice.grades_items else ()
         return cls(
             collection.grader_statuses(),

@@ -23,7 +23,7 @@ from exampp.records import GraderIdentity
 from exampp.records.choosing import choose_grader, label
 from exampp.records.decisions import Disputed, effective
 from exampp.records.gradebook import DecisionChoice, Gradebook, without_decisions
-from exampp.records.topics import default_min_relevant
+from exampp.records.topics import relevant_from
 from exampp.review.assigning import DEFAULT_SHARE
 from exampp.web.changes import Changes
 from exampp.web.counts import CollectionCounts
@@ -203,7 +203,7 @@ class Snapshot:
 
         with Collection(self.path) as collection:
             texts = collection.bank(self.choice.bank).texts() if self.choice.bank else None
-            least = default_min_relevant(collection.highest_judgment)
+            least = relevant_from(None, collection.highest_judgment)
         scores = item_scores(self.gradebook, self.min_rating, K)
         return analyze(self.gradebook, scores, "", ItemSettings(least), texts=texts)
 

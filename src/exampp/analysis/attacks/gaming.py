@@ -21,7 +21,7 @@ from exampp.evaluate.exams import SubtopicChoice
 from exampp.formats.uses import SystemUse
 from exampp.records.gradebook import Gradebook
 from exampp.records.grading import GraderIdentity
-from exampp.records.topics import default_min_relevant
+from exampp.records.topics import relevant_from
 from exampp.report.plots.figure import Figure
 from exampp.report.result import Result
 from exampp.report.table import Table
@@ -115,11 +115,8 @@ def find_gaming(
             mend="Name the exam that it was made from, and the battery by --battery",
         )
     settings = settings or GamingSettings()
-    min_rating, min_relevant = settings.min_rating, settings.min_relevant
-    if min_rating is None:
-        min_rating = book.grader.default_min_rating
-    if min_relevant is None:
-        min_relevant = default_min_relevant(highest_judgment)
+    min_rating = book.grader.threshold(settings.min_rating)
+    min_relevant = relevant_from(settings.min_relevant, highest_judgment)
     graded, why = read_battery(book, min_rating, exam, None if battery is None else Path(battery))
     return Gaming(
         book.grader,

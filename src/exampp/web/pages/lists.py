@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException
 
 from exampp.collection import Collection
-from exampp.records.topics import default_min_relevant
+from exampp.records.topics import relevant_from
 from exampp.report.table import render
 from exampp.review.evidence import BASES, Criteria
 from exampp.review.listing import seen_queries
@@ -147,10 +147,9 @@ def one_list(
         query, item = queries[at].query_id, None
     if min_rating is None:
         min_rating = visit.min_rating
-    if min_relevant is None:
-        with visit.open() as collection:
-            min_relevant = default_min_relevant(collection.highest_judgment)
-    asked = ListRequest(min_rating, min_relevant, by, query or None, item or None)
+    with visit.open() as collection:
+        relevant = relevant_from(min_relevant, collection.highest_judgment)
+    asked = ListRequest(min_rating, relevant, by, query or None, item or None)
     contents = _CONTENTS[name](visit, asked, page)
     if contents is None:
         again = asked.address(f"/lists/{name}", page=page)

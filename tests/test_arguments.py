@@ -1,0 +1,108 @@
+"""Arguments in Python that make no sense are refused by name, as options of commands are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import exampp
+from exampp.errors import InputError
+
+
+@pytest.fixture
+def exam(demo_exam: Path, tmp_path: Path) -> exampp.Collection:
+    """The demo, graded, and files to import beside it."""
+    (tmp_path / "queries.tsv").write_text("q1\tWhy?\n")
+    (tmp_path / "bank.csv").write_text("query_id,question\nq1,Is it so?\n")
+    return exampp.Collection(demo_exam)
+
+
+@pytest.mark.parametrize("name", ["evaluate", "significance", "items", "reliability", "report"])
+@pytest.mark.parametrize("given", [0, 6, -1, 10**30, 2.5, "3", float("nan")])
+def test_a_minimum_rating_is_on_the_scale(exam: exampp.Collection, name: str, given: Any) -> None:
+    with pytest.raises(InputError, match=r"minimum rating .* makes no sense|min_rating is"):
+        getattr(exam.grades(), name)(min_rating=given)
+
+
+@pytest.mark.parametrize("given", [0, 6, 2.5, "3"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda grades, given: grades.review("missing", min_rating=given),
+        lambda grades, given: grades.review("spurious", min_rating=given),
+        lambda grades, given: grades.judging(min_rating=given),
+        lambda grades, given: grades.disputes(min_rating=given),
+        lambda grades, given: grades.queue(min_rating=given),
+        lambda grades, given: grades.compare("bm25", "dense", min_rating=given),
+        lambda grades, given: grades.agreement(min_rating=given),
+        lambda grades, given: grades.correlate({"bm25": 1, "dense": 2}, min_rating=given),
+    ],
+    ids=["missing", "spurious", "judging", "disputes", "queue", "compare", "agreement", "panel"],
+)
+def test_everywhere(
+    exam: exampp.Collection, call: Callable[[Any, Any], object], given: Any
+) -> None:
+    with pytest.raises(InputError, match=r"minimum rating .* makes no sense|min_rating is"):
+        call(exam.grades(), given)
+
+
+@pytest.mark.parametrize("given", [0, -1, 1.5, "2", float("inf")])
+def test_a_minimum_judgment_is_a_number_from_one_on(exam: exampp.Collection, given: Any) -> None:
+    grades = exam.grades()
+    for call in (grades.items, grades.report, lambda **how: grades.review("spurious", **how)):
+        with pytest.raises(InputError, match="minimum relevant judgment|min_relevant is"):
+            call(min_relevant=given)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"on_error": "ignore"}, r"on_error is 'ignore'\. Choose refuse or skip"),
+        ({"unknown_passages": "drop"}, r"unknown_passages is 'drop'\. Choose error or keep"),
+        ({"bank": ""}, "'' is no name of a bank"),
+        ({"bank": None}, "None is no name of a bank"),
+        ({"depth": 0}, "depth is 0"),
+        ({"depth": 2.5}, "depth is 2.5"),
+        ({"passage_tokens": -1}, "passage_tokens is -1"),
+        ({"scale": "0..3"}, r"scale is '0\.\.3'\. Give the lowest and the highest"),
+        ({"scale": (0, 2.5)}, "scale is"),
+    ],
+)
+def test_an_import_takes_what_it_knows(tmp_path: Path, how: dict[str, Any], message: str) -> None:
+    (tmp_path / "queries.tsv").write_text("q1\tWhy?\n")
+    with exampp.create(tmp_path / "my.exam") as made:
+        with pytest.raises(InputError, match=message):
+            made.import_files(tmp_path / "queries.tsv", **how)
+        if "scale" not in how:
+            how["bank_name"] = how.pop("bank", "main")
+            with pytest.raises(InputError, match=message):
+                made.add(queries={"q1": "Why?"}, **how)
+        assert made.query_texts() == {}
+
+
+def test_a_graded_file_is_opened_as_asked(tmp_path: Path) -> None:
+    path = tmp_path / "graded.jsonl"
+    path.write_text('["q1", []]\n')
+    with pytest.raises(InputError, match=r"on_error is 'ignore'"):
+        exampp.open(path, on_error="ignore")
+    with pytest.raises(InputError, match=r"scale is 3"):
+        exampp.open(path, scale=3)  # type: ignore[arg-type]
+
+
+def test_lists_are_as_deep_as_a_number_says(exam: exampp.Collection) -> None:
+    for how, message in (
+        ({"depth": 0}, "depth is 0"),
+        ({"depth": "5"}, "depth is '5'"),
+        ({"min_answers": -1}, "min_answers is -1"),
+        ({"limit": -1}, "limit is -1"),
+    ):
+        with pytest.raises(InputError, match=message):
+            exam.grades().review("verify", **how)  # type: ignore[arg-type]
+
+
+def test_the_log_knows_its_queries(exam: exampp.Collection) -> None:
+    with pytest.raises(InputError, match="the bank 'main' has no items of query 'ghost'"):
+        exam.bank("main").log("ghost")
