@@ -53,7 +53,7 @@ def test_everywhere(
 def test_a_minimum_judgment_is_a_number_from_one_on(exam: exampp.Collection, given: Any) -> None:
     grades = exam.grades()
     for call in (grades.items, grades.report, lambda **how: grades.review("spurious", **how)):
-        with pytest.raises(InputError, match="minimum relevant judgment|min_relevant is"):
+        with pytest.raises(InputError, match=r"minimum relevant judgment|min_relevant is"):
             call(min_relevant=given)
 
 

@@ -45,7 +45,7 @@ from exampp.inputs.judged import take_judged
 from exampp.inputs.places import QueryPlaces, plain_banks
 from exampp.inputs.rankings import RunLog, findings, stage, top
 from exampp.inputs.segment import PASSAGE_TOKENS
-from exampp.outside import check_choice, check_whole, counting_replaced, fit_name
+from exampp.outside import counting_replaced, fit_name
 from exampp.records import BankEntry, GraderIdentity, Judgment, QueryPool, RankedPassage
 from exampp.records.differences import Protected
 from exampp.records.grading import RatingScale
@@ -367,12 +367,6 @@ def import_files(
     Raises InputError for a file that is not what it must be, or of no known kind, and, unless the
     importer may update, for a change of what is graded or was edited by people.
     """
-    check_choice("unknown_passages", importer.unknown_passages, UNKNOWN_PASSAGES)
-    check_whole("passage_tokens", importer.passage_tokens, 0)
-    if importer.depth is not None:
-        check_whole("depth", importer.depth, 1)
-    if not isinstance(importer.bank, str) or not importer.bank.strip():
-        raise InputError(f"{importer.bank!r} is no name of a bank", mend="Give one, such as main")
     with hearing() as remarks:
         given, parts = rag.unfold(given, importer.system, importer.on_error)
         rows = rows_of(given, importer.columns, importer.on_error)

@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from exampp.errors import InputError
 from exampp.evaluate.measure import Measure
 from exampp.formats.lines import refuse, skipping
 from exampp.grade.kept import verify_again
 from exampp.inputs.files import GivenFile
 from exampp.inputs.import_report import ImportReport
-from exampp.inputs.importing import Importer, import_files
+from exampp.inputs.importing import UNKNOWN_PASSAGES, Importer, import_files
+from exampp.outside import check_choice, check_whole
 from exampp.records import GraderIdentity
 from exampp.records.choosing import label
 from exampp.records.gradebook import Gradebook
@@ -132,6 +134,7 @@ def import_or_try(
     edit = edit_by(author, "import")
     checked = None if scale is None else check_scale(scale)
     importer = Importer(connection, edit, on_error=skipped or refuse, scale=checked, **how)
+    _check(importer)
     if corpus:
         depth = importer.depth or DEPTH
         importer = replace(importer, unknown_passages="keep", depth=depth)
@@ -145,6 +148,16 @@ def import_or_try(
     else:
         report = take(verify_again)
     return report if skipped is None else report.with_skipped(skipped.count, skipped.first)
+
+
+def _check(importer: Importer) -> None:
+    """InputError for what was asked for and makes no sense."""
+    check_choice("unknown_passages", importer.unknown_passages, UNKNOWN_PASSAGES)
+    check_whole("passage_tokens", importer.passage_tokens, 0)
+    if importer.depth is not None:
+        check_whole("depth", importer.depth, 1)
+    if not isinstance(importer.bank, str) or not importer.bank.strip():
+        raise InputError(f"{importer.bank!r} is no name of a bank", mend="Give one, such as main")
 
 
 def standings(connection: sqlite3.Connection, bank: str) -> dict[str, GraderStanding]:
