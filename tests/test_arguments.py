@@ -100,7 +100,7 @@ def test_lists_are_as_deep_as_a_number_says(exam: exampp.Collection) -> None:
         ({"limit": -1}, "limit is -1"),
     ):
         with pytest.raises(InputError, match=message):
-            exam.grades().review("verify", **how)  # type: ignore[arg-type]
+            exam.grades().review("verify", **how)
 
 
 def test_the_log_knows_its_queries(exam: exampp.Collection) -> None:
