@@ -26,6 +26,7 @@ from commands import Commands
 from hypothesis import settings
 
 import exampp
+from exampp.cli.main import GARBAGE
 from exampp.demo import demo_files
 from exampp.store import connection
 
@@ -60,7 +61,10 @@ STDERR = os.dup(sys.__stderr__.fileno()) if sys.__stderr__ else 2
 
 
 def pytest_collection() -> None:
-    """What is imported stays: looking through it at every garbage collection is slow."""
+    """What is imported stays: looking through it at every garbage collection is slow.
+
+    Collections are as rare as in a process of a command.
+    """
     gc.disable()
 
 
@@ -80,6 +84,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
+    gc.set_threshold(GARBAGE)
 
 
 @pytest.hookimpl(wrapper=True)

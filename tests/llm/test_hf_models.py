@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -148,7 +149,7 @@ def test_a_card_is_not_waited_for_while_a_batch_is_begun(
     model: Any = load(str(request.getfixturevalue(name)), labels=LABELS, device="cpu").model
     rows = [row for (row,) in model.encode(prompts(9))]
     # a device that computes nothing: to wait for a value of it is an error
-    model.model.to("meta")
+    model.model = copy.deepcopy(model.model).to("meta")
     results = model.begin(rows)
     with pytest.raises(NotImplementedError, match="no data"):
         results()
@@ -261,6 +262,7 @@ def test_model_that_computes_no_numbers_is_a_fault(
     labels = () if name in ("bert", "t5_reader") else LABELS
     grader = load(str(request.getfixturevalue(name)), labels=labels, device="cpu")
     model: Any = grader.model
+    model.model = copy.deepcopy(model.model)
     with torch.no_grad():
         for weights in model.model.parameters():
             weights.fill_(math.nan)

@@ -17,6 +17,7 @@ import importlib.util
 import re
 import string
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -198,10 +199,12 @@ _fetch_once = functools.cache(fetch)
 
 @pytest.fixture
 def loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process reads the folder of a model once, and each grader has a copy of what was read."""
+    """A process reads the folder of a model once: graders share its weights, and nothing else."""
 
     def fetched(model: str, **options: Any) -> Fetched:
-        return copy.deepcopy(_fetch_once(model, **options))
+        once = _fetch_once(model, **options)
+        tokenizer = copy.deepcopy(once.tokenizer)
+        return replace(once, model=copy.copy(once.model), tokenizer=tokenizer)
 
     monkeypatch.setattr(loading, "fetch", fetched)
 

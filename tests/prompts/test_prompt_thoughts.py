@@ -17,6 +17,15 @@ NAMES = (
     "reason",
     "seed:think",
     "mm:think",
+    "reflection",
+    "Analysis",
+    "scratchpad",
+    "MONOLOGUE",
+    "cot",
+    # a pattern without case takes these letters for i and s
+    "TH\u0130NK",
+    "th\u0131nk",
+    "rea\u017foning",
 )
 FORMS = [
     *((f"<{name}>", f"</{name}>") for name in NAMES),

@@ -96,8 +96,8 @@ def test_stems_and_ratios() -> None:
     assert [stem(word) for word in ("rises", "rising", "ds", "relational")] == [
         *("rise", "rise", "ds", "relat"),
     ]
-    assert fuzz_ratio("", "a") == 0
-    assert fuzz_ratio("abcd", "abcx") == 75
+    assert fuzz_ratio("", ["a"]) == fuzz_ratio("a", [""]) == fuzz_ratio("a", []) == 0
+    assert fuzz_ratio("abcd", ["abxx", "abcx", ""]) == 75
 
 
 @pytest.mark.parametrize(

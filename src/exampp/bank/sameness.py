@@ -99,7 +99,9 @@ def likenesses(items: Sequence[Item], *, keep_same: bool = False) -> Iterator[Li
     gone: set[int] = set()
     for index, item in enumerate(items):
         row = ratios[index, :index]
-        near = [int(n) for n in np.argsort(-row, kind="stable") if row[n] and int(n) not in gone]
+        (alike,) = row.nonzero()
+        likest = alike[np.argsort(-row[alike], kind="stable")]
+        near = [n for n in likest.tolist() if n not in gone]
         found = [Likeness(item, items[n], difference(item.text, items[n].text)) for n in near]
         same = next((one for one in found if not one.differs), None)
         if same is not None and not keep_same:

@@ -128,15 +128,15 @@ def is_unanswerable(reply: str, language: str = ENGLISH) -> bool:
     stemmed, negations = _bare(text, language)
     if not stemmed:
         return True
-    return any(
-        stemmed == expression
-        or (
-            marks == negations
-            and (language == ENGLISH or expression.count(" ") >= _SEVERAL - 1)
-            and fuzz_ratio(stemmed, expression) > _FUZZY
-        )
-        for expression, marks in _expressions(language)
+    known = _expressions(language)
+    if any(stemmed == expression for expression, _ in known):
+        return True
+    alike = (
+        expression
+        for expression, marks in known
+        if marks == negations and (language == ENGLISH or expression.count(" ") >= _SEVERAL - 1)
     )
+    return fuzz_ratio(stemmed, alike) > _FUZZY
 
 
 def says_unanswerable(reply: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import string
 import threading
 import unicodedata
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from importlib import resources
 
@@ -73,16 +74,17 @@ def edit_distance(one: str, other: str) -> int:
     return int(Levenshtein.distance(one, other))
 
 
-def fuzz_ratio(one: str, other: str) -> int:
-    """Similarity 0 to 100: twice the matching characters over all characters, rounded.
+def fuzz_ratio(text: str, others: Iterable[str]) -> int:
+    """Similarity to the most similar, 0 to 100: twice the matching characters over all, rounded.
 
     Equal to the `ratio` of fuzzywuzzy wherever that was compared; empty texts have none.
     """
-    if not one or not other:
+    if not text:
         return 0
-    from rapidfuzz import fuzz
+    from rapidfuzz import fuzz, process
 
-    return round(fuzz.ratio(one, other))
+    most = process.extractOne(text, others, scorer=fuzz.ratio)
+    return round(most[1]) if most else 0
 
 
 _LOOK_ALIKE = frozenset({"<compat>", "<wide>", "<narrow>", "<noBreak>", "<font>", "<initial>"})

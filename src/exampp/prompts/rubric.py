@@ -49,7 +49,7 @@ def is_answer(reply: str) -> bool:
     stemmed = _stemmed(reply)
     if len(stemmed) > _LONGEST_LIKE:
         return True
-    return bool(stemmed) and all(fuzz_ratio(stemmed, other) <= _SIMILAR for other in stems)
+    return bool(stemmed) and fuzz_ratio(stemmed, stems) <= _SIMILAR
 
 
 def self_rating(reply: str, highest: int = MAX_RATING) -> int:
@@ -87,5 +87,5 @@ def is_correct(answer: str, keys: Iterable[str]) -> bool:
     if len(normal) >= 2 and normal in known:
         return True
     if len(normal) >= 4:
-        return any(fuzz_ratio(normal, gold) > _SIMILAR for gold in known)
+        return fuzz_ratio(normal, known) > _SIMILAR
     return answer in golds

@@ -12,6 +12,20 @@ _MARK = re.compile(
     r"|<\|channel\|>(?P<channel>\w++)[^<]{0,40}+(?:<\|constrain\|>[^<]{0,40}+)?<\|message\|>"
     r"|<\|(?P<end>end|return|call)\|>(?:<\|start\|>assistant)?"
 )
+_WORDS = (
+    "<|",
+    "think",
+    "thought",
+    "reason",
+    "reflection",
+    "analysis",
+    "scratchpad",
+    "monologue",
+    "cot",
+)
+"""In every mark is one of them, in whatever case."""
+_OTHER_CASES = re.compile("[\u0130\u0131\u017f]")
+"""What a pattern that ignores case takes for `i` and `s`, beside what `str.lower` makes of them."""
 
 _OTHER_MARKS = {  # Gemma, MedGemma, Apertus
     "<|channel>thought": "<think>",
@@ -44,14 +58,19 @@ def without_thoughts(reply: str) -> str | None:
         if opening.match(reply):
             parts = end.split(reply)
             return parts[-1] if len(parts) > 1 else None
-    return _outside_marks(reply)
+    if not any(first in reply for first in "<[\u25c1"):
+        return reply
+    for other, mark_of_thought in _OTHER_MARKS.items():
+        reply = reply.replace(other, mark_of_thought)
+    lowered = reply.lower()
+    if any(word in lowered for word in _WORDS) or _OTHER_CASES.search(reply):
+        return _outside_marks(reply)
+    return reply
 
 
 def _outside_marks(reply: str) -> str | None:
     kept: list[str] = []
     inside, start, channels = "", 0, False
-    for other, mark_of_thought in _OTHER_MARKS.items():
-        reply = reply.replace(other, mark_of_thought)
     for mark in _MARK.finditer(reply):
         name = (mark["name"] or "").lower()
         if mark["channel"]:
