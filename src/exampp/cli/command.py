@@ -119,18 +119,31 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments. Raises InputError for what is given twice or is empty."""
         try:
-            raw, _, order = self.make_parser(ctx).parse_args(args=list(args))
+            rest = super().parse_args(ctx, args)
         except Exception as error:
             # the class of the error has no public name in some versions of typer
             option = getattr(error, "option_name", None)
             if to := vars(self.callback).get("moved", {}).get(option):
                 raise InputError(f"{option} is a command of its own", mend=f"Say: {to}") from None
             raise
-        rest = super().parse_args(ctx, args)
+        raw, order = ctx.meta[_AS_GIVEN]
         for param, times in Counter(order).items():
             _check_once(param, times)
             _check_not_empty(param, raw.get(param.name))
         return rest
+
+    def make_parser(self, ctx: Any) -> Any:
+        """What reads the arguments, and keeps what it read."""
+        parser = super().make_parser(ctx)
+        parse = parser.parse_args
+
+        def parse_and_keep(args: list[str]) -> Any:
+            raw, rest, order = parse(args)
+            ctx.meta[_AS_GIVEN] = dict(raw), order
+            return raw, rest, order
+
+        vars(parser)["parse_args"] = parse_and_keep
+        return parser
 
     def make_context(self, info_name: Any, args: list[str], *more: Any, **extra: Any) -> Any:
         """The context of a call; a grader of a package brings the options that it declares."""
@@ -272,6 +285,8 @@ def _wide_option() -> Any:
     return typer.main.get_command(alone).params[0]
 
 
+_AS_GIVEN = "exampp.given"
+"""Where a context has the values as they were given, by name, and their parameters in order."""
 _EXAMPLE = "\n\nExample: "
 """Before the last paragraph of a docstring that has an example."""
 
