@@ -29,14 +29,15 @@ from exampp.store.grades import graders
 pytest_plugins = ("tiny_models",)
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
-WRITES = {"decode": "generate", "max_new_tokens": 4, "beams": 1}
+SHORT = {"max_new_tokens": 4}
+WRITES = {**SHORT, "decode": "generate", "beams": 1}
 BACKENDS: Mapping[str, tuple[str | None, Mapping[str, Any], frozenset[str]]] = {
     "draft": (None, {}, MEASURED),
     "scripted": (None, {}, WRITTEN),
-    "random T5": ("t5", {}, WRITTEN),
+    "random T5": ("t5", SHORT, WRITTEN),
     "random T5 that writes": ("t5", WRITES, WRITTEN),
-    "taught T5": ("t5_taught", {}, WRITTEN),
-    "causal": ("llama", {}, WRITTEN),
+    "taught T5": ("t5_taught", SHORT, WRITTEN),
+    "causal": ("llama", SHORT, WRITTEN),
     "causal that writes": ("llama", WRITES, WRITTEN),
     "extractive T5": ("t5_reader", {}, MARKED),
     "extractive BERT": ("bert", {}, MARKED),
