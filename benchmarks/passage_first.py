@@ -1,6 +1,6 @@
 """Compare prompts that have the question first with those that have the passage first.
 
-    python benchmarks/passage_first.py FOLDER --passages 8
+    python benchmarks/passage_first.py FOLDER --passages 6
     python benchmarks/passage_first.py qwen2.5-1.5b --device cuda --passages 100
     python benchmarks/passage_first.py model.gguf
 
@@ -8,22 +8,30 @@ FOLDER holds a causal model for transformers; the name of a shape (`hf_causal_sh
 stands for one with random weights. Cells per CPU second of one thread, or per second on a card, are
 printed for the question first and for the passage first, each with and without what prompts share
 being read once (`llm/hf/prefixes.py`), and whether the ratings are the same. A GGUF file is served
-by llama.cpp in this process: tokens computed for each order of the prompt. Variants alternate; real
-passages where the data are there.
+by llama.cpp in this process with one thread: tokens computed and cells per CPU second, of server
+and client together, for the short, the middle and the long third of the passages, and whether the
+ratings are those of prompts that are read whole. Variants alternate. Passages are drawn from all
+queries of TREC DL 2019 at the length that they have, each with the questions of its query, where
+the data are there.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
+import itertools
+import json
 import random
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from hf_flan_shapes import LABELS, read_texts
+from hf_flan_shapes import DATA, LABELS, read_texts
 
 from exampp.llm.base import Ask, Grader, Reply
 from exampp.llm.hf import load
@@ -36,15 +44,39 @@ PROMPTS = {"question first": "question-self-rating"}
 PROMPTS |= {"passage first": "question-self-rating-passage-first"}
 
 
-def make_asks(prompt: str, passages: int, questions: int) -> list[Ask]:
-    """As many questions on each of so many passages, the same for every prompt."""
+class Passage(NamedTuple):
+    """A passage with the questions of its query."""
+
+    text: str
+    questions: Sequence[str]
+
+
+def draw(passages: int, questions: int) -> list[Passage]:
+    """So many passages of all queries, from the shortest to the longest."""
     chance = random.Random(5)
-    items, texts = read_texts()
+    if DATA.is_dir():
+        with gzip.open(DATA / "questions.jsonl.gz", "rt", encoding="utf-8") as lines:
+            banks = {
+                bank["query_id"]: [one["question_text"] for one in bank["questions"]]
+                for bank in map(json.loads, lines)
+            }
+        with gzip.open(DATA / "graded.jsonl.gz", "rt", encoding="utf-8") as lines:
+            queries = [json.loads(line)[:2] for line in lines]
+        known = [Passage(one["text"], banks[query]) for query, pool in queries for one in pool]
+    else:
+        items, texts = read_texts()
+        known = [Passage(text, chance.sample(items, questions)) for text in texts]
+    drawn = [Passage(text, asked[:questions]) for text, asked in chance.sample(known, passages)]
+    return sorted(drawn, key=lambda one: len(one.text))
+
+
+def make_asks(prompt: str, passages: Sequence[Passage]) -> list[Ask]:
+    """Every question on its passage, the same for every prompt."""
     asks: list[Ask] = []
-    for passage in chance.sample(texts, passages):
-        for item in chance.sample(items, questions):
-            slots = {"question": item, "context": passage}
-            asks.append(Ask(len(asks), item, passage, fill(load_prompt(prompt), slots).user))
+    for passage in passages:
+        for item in passage.questions:
+            slots = {"question": item, "context": passage.text}
+            asks.append(Ask(len(asks), item, passage.text, fill(load_prompt(prompt), slots).user))
     return asks
 
 
@@ -70,54 +102,100 @@ def in_process(
         raise SystemExit("this model cannot share what it has read")
     spent: dict[str, list[float]] = {}
     rated: dict[str, dict[int, Reply]] = {}
-    replies(grader, make_asks(next(iter(PROMPTS.values())), 1, questions))
+    drawn = draw(passages, questions)
+    replies(grader, make_asks(next(iter(PROMPTS.values())), drawn[:1]))
     for _ in range(rounds):
         for order, prompt in PROMPTS.items():
-            asks = make_asks(prompt, passages, questions)
+            asks = make_asks(prompt, drawn)
             for how, shares in (("read whole", False), ("shared", True)):
                 model._shares, model._start = shares, ()
                 start = seconds(device)
                 rated[f"{order}, {how}"] = replies(grader, asks)
                 spent.setdefault(f"{order}, {how}", []).append(seconds(device) - start)
-    cells = passages * questions
+    cells = sum(len(passage.questions) for passage in drawn)
     first = next(iter(spent.values()))
     unit = "s" if device.startswith("cuda") else "CPU s"
     for name, times in spent.items():
         ratio = statistics.median(a / b for a, b in zip(first, times, strict=True))
         whole = rated[f"{name.partition(',')[0]}, read whole"]
-        same = sum(whole[key].text == reply.text for key, reply in rated[name].items())
-        moved = max(
-            abs(chance - (whole[key].scores or {})[label])
-            for key, reply in rated[name].items()
-            for label, chance in (reply.scores or {}).items()
-        )
         print(
             f"{name:27} {cells / min(times):6.2f} cells/{unit}  ratio {ratio:5.2f}  "
-            f"same rating {same}/{cells}  largest change of a probability {moved:.1e}"
+            f"{compared(rated[name], whole)}"
         )
 
 
-def on_llama_cpp(file: Path, passages: int, questions: int) -> None:
-    """Count what llama.cpp computes."""
+def compared(some: Mapping[int, Reply], others: Mapping[int, Reply]) -> str:
+    """Whether the first have the ratings that the others have, and how far the chances moved."""
+    same = sum(others[key].text == reply.text for key, reply in some.items())
+    moved = max(
+        abs(chance - (others[key].scores or {})[label])
+        for key, reply in some.items()
+        for label, chance in (reply.scores or {}).items()
+    )
+    return f"same rating {same}/{len(some)}  largest change of a probability {moved:.1e}"
+
+
+class Cost(NamedTuple):
+    """CPU seconds of server and client, and tokens that the server computed."""
+
+    seconds: float
+    computed: int
+
+
+def cost(grader: OpenAICompatibleGrader, asks: Sequence[Ask]) -> Cost:
+    """What the replies take."""
+    before, start = grader.spent, time.process_time()
+    replies(grader, asks)
+    seconds, after = time.process_time() - start, grader.spent
+    return Cost(seconds, after.read - after.cached - before.read + before.cached)
+
+
+def show_costs(passages: Sequence[Passage], costs: Mapping[str, Cost]) -> None:
+    """Print what each order of the prompt took, and how much less than the first."""
+    words = statistics.mean(len(passage.text.split()) for passage in passages)
+    cells = sum(len(passage.questions) for passage in passages)
+    first = next(iter(costs.values()))
+    print(f"{len(passages)} passages, {words:.0f} words on average, {cells} cells")
+    for order, one in costs.items():
+        print(
+            f"  {order}: {one.computed} tokens computed ({first.computed / one.computed:.2f} times "
+            f"fewer), {one.seconds:.1f} CPU s ({first.seconds / one.seconds:.2f} times less), "
+            f"{cells / one.seconds:.2f} cells/CPU s"
+        )
+
+
+def on_llama_cpp(file: Path, passages: int, questions: int, rounds: int) -> None:
+    """Measure a model on llama.cpp's server."""
     sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "tests/llm")]
     from servers import llama_server
 
-    computed = {}
+    drawn = draw(passages, questions)
+    cuts = [round(passages * third / 3) for third in range(4)]
+    thirds = [drawn[start:end] for start, end in itertools.pairwise(cuts) if end > start]
     with tempfile.TemporaryDirectory() as folder, llama_server(Path(folder), file) as url:
+
+        def make_grader(**extra: bool) -> OpenAICompatibleGrader:
+            sampling = Sampling(extra_body=extra)
+            return OpenAICompatibleGrader(
+                "m", url, labels=LABELS, decode="labels", least_mass=0, sampling=sampling
+            )
+
+        grader, uncached = make_grader(), make_grader(cache_prompt=False)
+        for one in (grader, uncached):
+            replies(one, make_asks(next(iter(PROMPTS.values())), drawn[:1])[:1])
+        least: list[dict[str, Cost]] = []
+        for third in thirds:
+            spent: dict[str, list[Cost]] = defaultdict(list)
+            for _ in range(rounds):
+                for order, prompt in PROMPTS.items():
+                    spent[order].append(cost(grader, make_asks(prompt, third)))
+            least.append({order: min(costs) for order, costs in spent.items()})
+            show_costs(third, least[-1])
+        sums = {o: Cost(*map(sum, zip(*(one[o] for one in least), strict=True))) for o in PROMPTS}
+        show_costs(drawn, sums)
         for order, prompt in PROMPTS.items():
-            grader = OpenAICompatibleGrader(
-                "m", url, decode="text", sampling=Sampling(max_tokens=1)
-            )
-            start = time.process_time()
-            replies(grader, make_asks(prompt, passages, questions))
-            took = time.process_time() - start
-            spent = grader.spent
-            computed[order] = spent.read - spent.cached
-            print(
-                f"{order}: {spent.read} tokens read, {spent.cached} cached, "
-                f"{computed[order]} computed, {took:.1f} CPU s"
-            )
-    print(f"ratio {computed['question first'] / computed['passage first']:.2f}")
+            asks = make_asks(prompt, [third[0] for third in thirds])
+            print(f"{order}: {compared(replies(grader, asks), replies(uncached, asks))}")
 
 
 def main() -> None:
@@ -125,7 +203,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Compare two orders of a prompt.")
     parser.add_argument("model", type=Path, help="a folder, a shape or a GGUF file")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--passages", type=int, default=8)
+    parser.add_argument("--passages", type=int, default=12)
     parser.add_argument("--questions", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--dtype", default="float32")
@@ -134,7 +212,7 @@ def main() -> None:
     if options.model.is_dir():
         in_process(str(options.model), *how)
     elif options.model.suffix == ".gguf":
-        on_llama_cpp(options.model, options.passages, options.questions)
+        on_llama_cpp(options.model, options.passages, options.questions, options.rounds)
     else:
         from hf_causal_shapes import save_causal
 

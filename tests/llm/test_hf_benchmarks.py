@@ -40,11 +40,15 @@ def test_the_passage_first_on_a_server(
 
     write_tiny_model(tmp_path / "tiny.gguf")
     monkeypatch.syspath_prepend(BENCHMARKS)
-    options = [str(tmp_path / "tiny.gguf"), "--passages", "2", "--questions", "5"]
+    options = [str(tmp_path / "tiny.gguf"), "--passages", "3", "--questions", "5", "--rounds", "1"]
     monkeypatch.setattr(sys, "argv", ["passage_first", *options])
     importlib.import_module("passage_first").main()
-    ratio = capsys.readouterr().out.rpartition("ratio ")[2]
-    assert float(ratio) > 1.5
+    out = capsys.readouterr().out
+    turned = [line for line in out.splitlines() if line.startswith("  passage first: ")]
+    fewer = [float(line.partition(" times fewer")[0].rpartition("(")[2]) for line in turned]
+    assert len(fewer) == 4
+    assert min(fewer) > 1.5
+    assert out.count("same rating 15/15") == 2
 
 
 def test_the_passage_first_on_a_shape(
