@@ -76,24 +76,29 @@ def _add(
     weights = exam.query.weights[exam.items]
     weights = weights / weights.sum() * share
     ratings = exam.query.ratings[:, exam.items]
+    tau = np.array(thresholds, np.int32)
     for item, weight in enumerate(weights.tolist()):
         missing = returns[:, ratings[:, item] == MISSING]
         unknown = missing.sum(axis=1)
         # passages without a grade that the first returns and the second does not
         alone = (unknown[:, None] - missing @ missing.T) > 0
-        for at, threshold in enumerate(thresholds):
-            covered = returns[:, ratings[:, item] >= threshold].sum(axis=1) > 0
-            may = covered | (unknown > 0)
-            low[at] += weight * covered
-            high[at] += weight * may
-            most[at] += weight * _most(covered, may, alone)
-            least[at] -= weight * _most(covered, may, alone).T
+        reached = (ratings[:, item, None] >= tau).astype(np.float32)
+        covered = (returns @ reached).T > 0
+        may = covered | (unknown > 0)
+        low += weight * covered
+        high += weight * may
+        apart = weight * _most(covered, may, alone)
+        most += apart
+        least -= apart.swapaxes(1, 2)
 
 
 def _most(covered: NDArray[np.bool_], may: NDArray[np.bool_], alone: NDArray[np.bool_]) -> Floats:
-    """The most that an item can give the first system beyond the second, [systems, systems]."""
-    first, second = covered[:, None], covered[None, :]
+    """The most that an item can give the first system beyond the second.
+
+    [thresholds, systems, systems].
+    """
+    first, second = covered[:, :, None], covered[:, None, :]
     gains = ~second & (first | alone)
     # what the second surely covers the first may cover too
-    loses = second & ~may[:, None]
+    loses = second & ~may[:, :, None]
     return gains.astype(np.float64) - loses.astype(np.float64)

@@ -12,8 +12,10 @@ Sources: Efron and Stein 1981 (jackknife); Hall 1988 (symmetric bootstrap-t).
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from exampp.stats.agreement import AgreementRows, Floats, Statistic, agreements, one
 from exampp.stats.estimate import Estimate
@@ -64,7 +66,7 @@ def clustered(
 def _resampled_ratios(stack: Floats, statistic: Statistic, value: float, samples: int) -> Floats:
     """|value of a resample - value| in standard errors of the resample; infinite if undefined."""
     queries, size, _ = stack.shape
-    draws = draw_queries(queries, samples)
+    draws, back = _distinct_draws(queries, samples)
     tables = (draws @ stack.reshape(queries, -1)).reshape(-1, size, size)
     found = agreements(statistic, tables)
     influence = _influence(tables, stack, statistic, found)
@@ -72,7 +74,7 @@ def _resampled_ratios(stack: Floats, statistic: Statistic, value: float, samples
     usable = found.defined & (errors > _ROUNDING)
     apart = np.abs(found.values - value)
     ratios: Floats = np.divide(apart, errors, out=np.full(len(tables), np.inf), where=usable)
-    return ratios
+    return ratios[back]
 
 
 def _influence(tables: Floats, stack: Floats, statistic: Statistic, found: AgreementRows) -> Floats:
@@ -99,6 +101,13 @@ def _slopes(tables: Floats, ways: Floats, statistic: Statistic, found: Agreement
     slopes: Floats = (above - below) / (2 * steps[:, np.newaxis])
     slopes[~found.defined] = 0
     return slopes
+
+
+@functools.lru_cache(maxsize=16)
+def _distinct_draws(queries: int, samples: int) -> tuple[Floats, NDArray[np.intp]]:
+    """Each resample once, and which of them every sample is: of few queries many are alike."""
+    draws, back = np.unique(draw_queries(queries, samples), axis=0, return_inverse=True)
+    return draws, back.ravel()
 
 
 def _share(queries: int) -> float:
