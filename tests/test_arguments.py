@@ -9,6 +9,11 @@ from typing import Any
 import pytest
 
 import exampp
+from exampp.analysis.calibration import CalibrationSettings
+from exampp.analysis.corrected import CorrectionSettings
+from exampp.analysis.items import ItemSettings
+from exampp.analysis.reliability import ReliabilitySettings
+from exampp.analysis.significance import SignificanceSettings
 from exampp.errors import InputError
 
 
@@ -23,7 +28,7 @@ def exam(demo_exam: Path, tmp_path: Path) -> exampp.Collection:
 @pytest.mark.parametrize("name", ["evaluate", "significance", "items", "reliability", "report"])
 @pytest.mark.parametrize("given", [0, 6, -1, 10**30, 2.5, "3", float("nan")])
 def test_a_minimum_rating_is_on_the_scale(exam: exampp.Collection, name: str, given: Any) -> None:
-    with pytest.raises(InputError, match=r"minimum rating .* makes no sense|min_rating is"):
+    with pytest.raises(InputError, match=r"minimum rating .* makes no sense|min_rating must be"):
         getattr(exam.grades(), name)(min_rating=given)
 
 
@@ -45,7 +50,7 @@ def test_a_minimum_rating_is_on_the_scale(exam: exampp.Collection, name: str, gi
 def test_everywhere(
     exam: exampp.Collection, call: Callable[[Any, Any], object], given: Any
 ) -> None:
-    with pytest.raises(InputError, match=r"minimum rating .* makes no sense|min_rating is"):
+    with pytest.raises(InputError, match=r"minimum rating .* makes no sense|min_rating must be"):
         call(exam.grades(), given)
 
 
@@ -53,7 +58,7 @@ def test_everywhere(
 def test_a_minimum_judgment_is_a_number_from_one_on(exam: exampp.Collection, given: Any) -> None:
     grades = exam.grades()
     for call in (grades.items, grades.report, lambda **how: grades.review("spurious", **how)):
-        with pytest.raises(InputError, match=r"minimum relevant judgment|min_relevant is"):
+        with pytest.raises(InputError, match=r"minimum relevant judgment|min_relevant must be"):
             call(min_relevant=given)
 
 
@@ -64,9 +69,9 @@ def test_a_minimum_judgment_is_a_number_from_one_on(exam: exampp.Collection, giv
         ({"unknown_passages": "drop"}, r"unknown_passages is 'drop'\. Choose error or keep"),
         ({"bank": ""}, "'' is no name of a bank"),
         ({"bank": None}, "None is no name of a bank"),
-        ({"depth": 0}, "depth is 0"),
-        ({"depth": 2.5}, "depth is 2.5"),
-        ({"passage_tokens": -1}, "passage_tokens is -1"),
+        ({"depth": 0}, "depth must be 1 or more, not 0"),
+        ({"depth": 2.5}, "depth must be a whole number, not 2.5"),
+        ({"passage_tokens": -1}, "passage_tokens must be 0 or more"),
         ({"scale": "0..3"}, r"scale is '0\.\.3'\. Give the lowest and the highest"),
         ({"scale": (0, 2.5)}, "scale is"),
     ],
@@ -94,10 +99,10 @@ def test_a_graded_file_is_opened_as_asked(tmp_path: Path) -> None:
 
 def test_lists_are_as_deep_as_a_number_says(exam: exampp.Collection) -> None:
     for how, message in (
-        ({"depth": 0}, "depth is 0"),
-        ({"depth": "5"}, "depth is '5'"),
-        ({"min_answers": -1}, "min_answers is -1"),
-        ({"limit": -1}, "limit is -1"),
+        ({"depth": 0}, "depth must be 1 or more, not 0"),
+        ({"depth": "5"}, "depth must be a whole number"),
+        ({"min_answers": -1}, "min_answers must be 0 or more"),
+        ({"limit": -1}, "limit must be 0 or more"),
     ):
         with pytest.raises(InputError, match=message):
             exam.grades().review("verify", **how)
@@ -106,3 +111,42 @@ def test_lists_are_as_deep_as_a_number_says(exam: exampp.Collection) -> None:
 def test_the_log_knows_its_queries(exam: exampp.Collection) -> None:
     with pytest.raises(InputError, match="the bank 'main' has no items of query 'ghost'"):
         exam.bank("main").log("ghost")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: SignificanceSettings(samples=49), "samples must be 50 or more, not 49"),
+        (lambda: SignificanceSettings(samples=10**30), "samples must be 1000000 or less"),
+        (lambda: SignificanceSettings(permutations=10**30), "permutations must be 1000000 or less"),
+        (lambda: CalibrationSettings(seed=-1), "the seed must be 0 or more, not -1"),
+        (lambda: CalibrationSettings(folds=10**30), "folds must be 1000000 or less"),
+        (lambda: CorrectionSettings(looks=10**30), "looks must be 1000000 or less"),
+        (lambda: CorrectionSettings(draws=99), "draws must be 100 or more, not 99"),
+        (lambda: ItemSettings(2, splits=1), "splits must be 2 or more, not 1"),
+        (lambda: ReliabilitySettings(samples=10**30), "samples must be 1000000 or less"),
+    ],
+)
+def test_numbers_of_draws(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"epochs": 0},
+        {"epochs": float("nan")},
+        {"learning_rate": -1e-4},
+        {"max_steps": 0},
+        {"batch_size": 0},
+        {"save_steps": 0},
+        {"seed": -1},
+    ],
+)
+def test_training_takes_what_trains(tmp_path: Path, how: dict[str, Any]) -> None:
+    from exampp.llm.hf.finetune import finetune
+
+    (name,) = how
+    with pytest.raises(InputError, match=f"{name} must be"):
+        finetune("none", tmp_path / "none.json", tmp_path / "out", **how)

@@ -166,14 +166,16 @@ def check_id(identifier: str) -> str:
     return identifier
 
 
-def check_whole(name: str, value: object, least: int | None = None) -> int:
-    """The whole number; InputError for anything else, and for one that is below the `least`."""
+def check_whole(name: str, value: object, least: int | None = None, most: int | None = None) -> int:
+    """The whole number; InputError for anything else, and for one outside `least` to `most`."""
     try:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise InputError(f"{name} is {value!r}", mend="Give a whole number") from None
+        raise InputError(f"{name} must be a whole number, not {value!r}") from None
     if least is not None and number < least:
-        raise InputError(f"{name} is {number}", mend=f"Give {least} or more")
+        raise InputError(f"{name} must be {least} or more, not {number}")
+    if most is not None and number > most:
+        raise InputError(f"{name} must be {most} or less, not {number}")
     return number
 
 

@@ -198,8 +198,8 @@ def test_few_queries_are_said(tmp_path: Path) -> None:
     ("settings", "what"),
     [
         ({"model": "forest"}, "there is no model 'forest'"),
-        ({"folds": 1}, "cannot be held out in 1 folds"),
-        ({"samples": 3}, "3 resamples make no interval"),
+        ({"folds": 1}, "folds must be 2 or more, not 1"),
+        ({"samples": 3}, "samples must be 50 or more, not 3"),
     ],
 )
 def test_settings_that_make_no_sense(settings: dict[str, object], what: str) -> None:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from exampp.errors import InputError
 from exampp.formats import calibration as calibration_format
+from exampp.outside import check_whole
 from exampp.records.calibration import (
     Calibration,
     CalibrationBin,
@@ -38,7 +39,7 @@ from exampp.stats.cut_points import best_cut_points, labels_by
 from exampp.stats.estimate import Estimate
 from exampp.stats.probabilities import SCORES, Scorer, reliability
 from exampp.stats.rated_passages import RatedPassages, rated_by, rated_passages
-from exampp.stats.resampling import FEWEST_SAMPLES, LEVEL, draw_queries
+from exampp.stats.resampling import LEVEL, MOST_DRAWS, check_draws, draw_queries
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -67,12 +68,8 @@ class CalibrationSettings:
     def __post_init__(self) -> None:
         if self.model not in MODELS:
             raise InputError(f"there is no model {self.model!r}", mend=f"Give {_or(MODELS)}")
-        if self.folds < 2:
-            raise InputError(f"queries cannot be held out in {self.folds} folds", mend="Give 2")
-        if self.samples < FEWEST_SAMPLES:
-            raise InputError(
-                f"{self.samples} resamples make no interval", mend=f"Give {FEWEST_SAMPLES} or more"
-            )
+        check_whole("folds", self.folds, 2, MOST_DRAWS)
+        check_draws(self.samples, self.seed)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

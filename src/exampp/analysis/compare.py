@@ -28,6 +28,7 @@ from exampp.evaluate.lacking import lacking
 from exampp.evaluate.leaderboard import Leaderboard, MeasureColumn, evaluate
 from exampp.evaluate.measure import Measure, as_measures
 from exampp.evaluate.values import Mean
+from exampp.outside import check_whole
 from exampp.prompts import answer_text, load, names
 from exampp.prompts.declaration import suggest
 from exampp.prompts.spans import best_span
@@ -214,15 +215,13 @@ def compare(
             mend=f"Leave out k, or ask for {asked.name}@{k}",
         )
     k = asked.cutoff or (20 if k is None else k)
-    if k < 1:
-        raise InputError(f"k must be 1 or more, not {k}")
+    check_whole("k", k, 1)
     asked = asked.cut(k) if asked.kind.cover else asked
     threshold = gradebook.grader.threshold(min_rating)
     board = evaluate(gradebook, [asked], [threshold], subtopics=subtopics)
     column = board.columns[0]
     rows = [_row(gradebook.systems, name) for name in (first, second)]
-    if seed < 0:
-        raise InputError(f"the seed must be 0 or more, not {seed}")
+    check_whole("the seed", seed, 0)
     if first == second:
         raise InputError(f"{first!r} is compared with itself", mend="Name two systems")
     values, counts = column.values.values[rows], column.values.counts[rows]

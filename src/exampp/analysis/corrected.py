@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from exampp.errors import InputError
 from exampp.evaluate.population import Population
+from exampp.outside import check_whole
 from exampp.report.plots.figure import Figure
 from exampp.report.result import Result
 from exampp.report.table import Table
@@ -29,6 +30,7 @@ from exampp.stats.rank_sets import (
     pair_tests,
     student_reach,
 )
+from exampp.stats.resampling import MOST_DRAWS
 from exampp.stats.sampling import folds
 
 Floats = NDArray[np.float64]
@@ -79,12 +81,9 @@ class CorrectionSettings:
                 raise InputError(f"there is no {what} {value!r}", mend=f"Choose {_either(known)}")
         if not 0 < self.alpha < 1:
             raise InputError(f"alpha must be between 0 and 1, not {self.alpha}")
-        if self.looks < 1:
-            raise InputError(f"looks must be 1 or more, not {self.looks}")
-        if self.draws < 100:
-            raise InputError(f"draws must be 100 or more, not {self.draws}")
-        if self.seed < 0:
-            raise InputError(f"the seed must be 0 or more, not {self.seed}")
+        check_whole("looks", self.looks, 1, MOST_DRAWS)
+        check_whole("draws", self.draws, 100, MOST_DRAWS)
+        check_whole("the seed", self.seed, 0)
 
     @property
     def level(self) -> float:

@@ -30,11 +30,7 @@ from exampp.stats.correlation_interval import (
 from exampp.stats.estimate import Estimate, undefined
 from exampp.stats.rank_correlation import one_row, printed, settle_ties
 from exampp.stats.rank_statistics import DEFAULT_STATISTICS, RankStatistic, rank_statistic
-from exampp.stats.resampling import (
-    FEWEST_SAMPLES,
-    LEVEL,
-    SAMPLES,
-)
+from exampp.stats.resampling import FEWEST_SAMPLES, LEVEL, SAMPLES, check_draws
 
 Floats = NDArray[np.float64]
 Ranks = Mapping[str, float]
@@ -156,16 +152,11 @@ def compare_methods(
 
 
 def _check(samples: int, level: float, seed: int, decimals: int | None) -> None:
-    if samples and samples < FEWEST_SAMPLES:
-        raise InputError(
-            f"samples must be {FEWEST_SAMPLES} or more, not {samples}", mend="0 makes no intervals"
-        )
+    check_draws(samples or FEWEST_SAMPLES, seed)
     if not 0 < level < 1:
         raise InputError(f"the level of the intervals must be between 0 and 1, not {level}")
     if decimals is not None and not 0 <= decimals <= MOST_DECIMALS:
         raise InputError(f"means are rounded to 0 to {MOST_DECIMALS} decimals, not {decimals}")
-    if seed < 0:
-        raise InputError(f"the seed must be 0 or more, not {seed}")
 
 
 class _Bootstrap:

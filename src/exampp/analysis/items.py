@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from exampp.analysis.item_abilities import ItemAbilities, fitted
 from exampp.analysis.item_selection import ItemChoice, ability_choices, choices
 from exampp.bank.lint import lint
-from exampp.errors import InputError
 from exampp.evaluate.chance import ChanceFloor, chance_floor, judged_ratings
 from exampp.evaluate.cover import cover_exams
 from exampp.evaluate.item_scores import ItemScores
 from exampp.evaluate.lacking import lacking
+from exampp.outside import check_whole
 from exampp.records.bank import BankTexts
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.report.result import Result
@@ -42,6 +42,7 @@ from exampp.stats.item_analysis import (
     split_halves,
 )
 from exampp.stats.rank_correlation import CorrelationRows, Floats
+from exampp.stats.resampling import MOST_DRAWS
 
 DROPS = (0.0, 0.03, 0.25, 0.5)
 """Shares of the worst systems without whom the exam is looked at again."""
@@ -64,10 +65,8 @@ class ItemSettings:
     irt: bool = False
 
     def __post_init__(self) -> None:
-        if self.splits < 2:
-            raise InputError(f"splits must be 2 or more, not {self.splits}")
-        if self.seed < 0:
-            raise InputError(f"the seed must be 0 or more, not {self.seed}")
+        check_whole("splits", self.splits, 2, MOST_DRAWS)
+        check_whole("the seed", self.seed, 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ the items within queries are a facet of their own, and with several graders so a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from exampp.report.result import Result
 from exampp.report.table import Table
 from exampp.stats import generalizability as theory
 from exampp.stats.estimate import Estimate, undefined
-from exampp.stats.resampling import FEWEST_SAMPLES, draw_queries
+from exampp.stats.resampling import check_draws, draw_queries
 
 Floats = NDArray[np.float64]
 
@@ -89,18 +89,10 @@ class ReliabilitySettings:
                 if not (math.isfinite(cost) and cost >= 0)
             ),
             *(["queries and items cannot both cost nothing"] if not any(costs) else []),
-            *check_draws(self.samples, self.seed),
         )
         for what in wrong:
             raise InputError(what)
-
-
-def check_draws(samples: int, seed: int) -> Iterator[str]:
-    """What is wrong with the numbers of a bootstrap."""
-    if samples < FEWEST_SAMPLES:
-        yield f"samples must be {FEWEST_SAMPLES} or more, not {samples}"
-    if seed < 0:
-        yield f"the seed must be 0 or more, not {seed}"
+        check_draws(self.samples, self.seed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from exampp.evaluate.leaderboard import Leaderboard, evaluate
 from exampp.evaluate.measure import Measure, parse_measure
 from exampp.evaluate.pair_bounds import cover_bounds, has_missing_cells
 from exampp.evaluate.qrels import Labelling
+from exampp.outside import check_whole
 from exampp.records.gradebook import Gradebook
 from exampp.report.plots.figure import Figure
 from exampp.report.result import Result
@@ -57,8 +58,7 @@ class Declaration:
         for measure in self.measures:
             takes_cutoff(measure)
         for cutoff in self.cutoffs:
-            if cutoff < 1:
-                raise InputError(f"a cutoff must be 1 or more, not {cutoff}")
+            check_whole("a cutoff", cutoff, 1)
         for policy in self.missing:
             if policy not in get_args(Missing) or policy == "bounds":
                 raise InputError(

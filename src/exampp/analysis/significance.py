@@ -13,12 +13,19 @@ from numpy.typing import NDArray
 from exampp.errors import InputError
 from exampp.evaluate.leaderboard import Leaderboard, MeasureColumn
 from exampp.evaluate.values import Mean
+from exampp.outside import check_whole
 from exampp.report.result import Result
 from exampp.report.table import Table
 from exampp.stats.estimate import Estimate, around
 from exampp.stats.letter_display import letter_display
 from exampp.stats.means import ALL_EQUAL, FEW_QUERIES, FEWEST_QUERIES, share_mean
-from exampp.stats.resampling import FEWEST_SAMPLES, SAMPLES, bootstrap_means, draw_queries
+from exampp.stats.resampling import (
+    MOST_DRAWS,
+    SAMPLES,
+    bootstrap_means,
+    check_draws,
+    draw_queries,
+)
 from exampp.stats.significance import Pair, compare_pairs, enough_permutations
 
 Correction = Literal["holm", "bh", "none"]
@@ -48,12 +55,9 @@ class SignificanceSettings:
                 f"there is no correction {self.correction!r}",
                 mend=f"Choose from {', '.join(get_args(Correction))}",
             )
-        if self.permutations is not None and self.permutations < 1:
-            raise InputError(f"permutations must be 1 or more, not {self.permutations}")
-        if self.samples < FEWEST_SAMPLES:
-            raise InputError(f"samples must be {FEWEST_SAMPLES} or more, not {self.samples}")
-        if self.seed < 0:
-            raise InputError(f"the seed must be 0 or more, not {self.seed}")
+        if self.permutations is not None:
+            check_whole("permutations", self.permutations, 1, MOST_DRAWS)
+        check_draws(self.samples, self.seed)
 
     def differs(self, pair: Pair) -> bool | None:
         """Whether the two differ after the correction asked for; None where undefined."""

@@ -104,7 +104,7 @@ class BankEditor:
 
     def near(self, query_id: str | None = None) -> Table:
         """The items that were dropped or marked when a model made them, of the bank or a query."""
-        self._states()
+        self._of_query(query_id)
         return tables.near_table(near_items(self.connection, self.name, query_id))
 
     def _of_query(self, query_id: str | None) -> Sequence[ItemState]:

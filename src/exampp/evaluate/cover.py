@@ -46,6 +46,7 @@ from exampp.evaluate.measure import Measure
 from exampp.evaluate.nuggets import credits_of, shares_of
 from exampp.evaluate.policy import EXAM, NUGGETIZER, CoverPolicy
 from exampp.evaluate.values import Values, masked, ratio
+from exampp.outside import check_whole
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
 
 Missing = Literal["zero", "skip", "bounds"]
@@ -132,8 +133,7 @@ def cover(
             "nuggetizer counts what has no assignment as not supported",
             mend=f"Leave out --missing {missing}, or --compat",
         )
-    if k < 1:
-        raise InputError(f"the cutoff must be 1 or more, not {k}")
+    check_whole("the cutoff", k, 1)
     mode = resolve_subtopics(gradebook, subtopics)
     wanted = _Wanted(k, missing, policy, tuple(nuggets), gradebook.grader.lowest)
     tau = np.array(thresholds, np.int32)

@@ -12,6 +12,7 @@ from exampp.errors import InputError
 from exampp.evaluate.cover import cover_exams, per_system
 from exampp.evaluate.exams import SubtopicChoice, Subtopics, lay_out, resolve_subtopics
 from exampp.evaluate.policy import EXAM, CoverPolicy
+from exampp.outside import check_whole
 from exampp.records.gradebook import MISSING, Gradebook
 
 Floats = NDArray[np.float64]
@@ -109,8 +110,7 @@ def item_scores(
     """
     if credit not in get_args(Credit):
         raise InputError(f"there is no credit {credit!r}", mend="Choose covered or graded")
-    if k < 1:
-        raise InputError(f"the cutoff must be 1 or more, not {k}")
+    check_whole("the cutoff", k, 1)
     mode = resolve_subtopics(gradebook, subtopics)
     order = sorted(range(len(gradebook.systems)), key=gradebook.systems.__getitem__)
     lowest, span = gradebook.grader.lowest, gradebook.grader.highest - gradebook.grader.lowest

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from exampp.errors import InputError
 from exampp.evaluate.population import Population
 from exampp.evaluate.verdicts import ItemVerdict, item_verdicts
+from exampp.outside import check_whole
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.grading import HIGHEST_LABEL, GraderIdentity
 from exampp.records.plans import Design, DrawnUnit, SamplePlan, pool_hash
@@ -59,8 +60,7 @@ class SampleDesign:
             )
         if self.labels < 1:
             raise InputError(f"a sample has 1 label or more, not {self.labels}")
-        if self.seed < 0:
-            raise InputError(f"the seed must be 0 or more, not {self.seed}")
+        check_whole("the seed", self.seed, 0)
 
 
 def draw(

@@ -23,18 +23,28 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.outside import check_whole
+
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 SAMPLES = 2000
 FEWEST_SAMPLES = 50
 """An interval of 95 % takes the two or three most extreme of so many; of fewer, only noise."""
+MOST_DRAWS = 1_000_000
+"""Resamples, permutations or halves at most: something is kept of each, for every pair or query."""
 LEVEL = 0.95
 
 _NO_SPREAD = 1e-12
 """Relative to the largest squared deviation: what is left of a variance of 0 after rounding."""
 
 _CELLS_AT_ONCE = 1_000_000
+
+
+def check_draws(samples: int, seed: int) -> None:
+    """Raise InputError for numbers that no bootstrap is made of."""
+    check_whole("samples", samples, FEWEST_SAMPLES, MOST_DRAWS)
+    check_whole("the seed", seed, 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from exampp.analysis.attacks.material import AttackedQuery, Material, SourcePass
 from exampp.errors import InputError
 from exampp.formats import queries
 from exampp.formats.output import writing
+from exampp.outside import check_whole
 from exampp.prompts import catalogue
 from exampp.records import ITEM_KINDS, BankEntry, Item, Passage, Query
 from exampp.records.wording import counted
@@ -80,10 +81,8 @@ class BatterySettings:
     rating: int = 5
 
     def __post_init__(self) -> None:
-        if self.targets < 1:
-            raise InputError(f"targets must be 1 or more, not {self.targets}")
-        if self.seed < 0:
-            raise InputError(f"the seed must be 0 or more, not {self.seed}")
+        check_whole("targets", self.targets, 1)
+        check_whole("the seed", self.seed, 0)
         for name in self.attacks:
             if name not in NUMBERS:
                 raise InputError(

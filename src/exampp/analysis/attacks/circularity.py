@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from exampp.analysis.correlation import compare_methods
 from exampp.analysis.methods import Method, Scoring, qrels_method
-from exampp.errors import InputError
 from exampp.evaluate.exams import SubtopicChoice
 from exampp.evaluate.leaderboard import evaluate
+from exampp.outside import check_whole
 from exampp.records import Judgment
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
 from exampp.records.wording import counted
@@ -143,8 +143,7 @@ def circularity(
     `officials` are official leaderboards by name, system to rank. Raises InputError for a `k`
     below 1.
     """
-    if k < 1:
-        raise InputError(f"k must be 1 or more, not {k}")
+    check_whole("k", k, 1)
     depth = max((len(r.passages) for q in book.queries for r in q.rankings), default=0)
     if why := _why_none(book, k, depth):
         return Circularity((), k, depth, why)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import math
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from exampp.llm.hf.features import Feature, Prompt, extractive_features, seq2seq
 from exampp.llm.hf.fetching import Fetched, fetch, how_to_install
 from exampp.llm.hf.squad import read_squad
 from exampp.llm.hf.texts import PlainTexts, known_limit
+from exampp.outside import check_whole
 
 RECORD = "training.json"
 CHECKPOINTS = "checkpoints"
@@ -74,6 +76,14 @@ def finetune(
             or is a causal one, or a package is missing.
 
     """
+    check_whole("batch_size", batch_size, 1)
+    check_whole("save_steps", save_steps, 1)
+    check_whole("the seed", seed, 0)
+    if max_steps is not None:
+        check_whole("max_steps", max_steps, 1)
+    for name, value in (("epochs", epochs), ("learning_rate", learning_rate)):
+        if value is not None and not 0 < value < math.inf:
+            raise InputError(f"{name} must be above 0, not {value}")
     examples = read_squad(Path(squad_json))
     fetched = _fetch(base_model, task, revision, device, prompt)
     rate = learning_rate or LEARNING_RATES[fetched.task]
