@@ -280,7 +280,8 @@ _SUSPECT = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 
 def valid_json(data: bytes, path: str | Path, line: int | None) -> bytes:
     """JSON that a decoder takes: half of a surrogate pair becomes NUL, which is no text either."""
-    if b"\\u" not in data or not (found := _SUSPECT.search(data)):
+    # most lines escape nothing, and one byte is found much faster than two
+    if b"\\" not in data or b"\\u" not in data or not (found := _SUSPECT.search(data)):
         return data
     noticed(path, line or data.count(b"\n", 0, found.start()) + 1)
     return _ESCAPE.sub(lambda found: b"\\u0000" if found[1] else found[0], data)
