@@ -7,6 +7,7 @@ for the output rows of the labels and of the end that do just that on the prompt
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import random
@@ -27,7 +28,7 @@ PROMPT = load_prompt("question-self-rating")
 LABELS = PROMPT.labels
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "dl19"
 SHAPES = {
-    "tiny": {"d_model": 256, "d_ff": 256, "num_layers": 2, "num_heads": 4, "d_kv": 64},
+    "tiny": {"d_model": 128, "d_ff": 256, "num_layers": 2, "num_heads": 4, "d_kv": 64},
     "base": {"d_model": 768, "d_ff": 2048, "num_layers": 12, "num_heads": 12, "d_kv": 64},
     "large": {"d_model": 1024, "d_ff": 2816, "num_layers": 24, "num_heads": 16, "d_kv": 64},
 }
@@ -35,6 +36,7 @@ VOCABULARY = 32128
 LIMIT = 512
 
 
+@functools.cache
 def read_texts() -> tuple[list[str], list[str]]:
     """Questions and passages of TREC DL 2019, or made-up ones where the data are not there."""
     if not DATA.is_dir():
