@@ -69,13 +69,14 @@ def _against(
     both = np.array([system in ranks for system in scores.systems], np.bool_)
     better = -np.array([ranks[system] for system in scores.systems if system in ranks], np.float64)
     columns, credit = scores.columns, scores.credit[both]
+    ranked_columns = columns[both]
     ways: tuple[Score, Score] = (
-        lambda kept: columns[both] @ kept,
+        lambda kept: ranked_columns @ kept,
         lambda kept: credit @ scores.shares(kept),
     )
     held: Mapping[tuple[float | str, int], HeldOut] = {}
     if len(better) >= FEWEST_SYSTEMS:
-        held = cross_validate(columns[both], better, CUTS, ways, CUT, splits=splits, seed=seed)
+        held = cross_validate(ranked_columns, better, CUTS, ways, CUT, splits=splits, seed=seed)
     everything = np.ones(len(scores.item_ids), np.bool_)
     chosen: dict[float | str, Bools | None] = {ALL: everything}
     chosen |= {cut: kept_items(columns, cut) for cut in CUTS}

@@ -15,6 +15,7 @@ Without being told, the mode is `query` if no system has a ranking for a subtopi
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -145,8 +146,17 @@ def _groups(query: QueryGrades, subtopics: Subtopics) -> Iterator[tuple[int, NDA
     if subtopics != "subtopic":
         yield 0, np.arange(len(query.item_ids))
         return
-    for subtopic in np.unique(query.item_subtopics):
-        yield int(subtopic), np.flatnonzero(query.item_subtopics == subtopic)
+    yield from _by_subtopic(query.item_subtopics.astype(np.int32).tobytes())
+
+
+@functools.lru_cache(maxsize=1024)
+def _by_subtopic(item_subtopics: bytes) -> tuple[tuple[int, NDArray[np.intp]], ...]:
+    """(subtopic, its items): asked for anew by every measure, threshold and cutoff."""
+    numbers = np.frombuffer(item_subtopics, np.int32)
+    found = tuple((int(one), np.flatnonzero(numbers == one)) for one in np.unique(numbers))
+    for _, items in found:
+        items.flags.writeable = False
+    return found
 
 
 def _exam_id(query: QueryGrades, subtopic: int) -> str:
