@@ -64,13 +64,37 @@ def page(opened: tuple[Page, Trouble]) -> Page:
     return opened[0]
 
 
+LONG_CHOICES = """for (const one of document.querySelectorAll("select option")) {
+  if (!one.closest("#threshold, #decisions, #by, #only")) one.text = "m".repeat(90);
+}"""
+"""Graders, queries, systems and subtopics that one chooses from may be called anything."""
+
+
+OUT_OF_SIGHT = """() => [...document.querySelectorAll(".places a, .scroll caption")]
+  .filter((one) => {
+    const words = document.createRange();
+    words.selectNodeContents(one);
+    return words.getBoundingClientRect().right > innerWidth && !one.matches(".hidden");
+  })
+  .map((one) => one.textContent)"""
+"""What leads to other pages, and what a table is, in sight without scrolling sideways."""
+
+
 @pytest.mark.parametrize("address", PAGES)
-def test_no_fault_of_any_kind(opened: tuple[Page, Trouble], address: str) -> None:
+def test_no_fault_of_any_kind_and_nothing_wider_than_the_window(
+    opened: tuple[Page, Trouble], address: str
+) -> None:
     page, trouble = opened
     trouble.clear()
+    page.set_viewport_size({"width": 1280, "height": 900})
     page.goto(address)
     assert faults(page) == []
     assert [said for said in trouble if "404" not in said] == []
+    page.evaluate(LONG_CHOICES)
+    for width in (390, 900, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.evaluate(OUT_OF_SIGHT) == [], width
 
 
 def test_the_list_of_keys_opens_and_leads_on(page: Page) -> None:
@@ -101,32 +125,6 @@ def test_keys_can_be_turned_off(page: Page) -> None:
     assert not page.locator("dialog#keys").is_visible()
     page.get_by_role("button", name="Keyboard shortcuts").click()
     page.locator("[data-setting=keys]").check()
-
-
-LONG_CHOICES = """for (const one of document.querySelectorAll("select option")) {
-  if (!one.closest("#threshold, #decisions, #by, #only")) one.text = "m".repeat(90);
-}"""
-"""Graders, queries, systems and subtopics that one chooses from may be called anything."""
-
-
-OUT_OF_SIGHT = """() => [...document.querySelectorAll(".places a, .scroll caption")]
-  .filter((one) => {
-    const words = document.createRange();
-    words.selectNodeContents(one);
-    return words.getBoundingClientRect().right > innerWidth && !one.matches(".hidden");
-  })
-  .map((one) => one.textContent)"""
-"""What leads to other pages, and what a table is, in sight without scrolling sideways."""
-
-
-def test_nothing_is_wider_than_the_window(page: Page) -> None:
-    for address in PAGES:
-        page.goto(address)
-        page.evaluate(LONG_CHOICES)
-        for width in (390, 900, 1440):
-            page.set_viewport_size({"width": width, "height": 900})
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
-            assert page.evaluate(OUT_OF_SIGHT) == [], (address, width)
 
 
 def test_a_long_name_is_whole_on_the_leaderboard_and_the_scores_stay_in_sight(page: Page) -> None:

@@ -56,19 +56,19 @@ def opened(browser: Browser, client: Client) -> Iterator[tuple[Page, Trouble]]:
 
 
 @pytest.mark.parametrize("address", ADDRESSES.values(), ids=ADDRESSES.keys())
-@pytest.mark.parametrize("width", [1440, 390])
-def test_hostile_texts_on_every_page(
-    opened: tuple[Page, Trouble], address: str, width: int
-) -> None:
+def test_hostile_texts_on_every_page(opened: tuple[Page, Trouble], address: str) -> None:
     page, trouble = opened
     trouble.clear()
-    page.set_viewport_size({"width": width, "height": 900})
+    page.set_viewport_size({"width": 1440, "height": 900})
     page.goto(address)
     page.wait_for_timeout(100)
-    assert trouble == []
-    assert page.evaluate(f"() => window.{hostile.PROOF}") is None
-    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
-    assert faults(page) == []
+    # what a page does does not hang on its width, how it looks does
+    for width in (1440, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert trouble == []
+        assert page.evaluate(f"() => window.{hostile.PROOF}") is None
+        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+        assert faults(page) == []
 
 
 def test_the_panel_of_a_cell(opened: tuple[Page, Trouble]) -> None:

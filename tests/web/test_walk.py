@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,31 +28,29 @@ Decision = tuple[str, str, int, str]
 
 def exam(folder: Path, long: int = 0) -> Path:
     """One query, 6 passages x 3 questions, two systems; graded. Passages may be `long`."""
-    files = folder / "files"
-    files.mkdir(parents=True)
+    path = folder / "tides.exam"
+    path.write_bytes(_graded(long))
+    return path
+
+
+@functools.cache
+def _graded(long: int) -> bytes:
     texts = {
         f"p{n}": f"The tide number {n} is {'very ' * n}high at noon." + " So it is." * (long // 10)
         for n in range(6)
     }
-    contents = {
-        "queries.json": json.dumps({"q": "when are tides high"}),
-        "passages.jsonl": "".join(
-            json.dumps({"id": name, "text": text}) + "\n" for name, text in texts.items()
-        ),
-        "questions.tsv": "query_id\tquestion\nq\tWhen is it high?\nq\tWhy?\nq\tWhere is that so?\n",
-        "runs.run": "".join(
-            f"q Q0 p{n} {rank} {9 - rank} {system}\n"
-            for system, order in (("alpha", range(6)), ("beta", range(5, 1, -1)))
-            for rank, n in enumerate(order, 1)
-        ),
-    }
-    for name, content in contents.items():
-        (files / name).write_text(content)
-    path = folder / "tides.exam"
-    with exampp.Collection.create(path) as collection:
-        collection.import_files(*(files / name for name in contents))
-        collection.grade(ScriptedGrader(rooms.rate, record=False))
-    return path
+    questions = ("When is it high?", "Why?", "Where is that so?")
+    orders = {"alpha": range(6), "beta": range(5, 1, -1)}
+    with tempfile.TemporaryDirectory() as folder:
+        with exampp.Collection.create(Path(folder, "tides.exam")) as collection:
+            collection.add(
+                queries={"q": "when are tides high"},
+                passages=texts,
+                bank={"q": questions},
+                runs={name: {"q": [f"p{n}" for n in order]} for name, order in orders.items()},
+            )
+            collection.grade(ScriptedGrader(rooms.rate, record=False))
+        return collection.path.read_bytes()
 
 
 @pytest.fixture
@@ -265,31 +265,29 @@ def test_the_dotted_sentence_is_hidden_with_a_key_and_stays_so(page: Page) -> No
     assert dotted() == "underline"
 
 
-@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844), (720, 450)])
-def test_the_ratings_never_scroll_away(
-    browser: Browser, tmp_path: Path, width: int, height: int
-) -> None:
+def test_the_ratings_never_scroll_away(browser: Browser, tmp_path: Path) -> None:
     path = exam(tmp_path, long=50_000)
     with rooms.visiting(path) as client, page_of(browser, client) as (page, _):
-        page.set_viewport_size({"width": width, "height": height})
         page.goto("/judge?order=query&query=q")
         page.keyboard.press("w")
         page.wait_for_function(
             "() => document.querySelector('#stage .reading').textContent.length > 50000"
         )
         buttons = page.locator("#stage button.rate")
-        for place in ("0", "document.body.scrollHeight / 2", "document.body.scrollHeight"):
-            page.evaluate(f"scrollTo(0, {place})")
-            boxes = [box for box in (one.bounding_box() for one in buttons.all()) if box]
-            assert len(boxes) == 6
-            assert all(box["y"] >= 0 and box["y"] + box["height"] <= height for box in boxes)
-            assert len({(round(box["width"]), round(box["height"])) for box in boxes}) == 1
-            assert min(min(box["width"], box["height"]) for box in boxes) >= 24
-            assert len({round(box["y"]) for box in boxes}) == (2 if width == 390 else 1)
+        for width, height in ((1440, 900), (390, 844), (720, 450)):
+            page.set_viewport_size({"width": width, "height": height})
+            for place in ("0", "document.body.scrollHeight / 2", "document.body.scrollHeight"):
+                page.evaluate(f"scrollTo(0, {place})")
+                boxes = [box for box in (one.bounding_box() for one in buttons.all()) if box]
+                assert len(boxes) == 6
+                assert all(box["y"] >= 0 and box["y"] + box["height"] <= height for box in boxes)
+                assert len({(round(box["width"]), round(box["height"])) for box in boxes}) == 1
+                assert min(min(box["width"], box["height"]) for box in boxes) >= 24
+                assert len({round(box["y"]) for box in boxes}) == (2 if width == 390 else 1)
             # the last line can be read above them
-        lowest = page.locator("#stage .grader-said").bounding_box()
-        assert lowest is not None
-        assert lowest["y"] + lowest["height"] <= min(box["y"] for box in boxes)
+            lowest = page.locator("#stage .grader-said").bounding_box()
+            assert lowest is not None
+            assert lowest["y"] + lowest["height"] <= min(box["y"] for box in boxes)
 
 
 def test_a_decision_that_does_not_arrive_is_sent_again(page: Page, path: Path) -> None:
