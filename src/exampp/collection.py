@@ -33,8 +33,9 @@ from exampp.store.bank_texts import read_bank_texts
 from exampp.store.cells import DEPTH
 from exampp.store.connection import connect, data_version, transaction
 from exampp.store.grades import graders
-from exampp.store.inputs import counts, highest_judgment
+from exampp.store.inputs import highest_judgment
 from exampp.store.steps import put_step, read_step, state
+from exampp.store.tallies import tallied_contents
 from exampp.systems import Systems
 
 if TYPE_CHECKING:
@@ -230,8 +231,7 @@ class Collection(GradeSource["CollectionGrades"]):
 
     def contents(self) -> Table:
         """How many of each thing the collection holds."""
-        rows = [(name, count) for name, count in counts(self._connection).items()]
-        return Table.of(["thing", "count"], rows)
+        return Table.of(["thing", "count"], list(tallied_contents(self._connection).items()))
 
     def pool(self, depth: int = DEPTH) -> Tables:
         """The pool of the first `depth` passages of all runs: its systems (`pool`), its `cells`."""

@@ -22,9 +22,16 @@ from exampp.records.readings import (
 from exampp.report.table import GRADER_KEY, Column, Table, Value
 from exampp.store.bank import bank_names, makers
 from exampp.store.batches import OPEN, PREPARED, batches_of
-from exampp.store.cells import DEPTH, count_due, exam_of, items_without_key
-from exampp.store.grades import asked_otherwise, failure_reasons, graders, rule_counts
+from exampp.store.cells import DEPTH, exam_of, items_without_key
+from exampp.store.grades import StoredGrader, graders
 from exampp.store.runs import spent_by, unpriced_runs
+from exampp.store.tallies import (
+    tallied,
+    tallied_due,
+    tallied_otherwise,
+    tallied_reasons,
+    tallied_rules,
+)
 
 
 class GraderStatus(NamedTuple):
@@ -54,26 +61,32 @@ class GraderStatus(NamedTuple):
 
 def grading_status(connection: sqlite3.Connection, depth: int = DEPTH) -> list[GraderStatus]:
     """One entry for every grader and every bank of its kind."""
-    found = []
-    for grader in graders(connection):
-        key, identity = grader
-        for bank in bank_names(connection, identity.kind):
-            exam = exam_of(connection, grader, bank, depth)
-            readings = rule_counts(connection, key, bank)
-            made = makers(connection, bank, identity.kind)
-            one = GraderStatus(
-                identity,
-                bank,
-                readings,
-                count_due(connection, key, exam),
-                failure_reasons(connection, key),
-                holders(connection, key),
-                items_without_key(connection, exam) if readings else (),
-                own_bank(identity.by_content.model, made.models, made.items) if readings else "",
-                asked_otherwise(connection, key, bank),
-            )
-            found.append(one)
-    return found
+    with tallied(connection, depth):
+        return [
+            _status(connection, grader, bank, depth)
+            for grader in graders(connection)
+            for bank in bank_names(connection, grader.identity.kind)
+        ]
+
+
+def _status(
+    connection: sqlite3.Connection, grader: StoredGrader, bank: str, depth: int
+) -> GraderStatus:
+    key, identity = grader
+    exam = exam_of(connection, grader, bank, depth)
+    readings = tallied_rules(connection, key, bank)
+    made = makers(connection, bank, identity.kind)
+    return GraderStatus(
+        identity,
+        bank,
+        readings,
+        tallied_due(connection, key, exam),
+        tallied_reasons(connection, key),
+        holders(connection, key),
+        items_without_key(connection, exam) if readings else (),
+        own_bank(identity.by_content.model, made.models, made.items) if readings else "",
+        tallied_otherwise(connection, key, bank),
+    )
 
 
 _STATES = tuple(state.name.lower() for state in State)

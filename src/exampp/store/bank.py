@@ -242,14 +242,12 @@ def makers(
         "WHERE b.name = ? AND i.kind = ? AND i.active",
         (bank, kind),
     )
+    said = Counter((own, of_line) for item, own, of_line in rows if among(item))
     found: Counter[str] = Counter()
-    items = 0
-    for item, own, of_line in rows:
-        if not among(item):
-            continue
-        items += 1
-        found.update(makers_of(from_json(own or "{}"), from_json(of_line or "{}")))
-    return Makers(items, dict(found))
+    for (own, of_line), items in said.items():
+        for maker in makers_of(from_json(own or "{}"), from_json(of_line or "{}")):
+            found[maker] += items
+    return Makers(said.total(), dict(found))
 
 
 def _has_text(connection: sqlite3.Connection, item: int) -> bool:

@@ -20,7 +20,7 @@ from exampp.store.interning import from_json
 DEPTH = 20
 """How many passages of each ranking belong to the pool unless the user says otherwise."""
 
-_MEMBERS = """
+MEMBERS = """
 WITH deep AS MATERIALIZED (
     SELECT subtopic, system FROM ranking WHERE query = :query
     GROUP BY subtopic, system HAVING count(*) > :depth
@@ -38,14 +38,15 @@ member AS (
     UNION SELECT passage FROM ranked WHERE position <= :depth
 )
 """
+"""SQL that begins with the passages of the pool of :query, to a :depth: `member`."""
 # CROSS: SQLite 3.37 would go through the passages of all queries, which have the order
-_POOL = f"""{_MEMBERS}
+_POOL = f"""{MEMBERS}
 SELECT v.version, v.hash, v.title, v.text, p.passage_id FROM member
 CROSS JOIN passage p USING (passage) JOIN passage_version v ON v.version = p.version
 ORDER BY p.passage
 """
 # the + reads an item's grades in order: seeking each of them by its passage is slower
-_PROGRESS = f"""{_MEMBERS},
+_PROGRESS = f"""{MEMBERS},
 inside AS MATERIALIZED (SELECT p.version FROM member JOIN passage p USING (passage)
     WHERE p.version IS NOT NULL),
 asked AS MATERIALIZED (SELECT i.version, i.answer_key FROM item i JOIN bank b USING (bank)

@@ -7,6 +7,7 @@ import gc
 import os
 import sqlite3
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -202,7 +203,7 @@ def _newest(steps: tuple[str, ...]) -> tuple[str, ...]:
     """The statements that make what the steps make; most of these alter what others made."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
         for step in steps:
-            for statement in step.split(";"):
+            for statement in _statements(step):
                 made.execute(statement)
         _begin, *statements, _commit = made.iterdump()
     return tuple(statements)
@@ -214,21 +215,34 @@ def _run_steps(connection: sqlite3.Connection) -> None:
             # read inside the transaction: another process may have migrated meanwhile
             if connection.execute("PRAGMA user_version").fetchone()[0] > number:
                 continue
-            for statement in MIGRATIONS[number].split(";"):
+            for statement in _statements(MIGRATIONS[number]):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {number + 1}")
 
 
-def transaction(connection: sqlite3.Connection) -> sqlite3.Connection:
+def _statements(step: str) -> Iterator[str]:
+    """The statements of a step, one by one; a trigger holds others, which belong to it."""
+    statement = ""
+    for part in step.split(";"):
+        statement += part + ";"
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def transaction(
+    connection: sqlite3.Connection, patience: float = BUSY_SECONDS
+) -> sqlite3.Connection:
     """All or nothing: begins now, commits at the end of the block, rolls back on any exception.
 
     Written `with connection, transaction(connection):` an exception at any bytecode, an interrupt
     say, leaves the connection outside of a transaction: the connection ends it in C, and the outer
     one ends what an exception between two bytecodes kept the inner one from ending.
-    Raises CollectionBusy where another process holds the write lock for too long.
+    Raises CollectionBusy where another process holds the write lock for longer than `patience`,
+    in seconds.
     """
     try:
-        _begin(connection)
+        _begin(connection, patience)
     except sqlite3.OperationalError as error:
         if "readonly" in str(error):
             raise InputError("cannot be written", file=file_of(connection)) from None
@@ -236,9 +250,9 @@ def transaction(connection: sqlite3.Connection) -> sqlite3.Connection:
     return connection
 
 
-def _begin(connection: sqlite3.Connection) -> None:
+def _begin(connection: sqlite3.Connection, patience: float) -> None:
     """Take the write lock; waits in short turns, because no signal is heard while SQLite waits."""
-    until = time.monotonic() + BUSY_SECONDS
+    until = time.monotonic() + patience
     connection.execute("PRAGMA busy_timeout = 0")
     try:
         while True:

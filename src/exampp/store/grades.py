@@ -336,12 +336,23 @@ def failure_reasons(
     connection: sqlite3.Connection, grader: int, most: int = 5
 ) -> list[tuple[str, int]]:
     """The most frequent reasons why cells of a grader have no grade, with their numbers."""
-    rows = connection.execute(
+    return most_frequent(
+        connection,
         "SELECT coalesce(json_extract(g.detail, '$.reason'), g.rule), g.state, count(*) AS n "
         "FROM grade g JOIN item_version v ON v.version = g.item_version JOIN item i USING (item) "
-        f"WHERE g.grader = ? AND g.state <> 0 AND {IN_FORCE} "
-        "GROUP BY 1, 2 ORDER BY n DESC LIMIT ?",
-        (grader, most),
+        f"WHERE g.grader = :grader AND g.state <> 0 AND {IN_FORCE}",
+        grader,
+        most,
+    )
+
+
+def most_frequent(
+    connection: sqlite3.Connection, reasons: str, grader: int, most: int = 5
+) -> list[tuple[str, int]]:
+    """The most frequent of the reasons that SQL selects with their states and numbers `n`."""
+    rows = connection.execute(
+        f"{reasons} GROUP BY 1, 2 ORDER BY n DESC, 1, 2 LIMIT :most",
+        {"grader": grader, "most": most},
     )
     named = ((State(state).name.lower(), why, count) for why, state, count in rows)
     return [(state if why in (state, None) else f"{state}: {why}", n) for state, why, n in named]
@@ -351,14 +362,21 @@ _OF_BANK = f"""
 FROM item i JOIN bank b USING (bank)
 JOIN grade g ON g.grader = :grader AND g.item_version = i.version AND {IN_FORCE}
 WHERE i.active AND (:bank IS NULL OR b.name = :bank)
+AND (:items IS NULL OR i.item IN (SELECT value FROM json_each(:items)))
 """
 
 
 def asked_otherwise(
-    connection: sqlite3.Connection, grader: int, bank: str | None = None
+    connection: sqlite3.Connection,
+    grader: int,
+    bank: str | None = None,
+    items: Sequence[int] | None = None,
 ) -> AskedOtherwise:
-    """What the cells of a grader say of how they were asked; those of `bank` where one is given."""
-    values = {"grader": grader, "bank": bank}
+    """What the cells of a grader say of how they were asked; those of `bank` where one is given.
+
+    Where `items` are given (by key) only theirs are read.
+    """
+    values = {"grader": grader, "bank": bank, "items": _listed(items)}
     cut = f"SELECT count(DISTINCT g.passage_version) {_OF_BANK} AND instr(g.detail, '\"cut\":true')"
     without = (
         f"SELECT json_extract(g.detail, '$.without'), count(*) {_OF_BANK} AND instr(g.detail, "
@@ -418,15 +436,24 @@ def rule_counts(
         {(State.GRADED.value, rule, rating): count for (rule, rating), count in known.items()}
     )
     first: dict[tuple[int, str, int | None], int] = {}
-    values = {
-        "grader": grader,
-        "bank": bank,
-        "items": None if items is None else json.dumps(list(items)),
-    }
+    values = {"grader": grader, "bank": bank, "items": _listed(items)}
     for *key, count, cell in connection.execute(_RULES, values) if items != [] else ():
         same = (key[0], key[1], key[2])
         cells[same] += count
         first[same] = min(cell, first.get(same, cell))
+    return with_examples(connection, grader, cells, first)
+
+
+def with_examples(
+    connection: sqlite3.Connection,
+    grader: int,
+    cells: Mapping[tuple[int, str, int | None], int],
+    first: Mapping[tuple[int, str, int | None], int],
+) -> tuple[RuleCount, ...]:
+    """Numbers of cells by state, rule and rating, each with the reply of its first cell.
+
+    A cell is the key of its item's text, shifted by 31 bits, and that of its passage's.
+    """
     found: list[RuleCount] = []
     for state, rule, rating in sorted(cells, key=lambda key: (*key[:2], key[2] or 0)):
         same, example = (state, rule, rating), None
@@ -434,6 +461,10 @@ def rule_counts(
             example = _reply(connection, grader, first[same] >> 31, first[same] & 2**31 - 1)
         found.append(RuleCount(State(state), rule, rating, cells[same], example))
     return tuple(found)
+
+
+def _listed(items: Sequence[int] | None) -> str | None:
+    return None if items is None else json.dumps(list(items))
 
 
 def _reply(

@@ -297,8 +297,8 @@ def has_text(connection: sqlite3.Connection, passage_id: str) -> bool:
     return found.fetchone() is not None
 
 
-def counts(connection: sqlite3.Connection) -> Mapping[str, int]:
-    """How many of each thing the collection holds, and what people decided."""
+def counts(connection: sqlite3.Connection, known: Mapping[str, int] = {}) -> Mapping[str, int]:
+    """How many of each thing the collection holds, and what people decided; not what is `known`."""
     tables = {
         "queries": "query",
         "subtopics": "subtopic",
@@ -311,7 +311,9 @@ def counts(connection: sqlite3.Connection) -> Mapping[str, int]:
         "WHERE state = 0)",
     }
     found = {
-        name: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+        name: known[name]
+        if name in known
+        else connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
         for name, table in tables.items()
     }
     return found | decision_counts(connection)

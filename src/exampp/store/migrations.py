@@ -18,7 +18,10 @@ What the tables hold:
 - batch (requests that were given to a provider together, noted before they are sent; `remote` is
   its id there, `said` what the provider says of it) and batch_request (which of them is out, and
   the reply that came to it, until it is a grade);
-- step (what `exampp run` has done, with the fingerprint of what it did it on).
+- step (what `exampp run` has done, with the fingerprint of what it did it on);
+- pool_tally and cell_tally (what is counted of a query's pool, and of a grader's cells of an item's
+  text; see `store.tallies`). A trigger drops a count as soon as a row that it counts is written,
+  whoever writes it; a count that is not there is made anew.
 
 A passage or an item keeps one row per text it ever had, and a grade belongs to two such texts: a
 changed text makes exactly its cells due, and a restored one finds its grades again.
@@ -35,6 +38,21 @@ A decision was made on a scale of ratings, or (`verdict`) of yes and no.
 from __future__ import annotations
 
 APPLICATION_ID = 0x4558414D  # "EXAM"
+
+_OF_POOLS = "".join(
+    f"""
+    CREATE TRIGGER {table}_made AFTER INSERT ON {table} BEGIN
+        DELETE FROM pool_tally WHERE query = NEW.query;
+    END;
+    CREATE TRIGGER {table}_changed AFTER UPDATE ON {table} BEGIN
+        DELETE FROM pool_tally WHERE query IN (OLD.query, NEW.query);
+    END;
+    CREATE TRIGGER {table}_gone AFTER DELETE ON {table} BEGIN
+        DELETE FROM pool_tally WHERE query = OLD.query;
+    END;
+    """
+    for table in ("pool", "judgment", "ranking")
+)
 
 MIGRATIONS: tuple[str, ...] = (
     """
@@ -412,5 +430,54 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE bank_line RENAME COLUMN facet TO subtopic;
     ALTER TABLE item RENAME COLUMN facet TO subtopic;
     ALTER TABLE generation RENAME COLUMN facet TO subtopic;
+    """,
+    f"""
+    CREATE TABLE pool_tally (
+        query INTEGER PRIMARY KEY,
+        depth INTEGER NOT NULL,
+        passages INTEGER NOT NULL,
+        without_text INTEGER NOT NULL,
+        rankings INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX pool_tally_without_text ON pool_tally (query) WHERE without_text > 0;
+    CREATE TABLE cell_tally (
+        item_version INTEGER NOT NULL,
+        grader INTEGER NOT NULL,
+        answer_key INTEGER NOT NULL,
+        state INTEGER NOT NULL,
+        rule TEXT NOT NULL,
+        rating INTEGER NOT NULL,
+        reason ANY NOT NULL,
+        cells INTEGER NOT NULL,
+        current INTEGER NOT NULL,
+        first INTEGER,
+        pooled INTEGER NOT NULL,
+        graded INTEGER NOT NULL,
+        otherwise INTEGER NOT NULL,
+        PRIMARY KEY (item_version, grader, answer_key, state, rule, rating, reason)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TRIGGER grade_made AFTER INSERT ON grade BEGIN
+        DELETE FROM cell_tally WHERE item_version = NEW.item_version AND grader = NEW.grader;
+    END;
+    CREATE TRIGGER grade_changed AFTER UPDATE ON grade BEGIN
+        DELETE FROM cell_tally WHERE item_version = NEW.item_version AND grader = NEW.grader;
+        DELETE FROM cell_tally WHERE item_version = OLD.item_version AND grader = OLD.grader;
+    END;
+    CREATE TRIGGER grade_gone AFTER DELETE ON grade BEGIN
+        DELETE FROM cell_tally WHERE item_version = OLD.item_version AND grader = OLD.grader;
+    END;
+    {_OF_POOLS}
+    CREATE TRIGGER passage_given_text AFTER UPDATE OF version ON passage
+    WHEN OLD.version IS NULL BEGIN
+        DELETE FROM pool_tally WHERE without_text > 0;
+    END;
+    CREATE TRIGGER passage_changed AFTER UPDATE OF passage_id, version ON passage
+    WHEN OLD.version IS NOT NULL OR EXISTS (SELECT 1 FROM passage_version v
+        WHERE v.passage = OLD.passage AND v.version IS NOT NEW.version) BEGIN
+        DELETE FROM pool_tally;
+    END;
+    CREATE TRIGGER item_moved AFTER UPDATE OF query ON item BEGIN
+        DELETE FROM pool_tally WHERE query IN (OLD.query, NEW.query);
+    END;
     """,
 )

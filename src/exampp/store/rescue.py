@@ -14,6 +14,7 @@ from typing import NamedTuple
 from exampp.errors import InputError
 from exampp.store.connection import connect, transaction
 from exampp.store.migrations import MIGRATIONS
+from exampp.store.tallies import TALLIES
 
 
 class Rescued(NamedTuple):
@@ -61,7 +62,8 @@ def _tables(opened: sqlite3.Connection) -> list[str]:
     rows = opened.execute(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
     )
-    return [row[0] for row in rows]
+    # what is counted may not be what can be read
+    return [row[0] for row in rows if row[0] not in TALLIES]
 
 
 def _copy(source: sqlite3.Connection, opened: sqlite3.Connection, table: str) -> None:
