@@ -11,6 +11,8 @@ from pathlib import Path
 import exams
 import pytest
 
+import exampp
+
 COMMAND = [sys.executable, "-m", "exampp"]
 
 
@@ -41,7 +43,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def whole(folder: Path) -> bytes:
     """The runs of the exam as a file holds them."""
-    return shell("exampp export my.exam whole.run >/dev/null; cat whole.run", folder).stdout
+    with exampp.Collection(folder / "my.exam") as collection:
+        collection.export(folder / "whole.run", "runs")
+    return (folder / "whole.run").read_bytes()
 
 
 LINES = {
