@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import tempfile
 from pathlib import Path
 
 import exampp
@@ -73,9 +75,20 @@ def reply(ask: Ask) -> str:
     return f"{rating} <script>window.{PROOF} = true</script>\x1b[m\u202e"
 
 
-def make(path: Path, folder: Path) -> Path:
+def make(path: Path) -> Path:
     """The collection, graded; two systems with hostile names return every passage."""
-    folder.mkdir(exist_ok=True)
+    path.write_bytes(_graded())
+    return path
+
+
+@functools.cache
+def _graded() -> bytes:
+    """The collection, made once in a process."""
+    with tempfile.TemporaryDirectory() as folder:
+        return _make(Path(folder)).read_bytes()
+
+
+def _make(folder: Path) -> Path:
     (folder / "queries.json").write_text(json.dumps(QUERIES))
     bank = folder / "bank.jsonl"
     bank.write_text(
@@ -129,7 +142,7 @@ def make(path: Path, folder: Path) -> Path:
         ]
         lines.append(json.dumps([query_id, entries]))
     (folder / "passages.jsonl").write_text("\n".join(lines) + "\n")
-    with exampp.Collection.create(path) as collection:
+    with exampp.Collection.create(folder / "my.exam") as collection:
         collection.import_files(folder / "queries.json", bank, folder / "passages.jsonl")
         collection.grade(ScriptedGrader(reply, record=False), depth=100)
-    return path
+    return collection.path

@@ -37,8 +37,7 @@ ADDRESSES = {
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    folder = tmp_path_factory.mktemp("hostile")
-    path = hostile.make(folder / "my.exam", folder / "files")
+    path = hostile.make(tmp_path_factory.mktemp("hostile") / "my.exam")
     with exampp.Collection(path) as collection:
         for n, passage in enumerate(hostile.IDS[:6]):
             for author, rating in (("ada", n % 6), ("<b>bob</b>\u202e", 5 - n % 3)):

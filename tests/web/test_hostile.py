@@ -33,8 +33,7 @@ LOADING = ("src", "href", "action", "formaction", "data", "poster", "srcset", "b
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    folder = tmp_path_factory.mktemp("hostile")
-    path = hostile.make(folder / "my.exam", folder / "files")
+    path = hostile.make(tmp_path_factory.mktemp("hostile") / "my.exam")
     with visiting(path) as client:
         yield client
 
@@ -145,7 +144,7 @@ def test_the_heat_map_leads_to_its_cells(client: Client) -> None:
 def test_decisions_land_on_the_cell_that_was_shown(client: Client, tmp_path: Path) -> None:
     import exampp
 
-    path = hostile.make(tmp_path / "own.exam", tmp_path / "files")
+    path = hostile.make(tmp_path / "own.exam")
     with visiting(path) as own:
         for number, place in enumerate(CELLS):
             query, item, passage = place
