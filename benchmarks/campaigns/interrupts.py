@@ -164,7 +164,10 @@ def state(path: Path) -> Mapping[str, Any]:
         foreign = opened.execute("PRAGMA foreign_key_check").fetchall()
         if verdict != "ok" or foreign:
             raise SystemExit(f"integrity: {verdict} {foreign}")
-        names = opened.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        # what is counted may be kept or not
+        names = opened.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%_tally'"
+        ).fetchall()
         found = {}
         for (name,) in names:
             columns = [row[1] for row in opened.execute(f"PRAGMA table_info({name})")]

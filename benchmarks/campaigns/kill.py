@@ -324,7 +324,10 @@ def rows(
         verdict = opened.execute("PRAGMA integrity_check").fetchone()[0]
         if verdict != "ok" or opened.execute("PRAGMA foreign_key_check").fetchall():
             raise Broken(f"integrity: {verdict}")
-        names = opened.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        # what is counted may be kept or not
+        names = opened.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%_tally'"
+        ).fetchall()
         return {
             name: sorted(_rows(opened, name, FIRST if old else columns_of(opened), without))
             for (name,) in names

@@ -396,8 +396,8 @@ class Collection(GradeSource["CollectionGrades"]):
         return self.status_tables()["graders"]
 
     def grader_statuses(self) -> Sequence[GraderStatus]:
-        """Where grading stands, per grader and bank, as records."""
-        return grading_status(self._connection)
+        """Where grading stands, per grader and bank, as records; nothing is written."""
+        return grading_status(self._connection, keep=False)
 
     def status_tables(self) -> dict[str, Table]:
         """Where grading stands, as tables.

@@ -329,6 +329,18 @@ def test_a_collection_that_another_writes_to_is_counted(keyed: Path) -> None:
         assert kept_tallies(opened) > 0
 
 
+def test_records_of_the_status_write_nothing(keyed: Path) -> None:
+    """Or the pages, which ask for them, would take their own counting for news."""
+    with exampp.Collection(keyed) as exam, exampp.Collection(keyed) as watching:
+        grade(exam, "rater", "main", False)
+        before = watching.data_version()
+        records = exam.grader_statuses()
+        assert watching.data_version() == before
+        exam.status()
+        assert watching.data_version() != before
+        assert exam.grader_statuses() == records
+
+
 def test_what_is_kept_is_not_counted_again(keyed: Path) -> None:
     """A row that no trigger saw, because there is none, is not counted."""
     with exampp.Collection(keyed) as exam:

@@ -59,9 +59,11 @@ class GraderStatus(NamedTuple):
         return by_state(self.readings)
 
 
-def grading_status(connection: sqlite3.Connection, depth: int = DEPTH) -> list[GraderStatus]:
-    """One entry for every grader and every bank of its kind."""
-    with tallied(connection, depth):
+def grading_status(
+    connection: sqlite3.Connection, depth: int = DEPTH, *, keep: bool = True
+) -> list[GraderStatus]:
+    """One entry for every grader and every bank of its kind; what is counted is kept or not."""
+    with tallied(connection, depth, keep=keep):
         return [
             _status(connection, grader, bank, depth)
             for grader in graders(connection)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any
+from typing import Any, Self
 
 from exampp.errors import InputError
 from exampp.store.migrations import MIGRATIONS
@@ -37,6 +37,13 @@ class GuardedConnection(sqlite3.Connection):
     """A connection whose errors are exampp's own; `file` is what it has open."""
 
     file = ""
+
+    def __enter__(self) -> Self:
+        """As that of sqlite3, with the errors of `execute`."""
+        try:
+            return super().__enter__()
+        except FAULTS as error:
+            raise told(self, error) from None
 
     def execute(self, sql: str, parameters: Any = (), /) -> Cursor:
         """As that of sqlite3; InputError for values that do not fit, Damaged for a damaged page."""

@@ -100,17 +100,20 @@ FROM counted GROUP BY 1, 2, 3, 4, 5, 6, 7
 
 
 @contextmanager
-def tallied(connection: sqlite3.Connection, depth: int = DEPTH) -> Iterator[None]:
+def tallied(
+    connection: sqlite3.Connection, depth: int = DEPTH, *, keep: bool = True
+) -> Iterator[None]:
     """The collection at one moment, with all its tallies, of pools down to a depth.
 
-    What is not kept is counted, and is kept but where the file cannot be written, or others write
-    for longer than `PATIENCE`.
+    What is not kept is counted, and with `keep` is kept but where the file cannot be written, or
+    others write for longer than `PATIENCE`.
     """
     with connection:
         connection.execute("BEGIN")
         if _uncounted(connection, depth):
             connection.execute("ROLLBACK")
-            _keep(connection, depth)
+            if keep:
+                _keep(connection, depth)
             connection.execute("BEGIN")
             _complete(connection, depth)
         yield
