@@ -12,7 +12,7 @@ from commands import Commands
 
 import exampp
 from exampp.analysis.compare import SystemComparison
-from exampp.analysis.correlation import Correlations
+from exampp.analysis.correlation_tables import Correlations
 from exampp.errors import InputError
 from exampp.report.result import Result
 

@@ -17,8 +17,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import exampp
-from exampp.analysis.correlation import Correlations, MethodCorrelation, compare_methods
-from exampp.analysis.correlation_tables import intervals, tidy, wide
+from exampp.analysis.correlation import compare_methods
+from exampp.analysis.correlation_tables import (
+    Correlations,
+    MethodCorrelation,
+    intervals,
+    tidy,
+    wide,
+)
 from exampp.analysis.methods import Method, Scoring, graded_method, listed_method, qrels_method
 from exampp.errors import InputError
 from exampp.evaluate.measure import parse_measure

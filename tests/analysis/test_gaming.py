@@ -20,8 +20,9 @@ from exampp.analysis.attacks.attacks import Harm
 from exampp.analysis.attacks.battery import BatterySettings
 from exampp.analysis.attacks.circularity import circularity, reranked
 from exampp.analysis.attacks.findings import AttackResult, Rates, untouched
-from exampp.analysis.attacks.gaming import Gaming, GamingSettings
+from exampp.analysis.attacks.gaming import GamingSettings
 from exampp.analysis.attacks.ledger import ledger
+from exampp.analysis.attacks.tables import Gaming
 from exampp.errors import InputError
 from exampp.formats.uses import SystemUse, read
 from exampp.report.page import Facts

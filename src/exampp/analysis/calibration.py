@@ -10,13 +10,12 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.analysis.calibration_tables import CalibrationFindings
 from exampp.errors import InputError
-from exampp.formats import calibration as calibration_format
 from exampp.outside import check_whole
 from exampp.records.calibration import (
     Calibration,
@@ -30,8 +29,6 @@ from exampp.records.calibration import (
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.topics import relevant_from
 from exampp.records.wording import counted
-from exampp.report.result import Result
-from exampp.report.table import Table
 from exampp.stats.agreement import STATISTICS, confusions
 from exampp.stats.agreement_intervals import clustered
 from exampp.stats.calibration import at_least, expected_labels, fit_levels
@@ -70,35 +67,6 @@ class CalibrationSettings:
             raise InputError(f"there is no model {self.model!r}", mend=f"Give {_or(MODELS)}")
         check_whole("folds", self.folds, 2, MOST_DRAWS)
         check_draws(self.samples, self.seed)
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class CalibrationFindings(Result):
-    """A calibration, what it is worth on held-out queries, and what to know of it.
-
-    `confusion` is people's labels x labels that it gives (held out), in passages.
-    """
-
-    calibration: Calibration
-    confusion: NDArray[np.int64]
-    notes: tuple[str, ...] = ()
-
-    def save(self, path: str | Path) -> None:
-        """Write the calibration as a file, to label other passages with it."""
-        calibration_format.write(path, self.calibration)
-
-    def tables(self) -> Mapping[str, Table]:
-        """What it is worth, the reliability curve, and labels against people's."""
-        # tables are made of this module's records
-        from exampp.analysis.calibration_tables import tables_of
-
-        return tables_of(self)
-
-    def records(self) -> Mapping[str, Table]:
-        """The same at full precision, with where it comes from."""
-        from exampp.analysis.calibration_tables import records_of
-
-        return records_of(self)
 
 
 def calibrate(

@@ -3,16 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from exampp.analysis.calibration import CalibrationFindings
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.formats import calibration as calibration_format
 from exampp.records.calibration import Calibration
 from exampp.report.page import Block, Folded, Notices, Section, Text
 from exampp.report.plots.calibration import calibration_curve
 from exampp.report.plots.figure import Figure
+from exampp.report.result import Result
 from exampp.report.table import Table
 
 _SCORES = ("score", "constant", "before", "calibrated", "low", "high")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CalibrationFindings(Result):
+    """A calibration, what it is worth on held-out queries, and what to know of it.
+
+    `confusion` is people's labels x labels that it gives (held out), in passages.
+    """
+
+    calibration: Calibration
+    confusion: NDArray[np.int64]
+    notes: tuple[str, ...] = ()
+
+    def save(self, path: str | Path) -> None:
+        """Write the calibration as a file, to label other passages with it."""
+        calibration_format.write(path, self.calibration)
+
+    def tables(self) -> Mapping[str, Table]:
+        """What it is worth, the reliability curve, and labels against people's."""
+        return tables_of(self)
+
+    def records(self) -> Mapping[str, Table]:
+        """The same at full precision, with where it comes from."""
+        return records_of(self)
 
 
 def tables_of(found: CalibrationFindings) -> Mapping[str, Table]:

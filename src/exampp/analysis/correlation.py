@@ -7,18 +7,16 @@ ranks may be tied or fractional, and scores that differ by no more than rounding
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from exampp.analysis.correlation_tables import NOT_ASKED, Correlations, MethodCorrelation
 from exampp.analysis.methods import Method, Scoring
 from exampp.errors import InputError
 from exampp.evaluate.values import Values
 from exampp.records.wording import counted
 from exampp.report.notes import About, grouped
-from exampp.report.result import Result
-from exampp.report.table import Table
 from exampp.stats.correlation_interval import (
     FEWEST_QUERIES,
     FEWEST_SYSTEMS,
@@ -36,62 +34,7 @@ Floats = NDArray[np.float64]
 Ranks = Mapping[str, float]
 
 MOST_DECIMALS = 15
-NOT_ASKED = "none was asked for"
 ONLY_TOTALS = "only the totals of its systems are known"
-
-
-@dataclass(frozen=True, slots=True)
-class MethodCorrelation:
-    """One method at one threshold under one measure and statistic, against one leaderboard."""
-
-    method: str
-    official: str
-    measure: str
-    min_rating: int | None
-    statistic: str
-    estimate: Estimate
-    systems: int
-    queries: int | None
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Correlations(Result):
-    """What `compare_methods` found: official by official, then in the order of the methods.
-
-    `keys` are those of the graders among the methods; `samples` is 0 where no intervals were asked
-    for; `notes` go with an official leaderboard, or with "" for all of them.
-    """
-
-    found: tuple[MethodCorrelation, ...]
-    methods: tuple[str, ...]
-    keys: Mapping[str, str | None]
-    officials: tuple[str, ...]
-    statistics: tuple[RankStatistic, ...]
-    level: float
-    samples: int
-    notes: Mapping[str, tuple[str, ...]]
-
-    def tables(self) -> dict[str, Table]:
-        """For each official leaderboard the values as the papers print them, then intervals."""
-        # these tables are made from this module's records
-        from exampp.analysis.correlation_tables import intervals, wide
-
-        made = {
-            f"{name}, {make.__name__}": make(self, name)
-            for name in self.officials
-            for make in (wide, intervals)
-        }
-        return {name: table for name, table in made.items() if table}
-
-    def records(self) -> dict[str, Table]:
-        """A row a value."""
-        from exampp.analysis.correlation_tables import tidy
-
-        return {"correlation": tidy(self)}
-
-    def has_intervals(self, official: str) -> bool:
-        """Does any value against this leaderboard have one?"""
-        return any(one.estimate.low is not None for one in self.found if one.official == official)
 
 
 def compare_methods(

@@ -2,22 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from exampp.analysis.correlation import NOT_ASKED, Correlations, MethodCorrelation
 from exampp.analysis.phrases import percent, with_interval
 from exampp.evaluate.leaderboard import Leaderboard
 from exampp.evaluate.tables import PROVENANCE, heading, provenance
 from exampp.records.wording import counted
+from exampp.report.result import Result
 from exampp.report.table import Column, Table, Value
 from exampp.stats.estimate import Estimate
+from exampp.stats.rank_statistics import RankStatistic
 
+NOT_ASKED = "none was asked for"
 NEAR = 0.05
 POOR = 0.5
 NO_THRESHOLD = "any"
 """Stands for the threshold of measures that do not depend on it."""
 
 Cell = tuple[str, int | None, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class MethodCorrelation:
+    """One method at one threshold under one measure and statistic, against one leaderboard."""
+
+    method: str
+    official: str
+    measure: str
+    min_rating: int | None
+    statistic: str
+    estimate: Estimate
+    systems: int
+    queries: int | None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Correlations(Result):
+    """What `compare_methods` found: official by official, then in the order of the methods.
+
+    `keys` are those of the graders among the methods; `samples` is 0 where no intervals were asked
+    for; `notes` go with an official leaderboard, or with "" for all of them.
+    """
+
+    found: tuple[MethodCorrelation, ...]
+    methods: tuple[str, ...]
+    keys: Mapping[str, str | None]
+    officials: tuple[str, ...]
+    statistics: tuple[RankStatistic, ...]
+    level: float
+    samples: int
+    notes: Mapping[str, tuple[str, ...]]
+
+    def tables(self) -> dict[str, Table]:
+        """For each official leaderboard the values as the papers print them, then intervals."""
+        made = {
+            f"{name}, {make.__name__}": make(self, name)
+            for name in self.officials
+            for make in (wide, intervals)
+        }
+        return {name: table for name, table in made.items() if table}
+
+    def records(self) -> dict[str, Table]:
+        """A row a value."""
+        return {"correlation": tidy(self)}
+
+    def has_intervals(self, official: str) -> bool:
+        """Does any value against this leaderboard have one?"""
+        return any(one.estimate.low is not None for one in self.found if one.official == official)
 
 
 def wide(comparison: Correlations, official: str) -> Table:

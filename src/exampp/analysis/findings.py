@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from exampp.analysis import agreement_findings
 from exampp.analysis.agreement import Layout
 from exampp.analysis.agreement_tables import AgreementBlock
-from exampp.analysis.attacks.gaming import Gaming
+from exampp.analysis.attacks.tables import Gaming
 from exampp.analysis.corrected import Corrected
-from exampp.analysis.correlation import Correlations, compare_methods
+from exampp.analysis.correlation import compare_methods
+from exampp.analysis.correlation_tables import Correlations
 from exampp.analysis.items import ItemAnalysis, ItemSettings, analyze
 from exampp.analysis.methods import Method, board_method
 from exampp.analysis.reliability import Reliability, reliability, scored_column

@@ -17,7 +17,7 @@ from exampp.analysis import (
     report_methods,
 )
 from exampp.analysis.corrected_tables import section as corrected_section
-from exampp.analysis.correlation import Correlations
+from exampp.analysis.correlation_tables import Correlations
 from exampp.analysis.findings import LAYOUTS, Findings, ReportSettings, ReportSource, find
 from exampp.analysis.phrases import with_interval
 from exampp.analysis.report_certificate import certificate_section

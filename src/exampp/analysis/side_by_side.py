@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from exampp.analysis.between import MethodPair, between, between_records, between_table
-from exampp.analysis.correlation import Correlations, compare_methods
+from exampp.analysis.correlation import compare_methods
+from exampp.analysis.correlation_tables import Correlations
 from exampp.analysis.methods import GIVEN, Method, Scoring
 from exampp.errors import InputError
 from exampp.evaluate.measure import heading

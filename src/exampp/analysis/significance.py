@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
-from exampp.evaluate.leaderboard import Leaderboard, MeasureColumn
+from exampp.evaluate.leaderboard import MeasureColumn
 from exampp.evaluate.values import Mean
 from exampp.outside import check_whole
-from exampp.report.result import Result
-from exampp.report.table import Table
 from exampp.stats.estimate import Estimate, around
 from exampp.stats.letter_display import letter_display
 from exampp.stats.means import ALL_EQUAL, FEW_QUERIES, FEWEST_QUERIES, share_mean
@@ -103,43 +101,6 @@ class Significance:
         """The systems that share a letter with the best one, itself among them."""
         best = set(self.systems[0].letters or "") if self.systems else set()
         return tuple(one.system for one in self.systems if best & set(one.letters or ""))
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Significances(Result):
-    """All pairs of systems tested under each measure and threshold of a leaderboard."""
-
-    found: tuple[Significance, ...]
-    board: Leaderboard
-
-    def __iter__(self) -> Iterator[Significance]:
-        return iter(self.found)
-
-    def tables(self) -> dict[str, Table]:
-        """The leaderboards with letters: systems that share one do not differ."""
-        # these tables are made from this module's records
-        from exampp.analysis.significance_tables import leaderboard_table
-        from exampp.evaluate.tables import heading
-
-        return {
-            heading(one.measure, one.min_rating): leaderboard_table(one, self.board)
-            for one in self.found
-        }
-
-    def records(self) -> dict[str, Table]:
-        """A row for every pair."""
-        from exampp.analysis.significance_tables import pairs_table
-
-        return {"pairs": pairs_table(self.found, self.board)}
-
-
-def significances(
-    board: Leaderboard, settings: SignificanceSettings | None = None
-) -> Significances:
-    """Test all pairs of systems, in every column of a leaderboard."""
-    settings = settings or SignificanceSettings()
-    found = (significance(column, board.column_systems, settings) for column in board.columns)
-    return Significances(tuple(found), board)
 
 
 def significance(

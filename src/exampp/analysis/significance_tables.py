@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exampp.analysis.phrases import added_up, percent
-from exampp.analysis.significance import Correction, Significance
+from exampp.analysis.significance import (
+    Correction,
+    Significance,
+    SignificanceSettings,
+    significance,
+)
 from exampp.evaluate.leaderboard import Leaderboard
 from exampp.evaluate.measure import parse_measure
 from exampp.evaluate.tables import PROVENANCE, caption, heading, provenance
 from exampp.records.wording import counted
+from exampp.report.result import Result
 from exampp.report.table import Column, Table, Value
 from exampp.stats.letter_display import MOST_GROUPS
 from exampp.stats.multiple import benjamini_hochberg, holm
@@ -29,6 +36,37 @@ CORRECTED: Mapping[Correction, Callable[[ArrayLike], NDArray[np.float64]]] = {
     "bh": benjamini_hochberg,
     "none": np.asarray,
 }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Significances(Result):
+    """All pairs of systems tested under each measure and threshold of a leaderboard."""
+
+    found: tuple[Significance, ...]
+    board: Leaderboard
+
+    def __iter__(self) -> Iterator[Significance]:
+        return iter(self.found)
+
+    def tables(self) -> dict[str, Table]:
+        """The leaderboards with letters: systems that share one do not differ."""
+        return {
+            heading(one.measure, one.min_rating): leaderboard_table(one, self.board)
+            for one in self.found
+        }
+
+    def records(self) -> dict[str, Table]:
+        """A row for every pair."""
+        return {"pairs": pairs_table(self.found, self.board)}
+
+
+def significances(
+    board: Leaderboard, settings: SignificanceSettings | None = None
+) -> Significances:
+    """Test all pairs of systems, in every column of a leaderboard."""
+    settings = settings or SignificanceSettings()
+    found = (significance(column, board.column_systems, settings) for column in board.columns)
+    return Significances(tuple(found), board)
 
 
 def leaderboard_table(found: Significance, board: Leaderboard) -> Table:

@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from exampp.analysis import calibration_tables, corrected_tables
-from exampp.analysis.attacks.gaming import Gaming
-from exampp.analysis.attacks.tables import attack_notes, headline
-from exampp.analysis.calibration import CalibrationFindings
+from exampp.analysis.attacks.tables import Gaming, attack_notes, headline
+from exampp.analysis.calibration_tables import CalibrationFindings
 from exampp.analysis.corrected import Corrected
 from exampp.analysis.item_notes import advice, exam_notes
 from exampp.analysis.items import ItemAnalysis

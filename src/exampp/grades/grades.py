@@ -29,17 +29,20 @@ from exampp.report.table import Table
 
 if TYPE_CHECKING:
     from exampp.analysis.agreement_findings import Against, Agreements
-    from exampp.analysis.attacks.gaming import Gaming, GamingSettings
-    from exampp.analysis.calibration import CalibrationFindings, CalibrationSettings
+    from exampp.analysis.attacks.gaming import GamingSettings
+    from exampp.analysis.attacks.tables import Gaming
+    from exampp.analysis.calibration import CalibrationSettings
+    from exampp.analysis.calibration_tables import CalibrationFindings
     from exampp.analysis.citations import CitationScores
     from exampp.analysis.compare import SystemComparison
     from exampp.analysis.corrected import Corrected
-    from exampp.analysis.correlation import Correlations
+    from exampp.analysis.correlation_tables import Correlations
     from exampp.analysis.gate import GateResult, GateSettings
     from exampp.analysis.items import ItemAnalysis
     from exampp.analysis.reliability import Reliability, ReliabilitySettings
     from exampp.analysis.sensitivity import Declaration, Sensitivity
-    from exampp.analysis.significance import Significances, SignificanceSettings
+    from exampp.analysis.significance import SignificanceSettings
+    from exampp.analysis.significance_tables import Significances
     from exampp.analysis.unsaid import Unsaid
     from exampp.evaluate.item_scores import Credit
     from exampp.evaluate.qrels import Labelling
@@ -188,7 +191,7 @@ class Grades(ChosenGrades):
         labelling: Labelling | None = None,
     ) -> Significances:
         """All pairs of systems tested, for every measure and threshold; options of `evaluate`."""
-        from exampp.analysis.significance import significances
+        from exampp.analysis.significance_tables import significances
 
         board = self.evaluate(
             measures,

@@ -14,8 +14,9 @@ from exampp.records.choosing import label
 if TYPE_CHECKING:
     from exampp.analysis.agreement import RaterComparison as Agreement
     from exampp.analysis.agreement_findings import Against, Agreements
-    from exampp.analysis.calibration import CalibrationFindings, CalibrationSettings
-    from exampp.analysis.correlation import Correlations
+    from exampp.analysis.calibration import CalibrationSettings
+    from exampp.analysis.calibration_tables import CalibrationFindings
+    from exampp.analysis.correlation_tables import Correlations
     from exampp.analysis.methods import Method
     from exampp.analysis.reliability import Reliability, ReliabilitySettings
     from exampp.analysis.reliability_graders import GraderReliability

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 from exampp import __version__
 from exampp.analysis.attacks.battery import beside
-from exampp.analysis.attacks.gaming import Gaming, GamingSettings
+from exampp.analysis.attacks.gaming import GamingSettings
+from exampp.analysis.attacks.tables import Gaming
 from exampp.analysis.findings import ReportSettings, ReportSource
 from exampp.analysis.report_commands import ReportInputs, commands
 from exampp.errors import InputError

@@ -10,71 +10,22 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from exampp.analysis.attacks.battery import beside, how_made, place_of
-from exampp.analysis.attacks.circularity import CUTOFF, Circularity, circularity
-from exampp.analysis.attacks.findings import AttackResults, Untouched, attack_results, untouched
-from exampp.analysis.attacks.ledger import Ledger, ledger
+from exampp.analysis.attacks.circularity import CUTOFF, circularity
+from exampp.analysis.attacks.findings import attack_results, untouched
+from exampp.analysis.attacks.ledger import ledger
+from exampp.analysis.attacks.tables import Gaming, GradedBattery
 from exampp.errors import InputError
 from exampp.evaluate.exams import SubtopicChoice
 from exampp.formats.uses import SystemUse
 from exampp.records.gradebook import Gradebook
-from exampp.records.grading import GraderIdentity
 from exampp.records.topics import relevant_from
-from exampp.report.plots.figure import Figure
-from exampp.report.result import Result
-from exampp.report.table import Table
 from exampp.store.bank import Makers
 from exampp.store.battery import unread_replies
 from exampp.store.connection import connect, is_collection
 from exampp.store.gradebook import read_gradebook
 from exampp.store.grades import known_grader
-
-
-class GradedBattery(NamedTuple):
-    """A battery as one grader graded it: what it says, and how it was made."""
-
-    results: AttackResults
-    path: Path
-    made: Mapping[str, str | int]
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Gaming(Result):
-    """What is known of whether a grader can be gamed.
-
-    `battery` is None where it was not graded, for the reason that `no_battery` gives. `untouched`
-    are passages that people judged highest.
-    """
-
-    grader: GraderIdentity
-    bank: str
-    min_rating: int
-    battery: GradedBattery | None
-    no_battery: str
-    untouched: tuple[Untouched, ...]
-    circularity: Circularity
-    ledger: Ledger
-
-    def tables(self) -> Mapping[str, Table]:
-        """What the battery did, what luck covers, the price of a defence, circularity, ledger."""
-        # these tables are made from this module's records
-        from exampp.analysis.attacks.tables import tables
-
-        return tables(self)
-
-    def figure(self) -> Figure:
-        """What every attack lifts, beside its control; without a battery there is nothing."""
-        from exampp.analysis.attacks.tables import drawn
-
-        return drawn(self)
-
-    def records(self) -> Mapping[str, Table]:
-        """A row an attack, an item, a measure re-ranked, a tie."""
-        from exampp.analysis.attacks.tables import records
-
-        return records(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,22 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
 
 from exampp.analysis.attacks.attacks import BY_NAME
-from exampp.analysis.attacks.findings import DEPTH, AttackResult, ItemGuess, Rates
+from exampp.analysis.attacks.circularity import Circularity
+from exampp.analysis.attacks.findings import (
+    DEPTH,
+    AttackResult,
+    AttackResults,
+    ItemGuess,
+    Rates,
+    Untouched,
+)
+from exampp.analysis.attacks.ledger import Ledger
 from exampp.analysis.phrases import with_interval
+from exampp.records.grading import GraderIdentity
 from exampp.records.wording import counted
 from exampp.report.plots.attacks import AttackLift, attack_lifts
 from exampp.report.plots.figure import Figure
+from exampp.report.result import Result
 from exampp.report.table import GRADER_KEY, Column, Table, Value
-
-if TYPE_CHECKING:
-    from exampp.analysis.attacks.gaming import Gaming, GradedBattery
 
 _MOST_GUESSED = 10
 _DRAFT = "These are DRAFT GRADES: they say nothing about any other grader."
+
+
+class GradedBattery(NamedTuple):
+    """A battery as one grader graded it: what it says, and how it was made."""
+
+    results: AttackResults
+    path: Path
+    made: Mapping[str, str | int]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Gaming(Result):
+    """What is known of whether a grader can be gamed.
+
+    `battery` is None where it was not graded, for the reason that `no_battery` gives. `untouched`
+    are passages that people judged highest.
+    """
+
+    grader: GraderIdentity
+    bank: str
+    min_rating: int
+    battery: GradedBattery | None
+    no_battery: str
+    untouched: tuple[Untouched, ...]
+    circularity: Circularity
+    ledger: Ledger
+
+    def tables(self) -> Mapping[str, Table]:
+        """What the battery did, what luck covers, the price of a defence, circularity, ledger."""
+        return tables(self)
+
+    def figure(self) -> Figure:
+        """What every attack lifts, beside its control; without a battery there is nothing."""
+        return drawn(self)
+
+    def records(self) -> Mapping[str, Table]:
+        """A row an attack, an item, a measure re-ranked, a tie."""
+        return records(self)
 
 
 def tables(found: Gaming) -> Mapping[str, Table]:
