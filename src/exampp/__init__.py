@@ -20,11 +20,11 @@ if TYPE_CHECKING:
         InputError,
         Unfinished,
     )
+    from exampp.evaluate.board import Leaderboard
     from exampp.evaluate.declared_measures import RankedQuery, measure
-    from exampp.evaluate.leaderboard import Leaderboard
     from exampp.evaluate.qrels import Labelling
     from exampp.formats.declared import Format
-    from exampp.grade.batch_choice import Batches
+    from exampp.grade.batches import Batches
     from exampp.grade.spread.on_ray import Cluster
     from exampp.graded_file import GradedFile
     from exampp.grades.grades import Grades
@@ -40,7 +40,7 @@ _HOMES = {
     "AmbiguousGrader": "exampp.errors",
     "Ask": "exampp.llm.base",
     "Backend": "exampp.llm.backends",
-    "Batches": "exampp.grade.batch_choice",
+    "Batches": "exampp.grade.batches",
     "Cluster": "exampp.grade.spread.on_ray",
     "Collection": "exampp.collection",
     "CollectionBusy": "exampp.errors",
@@ -55,7 +55,7 @@ _HOMES = {
     "Grades": "exampp.grades.grades",
     "InputError": "exampp.errors",
     "Labelling": "exampp.evaluate.qrels",
-    "Leaderboard": "exampp.evaluate.leaderboard",
+    "Leaderboard": "exampp.evaluate.board",
     "Option": "exampp.llm.options",
     "Panel": "exampp.grades.panel",
     "Reply": "exampp.llm.base",

@@ -34,7 +34,8 @@ from autojudge_base.nugget_data import load_nugget_banks_from_file, write_nugget
 
 from exampp.collection import Collection
 from exampp.errors import InputError, Unfinished
-from exampp.evaluate.leaderboard import Leaderboard, evaluate_gradebook
+from exampp.evaluate.board import Leaderboard
+from exampp.evaluate.leaderboard import evaluate_gradebook
 from exampp.evaluate.measure import parse_measure
 from exampp.evaluate.qrels import Kind, Labelling, label_passages
 from exampp.evaluate.qrels import qrels as qrels_of

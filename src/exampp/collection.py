@@ -41,7 +41,7 @@ from exampp.systems import Systems
 if TYPE_CHECKING:
     from exampp.banks import Bank
     from exampp.decisions import CollectionGrades, Decisions
-    from exampp.grade.batch_choice import Batches
+    from exampp.grade.batches import Batches
     from exampp.grade.calibrated import Calibrated, Frozen
     from exampp.grade.given import GradingOptions
     from exampp.grade.merging import Merged

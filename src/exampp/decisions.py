@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from exampp.records.plans import Design, SamplePlan
     from exampp.review.disputing import WeighedDispute
     from exampp.review.judging import ComparedCell, Judging
-    from exampp.review.planning import SampleProgress
+    from exampp.review.plan_tables import SampleProgress
     from exampp.review.preview import EditPreview
     from exampp.review.queue import Candidate
     from exampp.store.bank_history import ItemState

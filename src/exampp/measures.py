@@ -21,8 +21,9 @@ from ir_measures import providers
 from ir_measures.measures import Measure, ParamInfo, registry
 from ir_measures.util import Metric, Qrel, QrelsConverter, RunConverter
 
+from exampp.evaluate.board import MeasureColumn
 from exampp.evaluate.external import Returned, with_runs
-from exampp.evaluate.leaderboard import MeasureColumn, evaluate_gradebook
+from exampp.evaluate.leaderboard import evaluate_gradebook
 from exampp.evaluate.measure import parse_measure
 from exampp.evaluate.qrels import Labelling
 from exampp.evaluate.qrels import qrels as labels_of

@@ -18,8 +18,8 @@ from exampp.analysis.compare import (
 )
 from exampp.analysis.compare_items import Quote
 from exampp.errors import InputError
+from exampp.evaluate.board import Leaderboard
 from exampp.evaluate.exams import Subtopics
-from exampp.evaluate.leaderboard import Leaderboard
 from exampp.records import Grade, GraderIdentity, Item, State
 from exampp.records.decisions import Decision
 from exampp.records.dossier import Dossier, PassageText

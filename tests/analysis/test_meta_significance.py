@@ -19,7 +19,8 @@ from exampp.analysis.significance import (
 )
 from exampp.analysis.significance_tables import leaderboard_table, pairs_table
 from exampp.errors import InputError
-from exampp.evaluate.leaderboard import Leaderboard, MeasureColumn, evaluate
+from exampp.evaluate.board import Leaderboard, MeasureColumn
+from exampp.evaluate.leaderboard import evaluate
 from exampp.evaluate.measure import parse_measure
 from exampp.evaluate.values import Mean, masked
 from exampp.report.table import STYLES, render

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from gradebooks import dl19, dl19_data, expected, official_ranks
 
+from exampp.evaluate.board import Leaderboard
 from exampp.evaluate.cover import cover
-from exampp.evaluate.leaderboard import Leaderboard, evaluate
+from exampp.evaluate.leaderboard import evaluate
 from exampp.evaluate.measure import parse_measure
 from exampp.evaluate.policy import EXAM, RUBRIC
 from exampp.evaluate.qrels import Labelling, qrels

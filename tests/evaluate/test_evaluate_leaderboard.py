@@ -7,11 +7,11 @@ import pytest
 from gradebooks import GRADER, Cells, make_book, make_query, make_ranking
 
 from exampp.errors import InputError
+from exampp.evaluate.board import BoardRow, Leaderboard, tidy, wide
 from exampp.evaluate.cover import Missing
-from exampp.evaluate.leaderboard import BoardRow, Leaderboard, evaluate
+from exampp.evaluate.leaderboard import evaluate
 from exampp.evaluate.policy import EXAM, RUBRIC, CoverPolicy
 from exampp.evaluate.qrels import Labelling
-from exampp.evaluate.tables import tidy, wide
 from exampp.records.gradebook import Gradebook, QueryGrades
 from exampp.report.table import render
 

@@ -10,7 +10,7 @@ import pytest
 
 import exampp
 from exampp.errors import InputError
-from exampp.evaluate import tables
+from exampp.evaluate.board import caption, tidy
 from exampp.llm.base import Ask
 from exampp.llm.scripted import ScriptedGrader
 from exampp.records import item_id
@@ -61,20 +61,20 @@ def test_the_leaderboard_says_what_people_decided_and_what_it_is_without(path: P
         "Without people's decisions means change by up to 0.750 (alpha, Cover@20 \u22654), and 1 "
         "of 1 pairs of systems change places (--decisions without)."
     ) in board.notes
-    assert tables.caption(board).endswith(f"; {BY_PEOPLE}")
+    assert caption(board).endswith(f"; {BY_PEOPLE}")
     assert f"Left out, as asked for: {BY_PEOPLE}." in other.notes
-    assert "decided" not in tables.caption(other)
+    assert "decided" not in caption(other)
 
 
 def test_machines_read_who_decided_and_both_means(path: Path) -> None:
     with exampp.Collection(path) as opened:
         board = opened.grades().evaluate(["Cover@20"], min_rating=4)
         other = opened.grades(decisions="without").evaluate(["Cover@20"], min_rating=4)
-    row, *_ = json.loads(render(tables.tidy(board), "json"))["rows"]
+    row, *_ = json.loads(render(tidy(board), "json"))["rows"]
     assert (row["system"], row["mean"], row["mean_without_decisions"]) == ("beta", 0.25, 0.0)
     assert (row["decided_cells"], row["deciders"], row["disputed_cells"]) == (3, 2, 1)
     assert row["draft"] is False
-    row, *_ = json.loads(render(tables.tidy(other), "json"))["rows"]
+    row, *_ = json.loads(render(tidy(other), "json"))["rows"]
     assert (row["mean"], row["mean_without_decisions"], row["decided_cells"]) == (0.75, 0.75, 0)
     frame = board.to_polars().to_dicts()[0]
     assert (frame["mean_without_decisions"], frame["deciders"]) == (0.0, 2)

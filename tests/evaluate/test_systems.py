@@ -9,7 +9,7 @@ import exams
 import pytest
 
 import exampp
-from exampp.evaluate import tables
+from exampp.evaluate import board as boards
 
 
 def test_the_list_has_the_mean_number_of_passages(tmp_path: Path) -> None:
@@ -24,8 +24,8 @@ def test_a_leaderboard_shows_passages_where_systems_differ(tmp_path: Path) -> No
         exam.grade("draft")
         board = exam.grades().evaluate(["Cover@20"])
         assert board.passages == {"alpha": 1.5, "beta": 1.0}
-        assert "passages" in tables.wide(board).headings()
-        tidy = tables.tidy(board, {"official": {"alpha": 1}})
+        assert "passages" in boards.wide(board).headings()
+        tidy = boards.tidy(board, {"official": {"alpha": 1}})
         assert tidy.headings()[-1] == "passages"
         assert {row[0]: row[-1] for row in tidy.rows} == {
             "alpha": 1.5,
@@ -33,7 +33,7 @@ def test_a_leaderboard_shows_passages_where_systems_differ(tmp_path: Path) -> No
             "_overall_": None,
         }
         one = exam.grades(systems=["alpha"]).evaluate(["Cover@20"])
-        assert "passages" not in tables.wide(one).headings()
+        assert "passages" not in boards.wide(one).headings()
 
 
 def test_chosen_systems_keep_their_scores(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ import exampp
 from exampp.cli.main import main
 from exampp.errors import ExamError, InputError, Unfinished
 from exampp.grade import batch_outbox
-from exampp.grade.batch_choice import Batches
+from exampp.grade.batches import Batches
 from exampp.grade.progress import Progress
 from exampp.prompts import fill, load
 from exampp.store import batches as kept

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import exampp
+from exampp.evaluate.board import MeasureColumn
 from exampp.evaluate.cover import cover
-from exampp.evaluate.leaderboard import MeasureColumn
 from exampp.evaluate.qrels import Labelling, qrels
 from exampp.evaluate.values import Values
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking

@@ -14,7 +14,8 @@ import rooms
 import exampp
 from exampp.store.connection import connect, data_version, transaction
 from exampp.web import live_collection as rooms_of_web
-from exampp.web.live_collection import LiveCollection, Snapshot
+from exampp.web.live_collection import LiveCollection
+from exampp.web.snapshot import Snapshot
 
 
 @pytest.fixture

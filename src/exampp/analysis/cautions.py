@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from exampp.evaluate.board import MeasureColumn
 from exampp.evaluate.lacking import lacking
-from exampp.evaluate.leaderboard import MeasureColumn
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.wording import counted
 

@@ -23,9 +23,10 @@ from exampp.analysis.compare_items import (
 )
 from exampp.analysis.significance import settled, without_rounding
 from exampp.errors import InputError
+from exampp.evaluate.board import Leaderboard, MeasureColumn
 from exampp.evaluate.exams import Indices, QueryExam, SubtopicChoice, Subtopics, exams
 from exampp.evaluate.lacking import lacking
-from exampp.evaluate.leaderboard import Leaderboard, MeasureColumn, evaluate
+from exampp.evaluate.leaderboard import evaluate
 from exampp.evaluate.measure import Measure, as_measures
 from exampp.evaluate.values import Mean
 from exampp.outside import check_whole

@@ -14,7 +14,7 @@ from exampp.analysis.compare_items import (
     Quote,
 )
 from exampp.analysis.phrases import added_up
-from exampp.evaluate.tables import PROVENANCE, caption, heading, provenance
+from exampp.evaluate.board import PROVENANCE, caption, heading, provenance
 from exampp.records.wording import counted
 from exampp.report.table import Column, Table, Value
 

@@ -18,7 +18,7 @@ from exampp.analysis.corrected import (
     Scope,
 )
 from exampp.analysis.phrases import percent
-from exampp.evaluate.tables import heading
+from exampp.evaluate.board import heading
 from exampp.records.wording import counted
 from exampp.report.page import Block, Notices, Section, Text
 from exampp.report.plots.corrected import CorrectedSystem, corrected_scores

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from exampp.analysis.phrases import percent, with_interval
-from exampp.evaluate.leaderboard import Leaderboard
-from exampp.evaluate.tables import PROVENANCE, heading, provenance
+from exampp.evaluate.board import PROVENANCE, Leaderboard, heading, provenance
 from exampp.records.wording import counted
 from exampp.report.result import Result
 from exampp.report.table import Column, Table, Value

@@ -9,11 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from exampp.analysis.significance import Significance
+from exampp.evaluate.board import Leaderboard, MeasureColumn, heading
 from exampp.evaluate.cover import cover, longest_sitting
 from exampp.evaluate.exams import SubtopicChoice
-from exampp.evaluate.leaderboard import Leaderboard, MeasureColumn
 from exampp.evaluate.qrels import Labelling, graded_passages, label_passages
-from exampp.evaluate.tables import heading
 from exampp.evaluate.values import error_bar
 from exampp.formats.leaderboards import ranks_of
 from exampp.records.gradebook import MISSING, Gradebook

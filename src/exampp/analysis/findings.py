@@ -19,12 +19,12 @@ from exampp.analysis.sensitivity import Declaration, Evaluated, Sensitivity, sen
 from exampp.analysis.side_by_side import SideBySide, side_by_side
 from exampp.analysis.significance import Significance, significance
 from exampp.analysis.significance import SignificanceSettings as Testing
+from exampp.evaluate.board import Leaderboard, MeasureColumn, heading
 from exampp.evaluate.exams import SubtopicChoice
 from exampp.evaluate.item_scores import item_scores
-from exampp.evaluate.leaderboard import Leaderboard, MeasureColumn, evaluate
+from exampp.evaluate.leaderboard import evaluate
 from exampp.evaluate.measure import as_measures
 from exampp.evaluate.qrels import Labelling
-from exampp.evaluate.tables import heading
 from exampp.records.calibration import Calibration
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.topics import relevant_from

@@ -25,9 +25,10 @@ from numpy.typing import NDArray
 from exampp.analysis.requirements import Requirement
 from exampp.analysis.significance import SignificanceSettings, mean_intervals, without_rounding
 from exampp.errors import InputError
+from exampp.evaluate.board import Leaderboard, MeasureColumn
 from exampp.evaluate.cover import OVERALL
 from exampp.evaluate.lacking import lacking
-from exampp.evaluate.leaderboard import Leaderboard, MeasureColumn, evaluate_gradebook
+from exampp.evaluate.leaderboard import evaluate_gradebook
 from exampp.evaluate.measure import Measure, as_measures
 from exampp.formats.per_query import QueryScore
 from exampp.records.gradebook import Gradebook, answering
@@ -204,7 +205,7 @@ def gate(
     A measure, grade, system or query that is missing fails what needs it: nothing is raised.
     """
     # whose grades these are is said as everywhere
-    from exampp.evaluate.tables import whose
+    from exampp.evaluate.board import whose
 
     settings = settings or GateSettings()
     measured = {

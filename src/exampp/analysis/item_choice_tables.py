@@ -15,8 +15,8 @@ from exampp.analysis.item_selection import (
     ability_choices,
     choices,
 )
+from exampp.evaluate.board import Leaderboard
 from exampp.evaluate.item_scores import item_scores
-from exampp.evaluate.leaderboard import Leaderboard
 from exampp.evaluate.measure import heading
 from exampp.records.gradebook import Gradebook
 from exampp.report.table import Column, Table, Value

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from exampp.errors import InputError
-from exampp.evaluate.leaderboard import Leaderboard, evaluate
+from exampp.evaluate.board import Leaderboard
+from exampp.evaluate.leaderboard import evaluate
 from exampp.evaluate.measure import Measure, as_measures
 from exampp.evaluate.values import Values
 from exampp.outside import check_whole

@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
+from exampp.evaluate.board import Leaderboard, caption, heading
 from exampp.evaluate.cover import Missing, coverings
 from exampp.evaluate.lacking import lacking
-from exampp.evaluate.leaderboard import Leaderboard
-from exampp.evaluate.tables import caption, heading
 from exampp.evaluate.values import Values
 from exampp.formats import score_matrix
 from exampp.records.gradebook import Gradebook

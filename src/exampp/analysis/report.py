@@ -25,9 +25,8 @@ from exampp.analysis.report_verdict import verdict_section
 from exampp.analysis.significance_tables import leaderboard_table
 from exampp.analysis.significance_tables import notes as significance_notes
 from exampp.analysis.trust import items_section, reliability_section, sensitivity_section
-from exampp.evaluate.leaderboard import MeasureColumn
+from exampp.evaluate.board import MeasureColumn, wide
 from exampp.evaluate.people import said_by_people
-from exampp.evaluate.tables import wide
 from exampp.formats.output import writing
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.readings import COLUMNS, rows, told, without_grade

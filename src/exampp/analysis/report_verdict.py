@@ -8,8 +8,8 @@ from exampp.analysis.cautions import EvaluatedGrades, cautions
 from exampp.analysis.findings import LAYOUTS, Findings
 from exampp.analysis.phrases import percent
 from exampp.analysis.trust import attacks_line, bounded, choices_line, reliability_line
+from exampp.evaluate.board import heading
 from exampp.evaluate.people import said_by_people
-from exampp.evaluate.tables import heading
 from exampp.records.gradebook import MISSING
 from exampp.records.wording import counted
 from exampp.report.page import Line, Notices, Section, Tiles, Verdict

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
+from exampp.evaluate.board import Leaderboard
 from exampp.evaluate.cover import Missing
 from exampp.evaluate.exams import SubtopicChoice
 from exampp.evaluate.lacking import lacking
-from exampp.evaluate.leaderboard import Leaderboard, evaluate
+from exampp.evaluate.leaderboard import evaluate
 from exampp.evaluate.measure import Measure, parse_measure
 from exampp.evaluate.pair_bounds import cover_bounds, has_missing_cells
 from exampp.evaluate.qrels import Labelling

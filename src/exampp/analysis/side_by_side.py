@@ -15,8 +15,8 @@ from exampp.analysis.correlation import compare_methods
 from exampp.analysis.correlation_tables import Correlations
 from exampp.analysis.methods import GIVEN, Method, Scoring
 from exampp.errors import InputError
+from exampp.evaluate.board import Ranks, official_columns, official_rank
 from exampp.evaluate.measure import heading
-from exampp.evaluate.tables import Ranks, official_columns, official_rank
 from exampp.evaluate.values import Mean
 from exampp.report.result import Result
 from exampp.report.table import Column, Table, Value

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
-from exampp.evaluate.leaderboard import MeasureColumn
+from exampp.evaluate.board import MeasureColumn
 from exampp.evaluate.values import Mean
 from exampp.outside import check_whole
 from exampp.stats.estimate import Estimate, around

@@ -16,9 +16,8 @@ from exampp.analysis.significance import (
     SignificanceSettings,
     significance,
 )
-from exampp.evaluate.leaderboard import Leaderboard
+from exampp.evaluate.board import PROVENANCE, Leaderboard, caption, heading, provenance
 from exampp.evaluate.measure import parse_measure
-from exampp.evaluate.tables import PROVENANCE, caption, heading, provenance
 from exampp.records.wording import counted
 from exampp.report.result import Result
 from exampp.report.table import Column, Table, Value

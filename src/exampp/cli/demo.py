@@ -37,7 +37,7 @@ def demo(
     Example: exampp demo --files tour
     """
     from exampp.demo import demo_files, write_tour
-    from exampp.evaluate import tables
+    from exampp.evaluate.board import wide
 
     started = time.monotonic()
     if files:
@@ -50,7 +50,7 @@ def demo(
         typer.echo("2. Grade every passage against every question, with the offline draft grader")
         typer.echo(f"   {work(opened.grading('draft'))}")
         typer.echo("3. Evaluate\n")
-        show(tables.wide(opened.grades().evaluate(min_rating=4)), "text")
+        show(wide(opened.grades().evaluate(min_rating=4)), "text")
         if files:
             opened.export(files / "graded.jsonl.gz")
     typer.echo(f"\nDone in {time.monotonic() - started:.0f} s. The collection is {path}\n\nNext:")

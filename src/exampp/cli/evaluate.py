@@ -131,7 +131,7 @@ def evaluate(
 
     Example: exampp evaluate my.exam --min-rating 4 -m Cover@20 --official leaderboard.json
     """
-    from exampp.evaluate import tables
+    from exampp.evaluate import board as boards
     from exampp.evaluate.lacking import lacking
     from exampp.evaluate.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
     from exampp.evaluate.measure import with_weights
@@ -144,8 +144,8 @@ def evaluate(
         raise exampp.InputError(
             "the labels of --qrels depend on the threshold", mend="Give one --min-rating"
         )
-    boards = leaderboards.files_of(official or ())
-    keep_inputs([qrels], [collection, bank, *boards, *(run or ())])
+    files = leaderboards.files_of(official or ())
+    keep_inputs([qrels], [collection, bank, *files, *(run or ())])
     with exampp.open(collection, on_error.value, rating_scale(scale)) as opened:
         book = opened.grades(
             grader,
@@ -168,8 +168,8 @@ def evaluate(
     )
     machine = style in (Style.tsv, Style.csv, Style.json)
     officials = read_officials(official or ())
-    main = tables.tidy if machine else tables.wide
-    shown = {"leaderboard": tables.per_query(board) if per_query else main(board, officials)}
+    main = boards.tidy if machine else boards.wide
+    shown = {"leaderboard": boards.per_query(board) if per_query else main(board, officials)}
     if officials:
         from exampp.analysis.correlation import compare_methods
         from exampp.analysis.correlation_tables import of_board

@@ -182,7 +182,7 @@ def grade(
 
     Example: exampp grade my.exam --grader draft
     """
-    from exampp.grade.batch_choice import Batches
+    from exampp.grade.batches import Batches
 
     batches = batch or batch_file is not None or replies is not None or cancel_batches
     with exampp.Collection(collection) as opened:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from exampp.evaluate.leaderboard import Leaderboard
-from exampp.evaluate.tables import caption, heading
+from exampp.evaluate.board import Leaderboard, caption, heading
 from exampp.report.notes import About, grouped
 from exampp.report.table import Table, Value
 from exampp.stats.rank_correlation import correlate

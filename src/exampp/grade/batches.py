@@ -10,10 +10,11 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.grade.batch_choice import Batches
 from exampp.grade.batch_outbox import Outbox, Pending, Tried
 from exampp.llm.base import Ask, Grader, Reply
 from exampp.llm.batches import SERVICES, BatchLine, BatchService
@@ -29,6 +30,50 @@ from exampp.store import batches as kept
 from exampp.store.batches import said_of_batches
 from exampp.store.connection import transaction
 from exampp.store.grades import find_grader
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """A grader on a server is asked by batches, which are waited for.
+
+    With `file` the requests are written there instead, for vLLM's `run-batch` and the like, and
+    with `replies` what came back is read; with `cancel` the batches that are out are ended. `poll`
+    is the seconds between two looks at a batch; a quarter of a minute, growing, where it is None.
+
+    Raises:
+        InputError: Several of `file`, `replies` and `cancel`, or a `poll` that is no time.
+
+    """
+
+    file: str | Path | None = None
+    replies: str | Path | None = None
+    cancel: bool = False
+    poll: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.file is not None) + (self.replies is not None) + self.cancel > 1:
+            raise InputError(
+                "a file of requests, a file of replies and the end of batches exclude each other",
+                mend="Give one of --batch-file, --replies and --cancel-batches",
+            )
+        if self.poll is not None and not 0 <= self.poll <= 86_400:
+            raise InputError(f"poll is {self.poll:g}", mend="Give seconds, up to a day")
+
+    @property
+    def offline(self) -> bool:
+        """Whether no server is asked for anything."""
+        return self.file is not None or self.replies is not None
+
+    @property
+    def sends(self) -> bool:
+        """Whether requests go out."""
+        return self.replies is None and not self.cancel
+
+    @property
+    def target(self) -> Path | None:
+        """The file that is written."""
+        return None if self.file is None else check_path(self.file)
+
 
 FIRST_POLL, LONGEST_POLL, GROWTH = 15.0, 300.0, 1.5
 """Seconds between two looks at a batch, and by how much they grow."""

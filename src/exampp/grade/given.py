@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from exampp.errors import InputError
-from exampp.grade.batch_choice import Batches, bind, by_batches, check_nothing_out
+from exampp.grade.batch_choice import bind, by_batches, check_nothing_out
+from exampp.grade.batches import Batches
 from exampp.grade.graders import (
     check_answers_of,
     default_prompt,

@@ -18,7 +18,8 @@ from exampp.analysis.gate import (
 )
 from exampp.analysis.requirements import Requirement, required
 from exampp.errors import InputError
-from exampp.evaluate.leaderboard import Leaderboard, evaluate_gradebook
+from exampp.evaluate.board import Leaderboard
+from exampp.evaluate.leaderboard import evaluate_gradebook
 from exampp.formats import per_query
 from exampp.records.choosing import label
 from exampp.records.gradebook import Gradebook, answering

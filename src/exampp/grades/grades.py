@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from exampp.evaluate.board import Leaderboard
 from exampp.evaluate.cover import Missing
 from exampp.evaluate.exams import SubtopicChoice
-from exampp.evaluate.leaderboard import DEFAULT_MEASURES, Leaderboard, evaluate_gradebook
+from exampp.evaluate.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
 from exampp.evaluate.measure import Measure
 from exampp.grades.chosen import ChosenGrades
 from exampp.outside import check_lists
@@ -359,8 +360,8 @@ class Grades(ChosenGrades):
         systems. `splits` random halves are drawn, from the `seed`.
         """
         from exampp.analysis.items import ItemSettings, analyze
+        from exampp.evaluate.board import whose
         from exampp.evaluate.item_scores import item_scores
-        from exampp.evaluate.tables import whose
         from exampp.inputs.officials import read_officials
 
         book = self.gradebook

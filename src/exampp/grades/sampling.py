@@ -17,13 +17,8 @@ from exampp.evaluate.population import Population, check_linear, population
 from exampp.records.gradebook import Gradebook, choose_systems, without_decisions
 from exampp.records.plans import SamplePlan, UnitKind, pool_hash
 from exampp.records.topics import relevant_from
-from exampp.review.planning import (
-    SampleDesign,
-    SampledUnit,
-    SampleProgress,
-    draw,
-    progress,
-)
+from exampp.review.plan_tables import SampledUnit, SampleProgress
+from exampp.review.planning import SampleDesign, draw, progress
 from exampp.stats.difference import Sample
 from exampp.store.bank import edit_by
 from exampp.store.connection import transaction

@@ -18,8 +18,8 @@ from typing import Any
 from exampp.bank.generating import GenerationRun, Settled, generation_tables
 from exampp.collection import Collection
 from exampp.errors import InputError
-from exampp.evaluate import tables
-from exampp.evaluate.leaderboard import DEFAULT_MEASURES, Leaderboard, evaluate_gradebook
+from exampp.evaluate.board import Leaderboard, per_query, tidy, wide
+from exampp.evaluate.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
 from exampp.evaluate.qrels import write_qrels
 from exampp.formats.leaderboards import files_of
 from exampp.formats.lines import encode_text
@@ -332,14 +332,14 @@ def _evaluate(config: Config, number: int, wanted: Mapping[str, Any]) -> _Step:
         book = _grades(collection, wanted).gradebook
         board = _board(book, wanted)
         if not outputs:
-            return StepResult(name, "\n" + render(tables.wide(board), "text").rstrip())
+            return StepResult(name, "\n" + render(wide(board), "text").rstrip())
         texts = {}
         if "output" in outputs:
             machine = styles["output"] in ("tsv", "csv", "json")
-            table = tables.tidy(board) if machine else tables.wide(board)
+            table = tidy(board) if machine else wide(board)
             texts["output"] = render(table, styles["output"])
         if "per-query" in outputs:
-            texts["per-query"] = render(tables.per_query(board), styles["per-query"])
+            texts["per-query"] = render(per_query(board), styles["per-query"])
         # nothing is written before everything is computed
         for key, text in texts.items():
             _write(outputs[key], text)

@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
+from exampp.evaluate.board import MeasureColumn
 from exampp.evaluate.exams import SubtopicChoice, Subtopics, resolve_subtopics
-from exampp.evaluate.leaderboard import MeasureColumn, evaluate
+from exampp.evaluate.leaderboard import evaluate
 from exampp.evaluate.measure import Measure, as_measures
 from exampp.evaluate.qrels import Labelling, qrels
 from exampp.evaluate.values import Values

@@ -1,11 +1,60 @@
-"""A sample as tables: what was drawn, and a row a unit with all that is recorded of it."""
+"""How far a sample is decided, and that as tables: what was drawn, and a row a unit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.records.plans import DrawnUnit, SamplePlan
+from exampp.report.result import Result
 from exampp.report.table import Column, Table, Value
-from exampp.review.planning import SampleProgress
+
+
+class SampledUnit(NamedTuple):
+    """A drawn unit and what people said of it.
+
+    `label` is the relevance of a passage; of an item, how many systems cover it (None: open).
+    `open` are the passages still to be decided, `deciders` and `at` who decided and when, the last
+    of them. `found` tells where a label of a passage comes from: "sample" or "judgments".
+    """
+
+    unit: DrawnUnit
+    label: int | None
+    open: tuple[str, ...]
+    deciders: tuple[str, ...] = ()
+    at: str = ""
+    found: str = ""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SampleProgress(Result):
+    """A plan, and how far people have decided it.
+
+    `labels` are those of the units that are decided, by (query id, unit id): a relevance, or per
+    system of the plan 1 or 0. `strays` counts what people decided that is on no sample.
+    """
+
+    plan: SamplePlan
+    units: tuple[SampledUnit, ...]
+    labels: Mapping[tuple[str, str], NDArray[np.float64]]
+    strays: int
+
+    @property
+    def open(self) -> tuple[SampledUnit, ...]:
+        """The units that are not decided yet."""
+        return tuple(one for one in self.units if one.label is None)
+
+    def tables(self) -> dict[str, Table]:
+        """`plan`: what was drawn and how far it is decided."""
+        return {"plan": plan_table(self)}
+
+    def records(self) -> dict[str, Table]:
+        """`units`: a row a drawn unit, with everything that is recorded of it."""
+        return {"units": units_table(self)}
 
 
 def plan_table(found: SampleProgress) -> Table:

@@ -7,10 +7,10 @@ Only such a sample tells how far grades are off as a whole. The cells that matte
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import NamedTuple, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,7 @@ from exampp.outside import check_whole
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.grading import HIGHEST_LABEL, GraderIdentity
 from exampp.records.plans import Design, DrawnUnit, SamplePlan, pool_hash
-from exampp.report.result import Result
-from exampp.report.table import Table
+from exampp.review.plan_tables import SampledUnit, SampleProgress
 from exampp.stats.difference import SHRINK
 from exampp.stats.sampling import inclusion, influence, random_numbers, uncertainty
 from exampp.store.bank import now
@@ -146,53 +145,6 @@ def _weights(units: Population, design: Design) -> Floats | None:
     chances = (sums + SHRINK * mean) / (counts + SHRINK)
     weighed: Floats = moves * uncertainty(chances[units.bins])
     return weighed
-
-
-class SampledUnit(NamedTuple):
-    """A drawn unit and what people said of it.
-
-    `label` is the relevance of a passage; of an item, how many systems cover it (None: open).
-    `open` are the passages still to be decided, `deciders` and `at` who decided and when, the last
-    of them. `found` tells where a label of a passage comes from: "sample" or "judgments".
-    """
-
-    unit: DrawnUnit
-    label: int | None
-    open: tuple[str, ...]
-    deciders: tuple[str, ...] = ()
-    at: str = ""
-    found: str = ""
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class SampleProgress(Result):
-    """A plan, and how far people have decided it.
-
-    `labels` are those of the units that are decided, by (query id, unit id): a relevance, or per
-    system of the plan 1 or 0. `strays` counts what people decided that is on no sample.
-    """
-
-    plan: SamplePlan
-    units: tuple[SampledUnit, ...]
-    labels: Mapping[tuple[str, str], Floats]
-    strays: int
-
-    @property
-    def open(self) -> tuple[SampledUnit, ...]:
-        """The units that are not decided yet."""
-        return tuple(one for one in self.units if one.label is None)
-
-    def tables(self) -> dict[str, Table]:
-        """`plan`: what was drawn and how far it is decided."""
-        from exampp.review.plan_tables import plan_table
-
-        return {"plan": plan_table(self)}
-
-    def records(self) -> dict[str, Table]:
-        """`units`: a row a drawn unit, with everything that is recorded of it."""
-        from exampp.review.plan_tables import units_table
-
-        return {"units": units_table(self)}
 
 
 def progress(

@@ -15,7 +15,7 @@ from exampp.review.evidence import Criteria
 from exampp.web.oversight import MissingAndSpurious
 
 if TYPE_CHECKING:
-    from exampp.web.live_collection import Snapshot
+    from exampp.web.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

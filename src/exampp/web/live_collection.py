@@ -9,41 +9,24 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from exampp.collection import Collection
-from exampp.decisions import CollectionGrades
 from exampp.errors import ExamError, InputError
-from exampp.evaluate.leaderboard import DEFAULT_MEASURES, Leaderboard, evaluate_gradebook
-from exampp.records import GraderIdentity
-from exampp.records.choosing import choose_grader, label
-from exampp.records.decisions import Disputed, effective
-from exampp.records.gradebook import DecisionChoice, Gradebook, without_decisions
-from exampp.records.topics import relevant_from
+from exampp.evaluate.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
+from exampp.records.choosing import choose_grader
 from exampp.review.assigning import DEFAULT_SHARE
 from exampp.web.changes import Changes
 from exampp.web.counts import CollectionCounts
 from exampp.web.guidelines import read_guidelines
-from exampp.web.kept import Kept
-from exampp.web.oversight import MissingAndSpurious
+from exampp.web.snapshot import CLOSING_SECONDS, Choice, Snapshot, decided_cells
 
 if TYPE_CHECKING:
-    from exampp.analysis.compare import SystemComparison
-    from exampp.analysis.item_list import ItemList
-    from exampp.analysis.items import ItemAnalysis
-    from exampp.analysis.significance import Significance
-    from exampp.review.disputing import WeighedDispute
-    from exampp.review.evidence import Criteria
-    from exampp.review.impact import Baseline
-    from exampp.review.queue import Candidate, CellName, CoverMeans
+    pass
 
 _LOG = logging.getLogger("exampp.web")
-K = 20
-"""How deep the pages look into a ranking."""
 _GLANCE = 0.02
 WAKE_SECONDS = 1.0
 """How long the background sleeps where nothing changes."""
@@ -51,8 +34,6 @@ REST = 4.0
 """After computing for a second, so many seconds pass before it is done again."""
 REST_OF_FACTS = 10.0
 """The same for what the overview counts, which takes longer and matters less."""
-CLOSING_SECONDS = 5.0
-"""How long closing waits for what is being computed."""
 REMEMBERED_SECONDS = 600.0
 """How long a choice nobody looks at is kept up to date."""
 
@@ -70,216 +51,6 @@ Basket = dict[str, Mapping[str, Sequence[str]]]
 
 class NothingYet(InputError):
     """There is nothing to be shown yet: no fault of whoever asked for the page."""
-
-
-class Choice(NamedTuple):
-    """What people look at: one grader's grades on one bank."""
-
-    grader: GraderIdentity
-    bank: str
-
-    @property
-    def code(self) -> str:
-        """A short name for it, for addresses and cookies."""
-        return f"{self.grader.key[:16]}.{self.bank.encode().hex()}"
-
-    @property
-    def label(self) -> str:
-        """It as a list of several shows it."""
-        return f"{label(self.grader)}, bank {self.bank}" if self.bank else label(self.grader)
-
-    @property
-    def grades_items(self) -> bool:
-        """Whether items of a bank are graded, not passages against their query."""
-        return self.grader.kind != "query"
-
-    def of(self, collection: Collection) -> CollectionGrades:
-        """The grades, as they are now."""
-        return collection.grades(self.grader.key, bank=self.bank)
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """What one choice comes to, over all queries, at one time.
-
-    `min_rating` is the lowest rating that counts as an answer; `texts` are those of the queries, by
-    id. `decided` are the cells, as (query_id, item_id, passage_id), on which a decision stood.
-    It was read at `read_at`, in seconds since the epoch. `kept` is what pages made of it.
-    """
-
-    path: Path
-    choice: Choice
-    min_rating: int
-    gradebook: Gradebook
-    board: Leaderboard
-    texts: Mapping[str, str]
-    decided: frozenset[tuple[str, str, str]]
-    made_at: float
-    read_at: float = 0.0
-    kept: Kept = field(default_factory=Kept, compare=False)
-    _effects: dict[CellName, Candidate | None] = field(default_factory=dict, compare=False)
-
-    @cached_property
-    def query_index(self) -> dict[str, int]:
-        """The place of each query in the gradebook, by id."""
-        return {query.query_id: i for i, query in enumerate(self.gradebook.queries)}
-
-    def book(self, decisions: DecisionChoice = "with") -> Gradebook:
-        """The grades, with what people decided or without."""
-        if decisions == "with":
-            return self.gradebook
-        return self.kept.get(("book", decisions), lambda: without_decisions(self.gradebook))
-
-    def threshold(self, min_rating: int | None) -> int:
-        """The lowest rating that covers an item: the usual one, or the nearest on the scale."""
-        grader = self.choice.grader
-        least = self.min_rating if min_rating is None else min_rating
-        return min(max(least, grader.lowest + 1), grader.highest)
-
-    def leaderboard(
-        self, min_rating: int | None = None, decisions: DecisionChoice = "with"
-    ) -> Leaderboard:
-        """The leaderboard at another threshold, or without decisions."""
-        least = self.threshold(min_rating)
-        if (least, decisions) == (self.min_rating, "with"):
-            return self.board
-        return self.kept.get(
-            ("board", least, decisions),
-            lambda: evaluate_gradebook(self.book(decisions), DEFAULT_MEASURES, least),
-        )
-
-    def ties(
-        self, chosen: int, min_rating: int | None, decisions: DecisionChoice, patience: float
-    ) -> Significance | None:
-        """Which systems differ in a column of a leaderboard; None while that is being tested."""
-        from exampp.analysis.significance import SignificanceSettings, significance
-
-        board = self.leaderboard(min_rating, decisions)
-        return self.kept.soon(
-            ("ties", chosen, self.threshold(min_rating), decisions),
-            lambda: significance(
-                board.columns[chosen], board.column_systems, SignificanceSettings()
-            ),
-            patience,
-        )
-
-    def comparison(
-        self,
-        first: str,
-        second: str,
-        measure: str,
-        min_rating: int | None,
-        decisions: DecisionChoice,
-    ) -> SystemComparison:
-        """Two systems compared; it reads no texts. InputError for a system that is not known."""
-        from exampp.analysis.compare import compare
-
-        least = self.threshold(min_rating)
-        return self.kept.get(
-            ("comparison", first, second, measure, least, decisions),
-            lambda: compare(self.book(decisions), first, second, measure, min_rating=least),
-        )
-
-    def items(self, bank: str, patience: float) -> ItemList | None:
-        """All items of a bank with what their grades say; None while that is being computed."""
-        return self.kept.soon(("items", bank), lambda: self._items(bank), patience)
-
-    def _items(self, bank: str) -> ItemList:
-        from exampp.analysis.item_list import item_list
-
-        with Collection(self.path) as collection:
-            texts = collection.bank(bank).texts()
-        if bank != self.choice.bank or not self.gradebook.is_graded:
-            return item_list(texts)
-        return item_list(texts, self.gradebook, self.item_analysis())
-
-    def item_analysis(self) -> ItemAnalysis:
-        """What the grades say of the items that were graded."""
-        return self.kept.get("item analysis", self._item_analysis)
-
-    def _item_analysis(self) -> ItemAnalysis:
-        from exampp.analysis.items import ItemSettings, analyze
-        from exampp.evaluate.item_scores import item_scores
-
-        with Collection(self.path) as collection:
-            texts = collection.bank(self.choice.bank).texts() if self.choice.bank else None
-            least = relevant_from(None, collection.highest_judgment)
-        scores = item_scores(self.gradebook, self.min_rating, K)
-        return analyze(self.gradebook, scores, "", ItemSettings(least), texts=texts)
-
-    def oversight(self, criteria: Criteria, patience: float) -> MissingAndSpurious | None:
-        """What is missing and spurious in all queries; None while they are looked through."""
-        return self.kept.soon(("oversight", criteria), lambda: self._oversight(criteria), patience)
-
-    def whole_oversight(self, criteria: Criteria) -> MissingAndSpurious:
-        """The same, waited for."""
-        return self.kept.get(("oversight", criteria), lambda: self._oversight(criteria))
-
-    def _oversight(self, criteria: Criteria) -> MissingAndSpurious:
-        with Collection(self.path) as collection:
-            grades = self.choice.of(collection)
-            asked = grades.criteria(
-                min_rating=criteria.min_rating, min_relevant=criteria.min_relevant, by=criteria.by
-            )
-            return MissingAndSpurious.of(grades, asked)
-
-    @cached_property
-    def baseline(self) -> Baseline:
-        """What edits are compared with."""
-        from exampp.review.impact import Baseline
-
-        return Baseline.of(self.gradebook, min_rating=self.min_rating)
-
-    @cached_property
-    def queue(self) -> Sequence[Candidate]:
-        """The cells that are most worth a decision, best first."""
-        with Collection(self.path) as collection:
-            # of the grades that everything else of this snapshot is made from
-            grades = self.choice.of(collection)
-            return grades.queue(self.gradebook, min_rating=self.min_rating, k=K)
-
-    @cached_property
-    def candidates(self) -> Mapping[CellName, Candidate]:
-        """The queue by cell."""
-        return {one.cell: one for one in self.queue}
-
-    def disputes(self, found: Sequence[Disputed]) -> list[WeighedDispute]:
-        """Disputes, what weighs most first."""
-        from exampp.review.disputing import weighed
-
-        self._weigh(one.cell for one in found)
-        known = {cell: effect for cell, effect in self._effects.items() if effect is not None}
-        return weighed(found, known, self.min_rating)
-
-    @cached_property
-    def _means(self) -> CoverMeans:
-        from exampp.review.queue import cover_means
-
-        return cover_means(self.gradebook, min_rating=self.min_rating, k=K)
-
-    def _weigh(self, cells: Iterable[CellName]) -> None:
-        from exampp.review.queue import effects
-
-        unknown = frozenset(cells) - self._effects.keys()
-        if unknown:
-            made = effects(
-                self.gradebook, unknown, min_rating=self.min_rating, k=K, before=self._means
-            )
-            self._effects.update({cell: made.get(cell) for cell in unknown})
-
-    @property
-    def is_warm(self) -> bool:
-        """Whether nothing of it would have to be computed."""
-        return {"query_index", "baseline", "queue"} <= vars(self).keys()
-
-    def warm(self, before: Snapshot | None = None) -> None:
-        """Compute all of it, and what people looked at of the one before: items, disputes."""
-        _ = self.query_index, self.baseline, self.queue
-        if before is None:
-            return
-        self._weigh(list(before._effects))
-        if ("items", self.choice.bank) in before.kept:
-            self.items(self.choice.bank, CLOSING_SECONDS)
 
 
 class LiveCollection:
@@ -489,12 +260,3 @@ class LiveCollection:
                 self._facts[code] = CollectionCounts.of(collection, snapshot)
             end = time.monotonic()
             self._recount_after = end + REST_OF_FACTS * (end - start)
-
-
-def decided_cells(collection: Collection, choice: Choice) -> frozenset[tuple[str, str, str]]:
-    """The cells of a choice on which a decision stands, as (query_id, item_id, passage_id)."""
-    return frozenset(
-        (one.query_id, one.item_id, one.passage_id)
-        for one in choice.of(collection).judged()
-        if effective(one.decisions) is not None
-    )

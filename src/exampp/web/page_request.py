@@ -14,8 +14,9 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from exampp.collection import Collection
 from exampp.records import ITEM_KINDS
 from exampp.store.bank import MAIN_BANK
-from exampp.web.live_collection import Choice, LiveCollection, Snapshot
+from exampp.web.live_collection import LiveCollection
 from exampp.web.rendering import link, render
+from exampp.web.snapshot import Choice, Snapshot
 
 if TYPE_CHECKING:
     from exampp.web.counts import CollectionCounts

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from exampp.collection import Collection
 from exampp.errors import InputError
-from exampp.web.live_collection import Snapshot
+from exampp.web.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from exampp.analysis.trust import TrustAnswer

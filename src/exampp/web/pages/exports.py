@@ -13,7 +13,7 @@ from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 
-from exampp.evaluate import tables
+from exampp.evaluate.board import per_query, tidy, wide
 from exampp.evaluate.qrels import Labelling
 from exampp.report.table import render
 from exampp.web.page_request import PageRequest, Visiting
@@ -53,7 +53,7 @@ def _qrels(labelling: Labelling) -> Write:
 
 
 def _leaderboard(style: str) -> Write:
-    table = tables.tidy if style in ("tsv", "csv", "json") else tables.wide
+    table = tidy if style in ("tsv", "csv", "json") else wide
 
     def write(visit: PageRequest, to: Path) -> None:
         to.write_text(render(table(visit.snapshot.board), style), encoding="utf-8")
@@ -62,7 +62,7 @@ def _leaderboard(style: str) -> Write:
 
 
 def _per_query(visit: PageRequest, to: Path) -> None:
-    to.write_text(render(tables.per_query(visit.snapshot.board), "tsv"), encoding="utf-8")
+    to.write_text(render(per_query(visit.snapshot.board), "tsv"), encoding="utf-8")
 
 
 GROUPS: Mapping[str, Sequence[ExportFile]] = {

@@ -11,13 +11,13 @@ from fastapi import APIRouter, Response
 from starlette.exceptions import HTTPException
 
 from exampp.analysis import figures
+from exampp.evaluate.board import heading
 from exampp.evaluate.qrels import Labelling
-from exampp.evaluate.tables import heading
 from exampp.records.gradebook import MISSING
 from exampp.report.plots.figure import Figure
 from exampp.web.drawing import TYPES, Theme, draw
-from exampp.web.live_collection import Snapshot
 from exampp.web.page_request import Visiting
+from exampp.web.snapshot import Snapshot
 
 router = APIRouter()
 T = TypeVar("T")

@@ -11,10 +11,10 @@ from fastapi import APIRouter, Response
 
 from exampp.records.gradebook import MISSING, QueryGrades
 from exampp.web.counts import CollectionCounts
-from exampp.web.live_collection import Snapshot
 from exampp.web.page_request import Visiting
 from exampp.web.paging import sheet
 from exampp.web.rendering import link
+from exampp.web.snapshot import Snapshot
 
 router = APIRouter()
 PAGE = 200

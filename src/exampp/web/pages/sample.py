@@ -20,7 +20,8 @@ from exampp.records.dossier import Dossier
 from exampp.records.plans import SamplePlan
 from exampp.records.topics import DEFAULT_MIN_RELEVANT
 from exampp.report.html import table_html
-from exampp.review.planning import SampleProgress, open_cells
+from exampp.review.plan_tables import SampleProgress
+from exampp.review.planning import open_cells
 from exampp.web.cell_access import dossier
 from exampp.web.page_request import LARGEST, PageRequest, Visiting, is_own
 from exampp.web.pages.cells import CellIds, RatingMark, cell_of, marks, versions

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from exampp.analysis import figures
-from exampp.evaluate.leaderboard import Leaderboard
-from exampp.evaluate.tables import heading
+from exampp.evaluate.board import Leaderboard, heading
 from exampp.evaluate.values import Mean
 from exampp.report.plots.axis import Spread, axis_of
 

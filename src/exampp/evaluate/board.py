@@ -1,0 +1,431 @@
+"""A leaderboard, and its tables: wide ones for people, tidy ones (a row a value) for machines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import exampp
+from exampp.errors import InputError
+from exampp.evaluate.cover import OVERALL
+from exampp.evaluate.exams import Subtopics
+from exampp.evaluate.measure import Measure, parse_measure
+from exampp.evaluate.measure import heading as heading
+from exampp.evaluate.nuggets import NUGGET_SCORES, said_of_support
+from exampp.evaluate.people import ColumnChange, changes, said_by_people
+from exampp.evaluate.values import Mean, Values
+from exampp.records.gradebook import NO_OVERSIGHT, Oversight
+from exampp.records.grading import GraderIdentity
+from exampp.report.result import Result
+from exampp.report.table import ERROR, Column, Table, Value
+from exampp.report.tracking import Tracked
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRow:
+    """One system under one measure. What is undefined is None, and the notes say why.
+
+    `min_rating` is None where the measure does not depend on it. `queries` counts those in the
+    mean; `low` and `high` are the means of the bounds, where asked for; `ungraded` is the share
+    without a grade of the passages that the measure reads, `missing_cells` (Cover only) that of
+    their cells. `chance` is what as many random passages cover that people judged 0.
+    """
+
+    system: str
+    measure: str
+    min_rating: int | None
+    mean: float | None
+    stderr: float | None
+    queries: int
+    low: float | None
+    high: float | None
+    ungraded: float | None
+    missing_cells: float | None
+    chance: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRow:
+    """One system under one measure on one query; None where that query does not count."""
+
+    system: str
+    measure: str
+    min_rating: int | None
+    query_id: str
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureColumn:
+    """One measure at one threshold: values per system (in the gradebook's order) and query.
+
+    `chance` is the floor of Cover where people judged passages 0 (see `evaluate.chance`).
+    """
+
+    measure: Measure
+    min_rating: int | None
+    query_ids: tuple[str, ...]
+    values: Values
+    ungraded: tuple[float | None, ...]
+    missing_cells: tuple[float | None, ...]
+    low: Values | None = None
+    high: Values | None = None
+    overall: Values | None = None
+    overall_shares: tuple[float | None, float | None] = (None, None)
+    chance: float | None = None
+
+    @property
+    def largest_difference(self) -> float:
+        """The largest difference that two values can have."""
+        return 1.0 if self.measure.share else math.inf
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Leaderboard(Result):
+    """What `evaluate` found.
+
+    `systems` go from best to worst by the first column (undefined ones last, ties by name);
+    `columns` hold the values per query, in the order of `column_systems`. `oversight` counts what
+    people decided; `without_decisions` is the leaderboard without that (None: nothing was
+    decided, or it was left out already). `passages` are how many each system returned for a query,
+    on average.
+    """
+
+    grader: GraderIdentity
+    bank: str
+    subtopics: Subtopics
+    systems: tuple[str, ...]
+    column_systems: tuple[str, ...]
+    columns: tuple[MeasureColumn, ...]
+    notes: tuple[str, ...]
+    oversight: Oversight = NO_OVERSIGHT
+    without_decisions: Leaderboard | None = None
+    passages: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> tuple[BoardRow, ...]:
+        """Tidy rows of the systems: column by column, each from best to worst of the first."""
+        return tuple(row for column in self.columns for row in self._rows(column))
+
+    @property
+    def overall(self) -> tuple[BoardRow, ...]:
+        """Rows of `_overall_`, the whole pool taken as a system; Cover and nCover only."""
+        return tuple(
+            _row(OVERALL, column, column.overall.means()[0], *column.overall_shares)
+            for column in self.columns
+            if column.overall is not None
+        )
+
+    def per_query(self) -> Iterator[QueryRow]:
+        """The values behind the means, `_overall_` last in its columns."""
+        for column in self.columns:
+            tables = [(self.column_systems, column.values), ((OVERALL,), column.overall)]
+            for systems, table in tables:
+                if table is not None:
+                    yield from _query_rows(column, systems, table)
+
+    def scores(self, measure: Measure | str, min_rating: int | None = None) -> dict[str, float]:
+        """System -> mean under one measure, undefined ones left out, to be correlated.
+
+        Raises:
+            InputError: That measure is not in the leaderboard at that threshold.
+        """
+        means = self.column(measure, min_rating).values.means()
+        pairs = zip(self.column_systems, means, strict=True)
+        return {system: mean.mean for system, mean in pairs if mean.mean is not None}
+
+    def means_without_decisions(self) -> dict[tuple[str, str, int | None], float | None]:
+        """(system, measure, threshold) -> the mean without what people decided."""
+        other = self.without_decisions or self
+        return {
+            (row.system, row.measure, row.min_rating): row.mean
+            for row in (*other.rows, *other.overall)
+        }
+
+    def changes(self) -> tuple[ColumnChange, ...]:
+        """What people's decisions change in each column; nothing where they are in none."""
+        if self.without_decisions is None:
+            return ()
+        return changes(self.column_systems, self.without_decisions.columns, self.columns)
+
+    def column(self, measure: Measure | str, min_rating: int | None = None) -> MeasureColumn:
+        """The column of a measure; the threshold may be left out where there is only one.
+
+        A measure that does not depend on the threshold is found at any.
+
+        Raises:
+            InputError: There is none, or several fit.
+        """
+        wanted = measure if isinstance(measure, Measure) else parse_measure(measure)
+        fitting = [
+            column
+            for column in self.columns
+            if column.measure == wanted
+            and (min_rating is None or column.min_rating in (None, min_rating))
+        ]
+        if len(fitting) != 1:
+            known = ", ".join(dict.fromkeys(str(column.measure) for column in self.columns))
+            raise InputError(
+                f"{len(fitting)} columns fit {wanted} at minimum rating {min_rating}",
+                mend=f"Name one threshold and one of {known}",
+            )
+        return fitting[0]
+
+    def tables(self) -> Mapping[str, Table]:
+        """A row a system, a column a measure and threshold."""
+        return {"leaderboard": wide(self)}
+
+    def records(self) -> Mapping[str, Table]:
+        """A row a system, measure and threshold, with who graded, and a row a query."""
+        return {"leaderboard": tidy(self), "per_query": per_query(self)}
+
+    def log_to(self, tracker: str, name: str = "") -> str:
+        """Log the leaderboard to `mlflow` or `wandb`: to the open run, or to one of that name.
+
+        Every mean is a metric `MEASURE/SYSTEM`; the tables are artifacts, with their notes. Returns
+        the id of the run. Raises InputError where the tracker is not installed or refuses.
+        """
+        from exampp.report.tracking import track
+
+        return track(tracker, tracked(self, name))
+
+    def _rows(self, column: MeasureColumn) -> Iterator[BoardRow]:
+        place = {system: index for index, system in enumerate(self.column_systems)}
+        means = column.values.means()
+        low = column.low.means() if column.low else None
+        high = column.high.means() if column.high else None
+        for system in self.systems:
+            index = place[system]
+            yield _row(
+                system,
+                column,
+                means[index],
+                column.ungraded[index],
+                column.missing_cells[index],
+                low=low[index].mean if low else None,
+                high=high[index].mean if high else None,
+            )
+
+
+def _row(
+    system: str,
+    column: MeasureColumn,
+    mean: Mean,
+    ungraded: float | None,
+    missing_cells: float | None,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+) -> BoardRow:
+    return BoardRow(
+        system=system,
+        measure=str(column.measure),
+        min_rating=column.min_rating,
+        mean=mean.mean,
+        stderr=mean.stderr,
+        queries=mean.queries,
+        low=low,
+        high=high,
+        ungraded=ungraded,
+        missing_cells=missing_cells,
+        chance=column.chance,
+    )
+
+
+def _query_rows(column: MeasureColumn, systems: Sequence[str], table: Values) -> Iterator[QueryRow]:
+    rows = zip(systems, table.values.tolist(), table.counts.tolist(), strict=True)
+    for system, values, counts in rows:
+        for query_id, value, count in zip(column.query_ids, values, counts, strict=True):
+            yield QueryRow(
+                system=system,
+                measure=str(column.measure),
+                min_rating=column.min_rating,
+                query_id=query_id,
+                value=value if count else None,
+            )
+
+
+TIDY = (
+    "system",
+    "measure",
+    "min_rating",
+    "mean",
+    "stderr",
+    "queries",
+    "low",
+    "high",
+    "ungraded",
+    "missing_cells",
+    "chance",
+)
+Ranks = Mapping[str, float]
+"""An official leaderboard: the rank of every system, 1 for the best."""
+PROVENANCE = (
+    "grader",
+    "grader_key",
+    "bank",
+    "draft",
+    "decided_cells",
+    "deciders",
+    "disputed_cells",
+)
+"""Whose numbers these are: who graded what, and how many cells people decided."""
+
+
+def provenance(board: Leaderboard) -> tuple[Value, ...]:
+    """The values of `PROVENANCE`; decisions that were left out are in no number."""
+    people = board.oversight
+    return (
+        board.grader.name,
+        board.grader.key,
+        board.bank,
+        board.grader.is_draft,
+        people.cells,
+        people.people,
+        people.disputed,
+    )
+
+
+def caption(board: Leaderboard) -> str:
+    """Whose grades these are, on which bank, and how many cells people decided.
+
+    Draft grades are called so, and of nugget scores it says which ratings are support.
+    """
+    scores = [one for one in board.columns if one.measure.name in NUGGET_SCORES]
+    thresholds = dict.fromkeys(one.min_rating for one in scores if one.min_rating is not None)
+    support = said_of_support([one.measure for one in scores], thresholds, board.grader.lowest)
+    return whose(board.grader, board.bank, board.oversight) + (support and f"; {support}")
+
+
+def whose(grader: GraderIdentity, bank: str, oversight: Oversight) -> str:
+    """Who graded on which bank, and how many cells people decided."""
+    draft = "DRAFT GRADES: " if grader.is_draft else ""
+    of_bank = f", bank {bank}" if bank else ""
+    people = f"; {said_by_people(oversight)}" if oversight.cells else ""
+    return f"{draft}graded by {grader.name}{of_bank}{people}"
+
+
+def official_columns(officials: Mapping[str, Ranks]) -> list[str]:
+    """What the columns of official ranks are called: by their leaderboard if they are several."""
+    if len(officials) == 1:
+        return ["official rank"]
+    return [f"rank in {name}" for name in officials]
+
+
+def official_rank(system: str, ranks: Ranks) -> Value:
+    """The rank of a system, a whole number where it is one; None where it has none."""
+    rank = ranks.get(system)
+    return int(rank) if rank is not None and float(rank).is_integer() else rank
+
+
+def wide(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Table:
+    """A row a system, a column a measure and threshold: mean and standard error.
+
+    The share of ungraded passages stands beside a column where any system has some. `passages` is
+    how many a system returned for a query, on average, where they differ in that; official ranks
+    are last, by the name of their leaderboard.
+    """
+    officials = officials or {}
+    columns: list[str | Column] = ["system"]
+    cells: dict[str, list[Value]] = {system: [] for system in board.systems}
+    overall: list[Value] = []
+    by_column = _rows_by_column(board)
+    for column in board.columns:
+        name = heading(str(column.measure), column.min_rating)
+        rows = by_column.get((str(column.measure), column.min_rating), {})
+        columns += [name, ERROR]
+        shares = any(row.ungraded for row in rows.values())
+        if shares:
+            columns.append("ungraded")
+        for system in board.systems:
+            row = rows[system]
+            cells[system] += [_mean(row), row.stderr, *([row.ungraded] if shares else [])]
+        pool = rows.get(OVERALL)
+        overall += [None, None] if pool is None else [pool.mean, pool.stderr]
+        overall += [None] * shares
+    # an answer of one passage and a ranking of twenty do not compare
+    if len(set(board.passages.values())) > 1:
+        columns.append(Column("passages", 1))
+        for system in board.systems:
+            cells[system].append(board.passages[system])
+        overall.append(None)
+    columns += official_columns(officials)
+    for system in board.systems:
+        cells[system] += [official_rank(system, ranks) for ranks in officials.values()]
+    overall += [None] * len(officials)
+    body: list[list[Value]] = [[system, *values] for system, values in cells.items()]
+    if board.overall:
+        body.append([OVERALL, *overall])
+    return Table.of(columns, body, caption(board), board.notes)
+
+
+def _mean(row: BoardRow) -> Value:
+    if row.low is None or row.high is None:
+        return row.mean
+    return f"{row.low:.3f}..{row.high:.3f}"
+
+
+def _rows_by_column(board: Leaderboard) -> dict[tuple[str, int | None], dict[str, BoardRow]]:
+    found: dict[tuple[str, int | None], dict[str, BoardRow]] = {}
+    for row in (*board.rows, *board.overall):
+        found.setdefault((row.measure, row.min_rating), {})[row.system] = row
+    return found
+
+
+def tidy(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Table:
+    """A row a system, measure and threshold, full precision, with who graded on which bank.
+
+    `mean_without_decisions` is the mean that it is without what people decided; official ranks
+    follow, and last how many passages the system returned for a query, on average.
+    """
+    officials = officials or {}
+    without = board.means_without_decisions()
+    rows = [
+        [
+            *(getattr(row, name) for name in TIDY),
+            without[row.system, row.measure, row.min_rating],
+            *provenance(board),
+            *(official_rank(row.system, ranks) for ranks in officials.values()),
+            board.passages.get(row.system),
+        ]
+        for row in (*board.rows, *board.overall)
+    ]
+    ranked = [name.replace(" ", "_") for name in official_columns(officials)]
+    columns = [*TIDY, "mean_without_decisions", *PROVENANCE, *ranked, "passages"]
+    return Table.of(columns, rows, caption(board), board.notes)
+
+
+def per_query(board: Leaderboard) -> Table:
+    """A row a system, measure, threshold and query."""
+    names = ("system", "measure", "min_rating", "query_id", "value")
+    rows = [
+        [*(getattr(row, name) for name in names), *provenance(board)] for row in board.per_query()
+    ]
+    columns: list[str | Column] = [*names]
+    columns += (Column(name, for_machines=True) for name in PROVENANCE)
+    return Table.of(columns, rows, caption(board), board.notes)
+
+
+def tracked(board: Leaderboard, name: str = "") -> Tracked:
+    """The leaderboard for a tracker of experiments: a metric a mean, `MEASURE/SYSTEM`.
+
+    What is undefined is no metric; its reason is in the notes of the tables. A threshold stands in
+    the name where there is one. Draft grades are called so in the name of the run.
+    """
+    metrics = {
+        f"{row.measure}{'' if row.min_rating is None else f' min {row.min_rating}'}/{row.system}": (
+            row.mean
+        )
+        for row in (*board.rows, *board.overall)
+        if row.mean is not None
+    }
+    draft = "DRAFT GRADES " if board.grader.is_draft else ""
+    settings = {
+        "grader": board.grader.name,
+        "grader_key": board.grader.key,
+        "bank": board.bank,
+        "draft": str(board.grader.is_draft).lower(),
+        "exampp": exampp.__version__,
+    }
+    return Tracked(draft + (name or "leaderboard"), metrics, settings, {"leaderboard": tidy(board)})
