@@ -20,8 +20,7 @@ from exampp.llm.options import ModelOptions, check_options
 from exampp.prompts import generation
 from exampp.records.bank import BankTexts
 from exampp.records.origin import MODEL
-from exampp.report.result import Tables
-from exampp.report.table import Table
+from exampp.report.table import Table, Tables
 from exampp.review.impact import MEASURES
 from exampp.review.trial import Trial, watch
 from exampp.store.bank import Settle, edit_by

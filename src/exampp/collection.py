@@ -22,8 +22,7 @@ from exampp.inputs.segment import PASSAGE_TOKENS
 from exampp.outside import check_path
 from exampp.records.choosing import choose_grader
 from exampp.records.origin import own_bank
-from exampp.report.result import Tables
-from exampp.report.table import Table
+from exampp.report.table import Table, Tables
 from exampp.searching import SearchOptions, search_all
 from exampp.stopping import MAX_FAILURES
 from exampp.store.bank import MAIN_BANK, bank_names, makers, now

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from exampp.errors import InputError
 from exampp.report.bounded import Bounded
-from exampp.report.table import MACHINES, STYLES, Column, Table, is_numeric, render
+from exampp.report.cells import is_numeric
+from exampp.report.table import MACHINES, STYLES, Column, Table, render
 
 TABLE = Table.of(
     ["system", Column("score", 2), "n"],

@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 from exampp.analysis.gate import GateResult, GateRow, rows_by_verdict
 from exampp.analysis.phrases import percent
 from exampp.report.bounded import Bounded
-from exampp.report.table import Table, Value, readable
+from exampp.report.cells import readable
+from exampp.report.table import Table, Value
 
 _RECORDS = (
     *("system", "requirement", "verdict", "mean", "baseline", "difference", "low", "high"),

@@ -14,7 +14,8 @@ from exampp.cli import terminal
 from exampp.errors import Undefined
 from exampp.formats.output import descriptor
 from exampp.report.notes import grouped
-from exampp.report.table import Table, render, rounded
+from exampp.report.styles import rounded
+from exampp.report.table import Table, render
 from exampp.report.text import as_text
 
 

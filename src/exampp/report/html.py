@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
-from exampp.report.table import (
-    Table,
+from exampp.report.cells import (
+    Cells,
     column_groups,
     for_people,
     is_numeric,
@@ -16,7 +16,7 @@ from exampp.report.table import (
 _EMPHASIS = {"best": "strong", "near": "em"}
 
 
-def table_html(table: Table) -> str:
+def table_html(table: Cells) -> str:
     """The table as a `<figure>`: a `<table>` with caption and scoped headings, then the notes.
 
     Everything is escaped. Cells have the classes `number` (to be aligned right) and the name of
@@ -41,7 +41,7 @@ def table_html(table: Table) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _head(table: Table) -> list[str]:
+def _head(table: Cells) -> list[str]:
     groups = column_groups(table)
     lines = [*(f'<colgroup span="{size}"></colgroup>' for _, size in groups), "<thead>"]
     if groups:
@@ -57,7 +57,7 @@ def _head(table: Table) -> list[str]:
     return [*lines, f"<tr>{''.join(names)}</tr>", "</thead>"]
 
 
-def _bodies(table: Table) -> list[str]:
+def _bodies(table: Cells) -> list[str]:
     cells, right, meanings = shown_cells(table), is_numeric(table), table.meanings()
     named = int(table.grouped)  # the column that names a row
 
@@ -93,7 +93,7 @@ def _marked(cell: str, mark: str | None) -> str:
     return f"<{tag}>{text}</{tag}>" if tag else text
 
 
-def _notes(table: Table) -> list[str]:
+def _notes(table: Cells) -> list[str]:
     legend = (
         f'<span class="{name}">{_marked("x", name)}</span>: {escape(meaning)}'
         for name, meaning in table.meanings().items()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from exampp.report.table import (
-    Table,
+from exampp.report.cells import (
+    Cells,
     column_groups,
     dressed,
     for_people,
@@ -44,7 +44,7 @@ def latex_escape(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in text)
 
 
-def table_latex(table: Table) -> str:
+def table_latex(table: Cells) -> str:
     """The table as a LaTeX float, with the packages that it needs in a comment.
 
     What is wider than a column of two spans both; what is wider still is scaled down to fit.
@@ -83,7 +83,7 @@ def table_latex(table: Table) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _width(table: Table) -> int:
+def _width(table: Cells) -> int:
     """How wide the table is, in characters: its columns, with two between them."""
     lines = [[column.head for column in table.columns], *dressed(table, "text", str)]
     return sum(max(map(len, column)) + 2 for column in zip(*lines, strict=True)) - 2

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from exampp.errors import InputError
 from exampp.installed import install_command
+from exampp.report.cells import Cells
+from exampp.report.styles import render
 
 if TYPE_CHECKING:
     import pandas
     import polars
-
-    from exampp.report.table import Table
 
 
 class Result:
@@ -29,24 +28,21 @@ class Result:
     __slots__ = ()
 
     @abstractmethod
-    def tables(self) -> Mapping[str, Table]:
+    def tables(self) -> Mapping[str, Cells]:
         """The tables that people read, by name, in order."""
 
-    def records(self) -> Mapping[str, Table]:
+    def records(self) -> Mapping[str, Cells]:
         """The same for programs: a row a value, nothing rounded."""
         return self.tables()
 
     def render(self, style: str = "text", digits: int | None = None) -> str:
-        """All tables in one of the styles of `report.table`; those for machines show `records`.
+        """All tables in one of the styles of `report.styles`; those for machines show `records`.
 
         JSON is one object, by the names of the tables, or the only table itself.
 
         Raises:
             InputError: `digits` are given to a style that holds full precision.
         """
-        # that module needs this one: a table is a result, too
-        from exampp.report.table import render
-
         shown = self.records() if style in _RECORDS else self.tables()
         if style != "json":
             return "\n".join(render(table, style, digits) for table in shown.values())
@@ -99,7 +95,7 @@ class Result:
             infer_schema_length=None,
         )
 
-    def _record(self, name: str | None) -> Table:
+    def _record(self, name: str | None) -> Cells:
         found = self.records()
         if name is None:
             return next(iter(found.values()))
@@ -120,23 +116,6 @@ class Result:
 
 
 _RECORDS = ("tsv", "csv", "json")
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Tables(Result):
-    """Tables that belong together, by name: unpacked, or taken by name."""
-
-    parts: Mapping[str, Table]
-
-    def __iter__(self) -> Iterator[Table]:
-        return iter(self.parts.values())
-
-    def __getitem__(self, name: str) -> Table:
-        return self.parts[name]
-
-    def tables(self) -> Mapping[str, Table]:
-        """The tables."""
-        return self.parts
 
 
 def _not_installed(package: str) -> InputError:

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, groupby, zip_longest
 
-from exampp.report.table import (
+from exampp.report.cells import (
     ERROR,
     MARKS,
-    Table,
+    Cells,
     column_groups,
     for_people,
     is_numeric,
@@ -41,7 +41,7 @@ _STYLES = {"best": "1;32", "near": "32", "weak": "2", "noted": "33"}
 """Marks in the codes of ANSI terminals (ECMA-48, SGR): bold, faint, green, yellow."""
 
 
-def as_text(table: Table, room: int | None = None, styled: bool = False) -> str:
+def as_text(table: Cells, room: int | None = None, styled: bool = False) -> str:
     """The table as text, ending in a line end.
 
     `room` is the number of columns of a terminal, None where nothing is to be shortened; `styled`
@@ -122,7 +122,7 @@ def _painted(text: str, code: str) -> str:
 # ---- what is left out, and what stands below -----------------------------------------------------
 
 
-def _titled(table: Table) -> tuple[Table, dict[int, str]]:
+def _titled(table: Cells) -> tuple[Cells, dict[int, str]]:
     """The table without long names of groups of rows, and these by their first row."""
     starts = [group.start for group in row_groups(table)] if table.grouped and table.rows else []
     titles = {row: readable(str(table.rows[row][0])) for row in starts}
@@ -132,7 +132,7 @@ def _titled(table: Table) -> tuple[Table, dict[int, str]]:
     return replace(rest, grouped=False), titles
 
 
-def _fitting(table: Table, room: int | None) -> Iterator[Table]:
+def _fitting(table: Cells, room: int | None) -> Iterator[Cells]:
     """The table, or where it has no room its columns in several, each with those that name rows."""
     names = 1 + table.grouped
     least = [] if room is None else [_least(column) for column in _columns_of(table)]
@@ -152,7 +152,7 @@ def _fitting(table: Table, room: int | None) -> Iterator[Table]:
     yield picked(table, taken)
 
 
-def _together(table: Table, start: int, fits: Callable[..., bool]) -> Iterator[list[int]]:
+def _together(table: Cells, start: int, fits: Callable[..., bool]) -> Iterator[list[int]]:
     """The columns from `start`: a group in one if it fits, else a mean and its standard error."""
     columns = range(start, len(table.columns))
     for group, members in groupby(columns, lambda at: table.columns[at].group):
@@ -191,7 +191,7 @@ class _TextColumn:
         return max(map(width_of, self.cells), default=0)
 
 
-def _columns_of(table: Table) -> list[_TextColumn]:
+def _columns_of(table: Cells) -> list[_TextColumn]:
     """The columns as text; marks stand outside the columns of the digits."""
     lines, numeric = once(table, shown_cells(table)), is_numeric(table)
     found = []
@@ -260,7 +260,7 @@ class _Page:
     """A table whose columns fit beside each other, as lines."""
 
     def __init__(
-        self, table: Table, styled: bool, titles: dict[int, str], room: int | None
+        self, table: Cells, styled: bool, titles: dict[int, str], room: int | None
     ) -> None:
         self.table = table
         self.titles = titles

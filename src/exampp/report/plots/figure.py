@@ -20,7 +20,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from exampp.errors import InputError
 from exampp.installed import install_command
-from exampp.report.table import Column, Table, readable, render
+from exampp.report.cells import readable
+from exampp.report.table import Column, Table, render
 
 Theme = Literal["light", "dark", "page"]
 Spec = Mapping[str, Any]
