@@ -13,7 +13,8 @@ import time
 
 import numpy as np
 
-from exampp.analysis.corrected import CorrectionSettings, JudgedSample, correct
+from exampp.analysis.corrected import correct
+from exampp.analysis.corrected_records import CorrectionSettings, JudgedSample
 from exampp.evaluate.measure import parse_measure
 from exampp.evaluate.population import population
 from exampp.records.gradebook import Gradebook, QueryGrades, Ranking

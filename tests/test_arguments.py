@@ -10,9 +10,9 @@ import pytest
 
 import exampp
 from exampp.analysis.calibration import CalibrationSettings
-from exampp.analysis.corrected import CorrectionSettings
+from exampp.analysis.corrected_records import CorrectionSettings
 from exampp.analysis.items import ItemSettings
-from exampp.analysis.reliability import ReliabilitySettings
+from exampp.analysis.reliability_records import ReliabilitySettings
 from exampp.analysis.significance import SignificanceSettings
 from exampp.errors import InputError
 

@@ -35,7 +35,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import exampp
-from exampp.analysis.corrected import CorrectionSettings, JudgedSample, Scope, correct
+from exampp.analysis.corrected import correct
+from exampp.analysis.corrected_records import CorrectionSettings, JudgedSample, Scope
 from exampp.analysis.corrected_tables import bounds
 from exampp.errors import ExamError, InputError
 from exampp.evaluate.measure import parse_measure

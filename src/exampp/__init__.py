@@ -10,7 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from exampp.analysis.gate import GateFailed, GateSettings, GateUndecided
+    from exampp.analysis.gate import GateSettings
+    from exampp.analysis.gate_result import GateFailed, GateUndecided
     from exampp.collection import Collection
     from exampp.errors import (
         AmbiguousGrader,
@@ -47,9 +48,9 @@ _HOMES = {
     "EditConflict": "exampp.errors",
     "ExamError": "exampp.errors",
     "Format": "exampp.formats.declared",
-    "GateFailed": "exampp.analysis.gate",
+    "GateFailed": "exampp.analysis.gate_result",
     "GateSettings": "exampp.analysis.gate",
-    "GateUndecided": "exampp.analysis.gate",
+    "GateUndecided": "exampp.analysis.gate_result",
     "GradedFile": "exampp.graded_file",
     "Grader": "exampp.llm.base",
     "Grades": "exampp.grades.grades",

@@ -37,7 +37,7 @@ from exampp.store.dossier import CellTexts, read_dossiers, read_grade, read_text
 from exampp.store.grades import StoredGrader
 
 if TYPE_CHECKING:
-    from exampp.analysis.corrected import Corrected
+    from exampp.analysis.corrected_tables import Corrected
     from exampp.bank.changes import Operation
     from exampp.evaluate.measure import Measure
     from exampp.records.dossier import Dossier

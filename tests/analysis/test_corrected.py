@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from exampp.analysis.corrected import CorrectionSettings, JudgedSample, correct
+from exampp.analysis.corrected import correct
+from exampp.analysis.corrected_records import CorrectionSettings, JudgedSample
 from exampp.analysis.corrected_tables import lead
 from exampp.errors import InputError
 from exampp.evaluate.measure import parse_measure

@@ -16,15 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import exampp
-from exampp.analysis.gate import (
-    EarlierScores,
-    GateFailed,
-    GateResult,
-    GateSettings,
-    GateUndecided,
-    gate,
-    scores_of,
-)
+from exampp.analysis.gate import EarlierScores, GateSettings, gate, scores_of
+from exampp.analysis.gate_result import GateFailed, GateResult, GateUndecided
 from exampp.analysis.requirements import Requirement, parse_requirement, required
 from exampp.demo import demo_files
 from exampp.evaluate.leaderboard import evaluate_gradebook

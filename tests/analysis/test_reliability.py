@@ -11,18 +11,11 @@ from commands import Commands
 from gradebooks import dl19, make_book, make_query, make_ranking
 
 import exampp
-from exampp.analysis.reliability import (
-    ONE_ITEM,
-    ONLY_COVER,
-    UNEQUAL,
-    Reliability,
-    ReliabilitySettings,
-    Scored,
-    reliability,
-    scored_column,
-)
+from exampp.analysis.reliability import ONE_ITEM, UNEQUAL, reliability, scored_column
 from exampp.analysis.reliability_graders import grader_reliability
+from exampp.analysis.reliability_records import ONLY_COVER, ReliabilitySettings, Scored
 from exampp.analysis.reliability_sentences import ORDER
+from exampp.analysis.reliability_tables import Reliability
 from exampp.errors import InputError
 from exampp.evaluate.leaderboard import evaluate_gradebook
 from exampp.evaluate.values import Values

@@ -12,7 +12,7 @@ import sampled_exam
 from sampled_exam import QUERIES, qrels
 
 import exampp
-from exampp.analysis.corrected import CorrectionSettings
+from exampp.analysis.corrected_records import CorrectionSettings
 from exampp.decisions import CollectionGrades
 from exampp.errors import InputError
 from exampp.records.plans import SamplePlan

@@ -7,187 +7,37 @@ drawn with known probabilities; see `stats.difference`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, get_args
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.analysis.corrected_records import (
+    FEWEST_OF_SYSTEM,
+    FEWEST_QUERIES_APART,
+    FEWEST_UNITS,
+    Bools,
+    CorrectionSettings,
+    Estimator,
+    Floats,
+    JudgedSample,
+    Scope,
+)
+from exampp.analysis.corrected_tables import Corrected
 from exampp.errors import InputError
 from exampp.evaluate.population import Population
-from exampp.outside import check_whole
-from exampp.report.plots.figure import Figure
-from exampp.report.result import Result
-from exampp.report.table import Table
 from exampp.stats.difference import Sample, Totals, calibrated, totals, tuned
 from exampp.stats.means import FEWEST_QUERIES
-from exampp.stats.rank_sets import (
-    DECIMALS,
-    DRAWS,
-    PairTests,
-    Resampling,
-    pair_tests,
-    student_reach,
-)
-from exampp.stats.resampling import MOST_DRAWS
+from exampp.stats.rank_sets import DECIMALS, Resampling, pair_tests, student_reach
 from exampp.stats.sampling import folds
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Predictor = Literal["calibrated", "ppi", "grades"]
-Scope = Literal["pool", "queries"]
-
-FEWEST_UNITS = 20
-"""Of units drawn by chance on which two systems differ: a small variance of fewer says nothing."""
 FEWEST_DRAWN_ANEW = 18
-"""The same in a sample drawn anew: with 20 all pairs held in .92 where few tell, with 15 in .98."""
-FEWEST_QUERIES_APART = 10
-"""On which two systems differ: of fewer, queries drawn anew may hold none."""
-FEWEST_OF_SYSTEM = 10
-"""Of sampled units that count for a system: with fewer its score has no interval."""
+"""`FEWEST_UNITS` of samples drawn anew: with 20 all pairs held in .92 where few tell, 15 in .98."""
 
 _EQUAL = 1e-12
 """What is nearer is the same but for rounding."""
-
-
-@dataclass(frozen=True, slots=True)
-class CorrectionSettings:
-    """How a leaderboard is corrected.
-
-    `predictor`: what grades predict of a unit. "calibrated": what people said of sampled units with
-    such grades, cross-fitted; "ppi": the label that the grades give, times the lambda of PPI++;
-    "grades": that label itself. `over`: what intervals speak of, the `pool` (these queries, these
-    passages) or `queries` like these. `looks`: how often intervals are looked at while the sample
-    grows; each time at alpha / looks.
-
-    Raises:
-        InputError: A value makes no sense.
-    """
-
-    predictor: Predictor = "calibrated"
-    over: Scope = "pool"
-    alpha: float = 0.05
-    looks: int = 1
-    draws: int = DRAWS
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for what, value, known in (
-            ("predictor", self.predictor, get_args(Predictor)),
-            ("scope", self.over, get_args(Scope)),
-        ):
-            if value not in known:
-                raise InputError(f"there is no {what} {value!r}", mend=f"Choose {_either(known)}")
-        if not 0 < self.alpha < 1:
-            raise InputError(f"alpha must be between 0 and 1, not {self.alpha}")
-        check_whole("looks", self.looks, 1, MOST_DRAWS)
-        check_whole("draws", self.draws, 100, MOST_DRAWS)
-        check_whole("the seed", self.seed, 0)
-
-    @property
-    def level(self) -> float:
-        """The confidence of an interval."""
-        return 1 - self.alpha / self.looks
-
-
-def _either(known: Sequence[str]) -> str:
-    return " or ".join(known)
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedSample:
-    """The sampled units of a population, what people say of them, and how they were drawn.
-
-    `labels` is aligned with `sample.places`: [sampled], of items [systems, sampled]. `origin` says
-    in a sentence what was drawn and who judged; `notes` what else is to be known of it. `design` is
-    "all" where every unit is judged and none was drawn.
-    """
-
-    sample: Sample
-    labels: Floats
-    fold_seed: int
-    design: str
-    origin: str
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Estimator:
-    """One way to score the systems: scores, and the tests of all pairs, of the same systems.
-
-    `errors` are standard errors of the scores, `half` half the width of their intervals (NaN where
-    there is none).
-    """
-
-    scores: Floats
-    errors: Floats
-    half: Floats
-    pairs: PairTests
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Corrected(Result):
-    """The leaderboard of one measure: by grades alone, corrected, and by people alone.
-
-    Rows are `systems`, best first as corrected. `graded` are scores by the grades. `corrected` and
-    `people` are by scope, "pool" and "queries" (where there are two queries or more).
-    `shared` [systems, systems] is on how many sampled units two systems differ; `identical` tells
-    that they return the same everywhere. `labels` is how many units people decided, of `units`;
-    `without_grades` how many people alone would have needed for the same standard errors of pairs
-    (None: not known). `said` are sentences about it all.
-    """
-
-    measure: str
-    min_rating: int
-    systems: tuple[str, ...]
-    queries: int
-    units: int
-    labels: int
-    unit: str
-    graded: Floats
-    corrected: Mapping[Scope, Estimator]
-    people: Mapping[Scope, Estimator]
-    shared: NDArray[np.int64]
-    identical: Bools
-    without_grades: float | None
-    settings: CorrectionSettings
-    judged: JudgedSample
-    source: str = ""
-
-    @property
-    def shown(self) -> Estimator:
-        """The corrected scores in the scope asked for."""
-        return self.corrected[self.settings.over]
-
-    @property
-    def outside(self) -> int:
-        """How many systems have a score by the grades that is outside their interval."""
-        return int((np.abs(self.graded - self.shown.scores) > self.shown.half).sum())
-
-    def figure(self) -> Figure:
-        """The three ways side by side, with the intervals of the corrected scores."""
-        from exampp.analysis.corrected_tables import drawn
-
-        return drawn(self)
-
-    def tables(self) -> dict[str, Table]:
-        """`scores`: a row a system, with the three ways side by side."""
-        from exampp.analysis.corrected_tables import leaderboard_table
-
-        return {"scores": leaderboard_table(self)}
-
-    def compared(self) -> Table:
-        """A row a pair of systems, with the intervals of the scope asked for."""
-        from exampp.analysis.corrected_tables import compared_table
-
-        return compared_table(self)
-
-    def records(self) -> dict[str, Table]:
-        """`scores`, a row a system and scope; `pairs`, a row a pair and scope."""
-        from exampp.analysis.corrected_tables import pairs_table, scores_table
-
-        return {"scores": scores_table(self), "pairs": pairs_table(self)}
 
 
 def correct(

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from exampp.analysis.corrected import (
+from exampp.analysis.corrected_records import (
     FEWEST_OF_SYSTEM,
     FEWEST_QUERIES_APART,
     FEWEST_UNITS,
-    Corrected,
+    Bools,
+    CorrectionSettings,
     Estimator,
+    Floats,
+    JudgedSample,
     Scope,
 )
 from exampp.analysis.phrases import percent
@@ -23,6 +28,7 @@ from exampp.records.wording import counted
 from exampp.report.page import Block, Notices, Section, Text
 from exampp.report.plots.corrected import CorrectedSystem, corrected_scores
 from exampp.report.plots.figure import Figure
+from exampp.report.result import Result
 from exampp.report.table import Column, Table, Value
 from exampp.stats.means import FEWEST_QUERIES
 from exampp.stats.rank_correlation import kendall_rows
@@ -36,6 +42,62 @@ _SPEAKS: dict[Scope, str] = {
     "queries": "queries like these",
 }
 """Of what intervals speak."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Corrected(Result):
+    """The leaderboard of one measure: by grades alone, corrected, and by people alone.
+
+    Rows are `systems`, best first as corrected. `graded` are scores by the grades. `corrected` and
+    `people` are by scope, "pool" and "queries" (where there are two queries or more).
+    `shared` [systems, systems] is on how many sampled units two systems differ; `identical` tells
+    that they return the same everywhere. `labels` is how many units people decided, of `units`;
+    `without_grades` how many people alone would have needed for the same standard errors of pairs
+    (None: not known). `said` are sentences about it all.
+    """
+
+    measure: str
+    min_rating: int
+    systems: tuple[str, ...]
+    queries: int
+    units: int
+    labels: int
+    unit: str
+    graded: Floats
+    corrected: Mapping[Scope, Estimator]
+    people: Mapping[Scope, Estimator]
+    shared: NDArray[np.int64]
+    identical: Bools
+    without_grades: float | None
+    settings: CorrectionSettings
+    judged: JudgedSample
+    source: str = ""
+
+    @property
+    def shown(self) -> Estimator:
+        """The corrected scores in the scope asked for."""
+        return self.corrected[self.settings.over]
+
+    @property
+    def outside(self) -> int:
+        """How many systems have a score by the grades that is outside their interval."""
+        return int((np.abs(self.graded - self.shown.scores) > self.shown.half).sum())
+
+    def figure(self) -> Figure:
+        """The three ways side by side, with the intervals of the corrected scores."""
+        return drawn(self)
+
+    def tables(self) -> dict[str, Table]:
+        """`scores`: a row a system, with the three ways side by side."""
+        return {"scores": leaderboard_table(self)}
+
+    def compared(self) -> Table:
+        """A row a pair of systems, with the intervals of the scope asked for."""
+        return compared_table(self)
+
+    def records(self) -> dict[str, Table]:
+        """`scores`, a row a system and scope; `pairs`, a row a pair and scope."""
+        return {"scores": scores_table(self), "pairs": pairs_table(self)}
 
 
 def leaderboard_table(found: Corrected) -> Table:

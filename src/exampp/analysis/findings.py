@@ -9,12 +9,13 @@ from exampp.analysis import agreement_findings
 from exampp.analysis.agreement import Layout
 from exampp.analysis.agreement_tables import AgreementBlock
 from exampp.analysis.attacks.tables import Gaming
-from exampp.analysis.corrected import Corrected
+from exampp.analysis.corrected_tables import Corrected
 from exampp.analysis.correlation import compare_methods
 from exampp.analysis.correlation_tables import Correlations
 from exampp.analysis.items import ItemAnalysis, ItemSettings, analyze
 from exampp.analysis.methods import Method, board_method
-from exampp.analysis.reliability import Reliability, reliability, scored_column
+from exampp.analysis.reliability import reliability, scored_column
+from exampp.analysis.reliability_tables import Reliability
 from exampp.analysis.sensitivity import Declaration, Evaluated, Sensitivity, sensitivity
 from exampp.analysis.side_by_side import SideBySide, side_by_side
 from exampp.analysis.significance import Significance, significance

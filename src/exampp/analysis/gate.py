@@ -15,17 +15,17 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.analysis.gate_result import GateResult, GateRow, Verdict
 from exampp.analysis.requirements import Requirement
 from exampp.analysis.significance import SignificanceSettings, mean_intervals, without_rounding
 from exampp.errors import InputError
-from exampp.evaluate.board import Leaderboard, MeasureColumn
+from exampp.evaluate.board import Leaderboard, MeasureColumn, whose
 from exampp.evaluate.cover import OVERALL
 from exampp.evaluate.lacking import lacking
 from exampp.evaluate.leaderboard import evaluate_gradebook
@@ -33,15 +33,12 @@ from exampp.evaluate.measure import Measure, as_measures
 from exampp.formats.per_query import QueryScore
 from exampp.records.gradebook import Gradebook, answering
 from exampp.records.wording import counted
-from exampp.report.result import Result
-from exampp.report.table import Table
 from exampp.stats.estimate import Estimate
 from exampp.stats.means import ALL_EQUAL, FEW_QUERIES, FEWEST_QUERIES
 from exampp.stats.rates import jeffreys, mean_difference
 from exampp.stats.resampling import SAMPLES
 from exampp.stats.significance import NO_SPREAD, compare_pairs
 
-Verdict = Literal["passed", "failed", "cannot be told", "missing"]
 Floats = NDArray[np.float64]
 CUTOFF = 20
 """Of a Cover that has none."""
@@ -104,94 +101,6 @@ class EarlierScores:
         return wanted if wanted in known else None
 
 
-@dataclass(frozen=True, slots=True)
-class GateRow:
-    """A requirement on a system.
-
-    `low` and `high` bound the mean, or its `difference` to the baseline where that is required;
-    `why` says why it is missing or cannot be told. None: there is none.
-    """
-
-    system: str
-    requirement: str
-    verdict: Verdict
-    mean: float | None = None
-    baseline: float | None = None
-    difference: float | None = None
-    low: float | None = None
-    high: float | None = None
-    queries: int = 0
-    why: str = ""
-
-
-class GateFailed(AssertionError):
-    """A requirement is failed, or something it needs is missing; `result` is the whole gate."""
-
-    def __init__(self, result: GateResult) -> None:
-        super().__init__(f"\n{result.render()}")
-        self.result = result
-
-
-class GateUndecided(GateFailed):
-    """Nothing is failed or missing, but so few queries cannot tell of all requirements."""
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class GateResult(Result):
-    """What a gate found: a row for every system and requirement.
-
-    `whose` says who graded on which bank, and that grades are drafts where they are.
-    """
-
-    rows: tuple[GateRow, ...]
-    whose: str
-    is_draft: bool
-    baseline: str
-    level: float
-    notes: tuple[str, ...] = field(default=())
-
-    @property
-    def verdict(self) -> Literal["passed", "failed", "cannot be told"]:
-        """Failed where a requirement is failed or missing, passed where all are passed."""
-        found = {row.verdict for row in self.rows}
-        if found & {"failed", "missing"} or not found:
-            return "failed"
-        return "cannot be told" if "cannot be told" in found else "passed"
-
-    @property
-    def exit_code(self) -> int:
-        """0 passed, 1 failed, 2 cannot be told."""
-        return ("passed", "failed", "cannot be told").index(self.verdict)
-
-    def check(self) -> None:
-        """Raise GateFailed where it failed, GateUndecided where it cannot be told."""
-        if self.verdict != "passed":
-            _raise(self)
-
-    def tables(self) -> Mapping[str, Table]:
-        """The verdict, and a row for every system and requirement."""
-        # these tables are made from this module's records
-        from exampp.analysis.gate_tables import gate_table
-
-        return {"gate": gate_table(self)}
-
-    def records(self) -> Mapping[str, Table]:
-        """The same with why, at full precision."""
-        from exampp.analysis.gate_tables import records_table
-
-        return {"gate": records_table(self)}
-
-    def to_junit(self) -> str:
-        """The same as JUnit XML, which tells continuous integration of tests."""
-        from exampp.analysis.gate_tables import junit
-
-        return junit(self)
-
-
-def _raise(result: GateResult) -> NoReturn:
-    raise (GateFailed if result.verdict == "failed" else GateUndecided)(result)
-
-
 def gate(
     book: Gradebook,
     requirements: Sequence[Requirement],
@@ -204,9 +113,6 @@ def gate(
 
     A measure, grade, system or query that is missing fails what needs it: nothing is raised.
     """
-    # whose grades these are is said as everywhere
-    from exampp.evaluate.board import whose
-
     settings = settings or GateSettings()
     measured = {
         name: _measured(book, name, settings)
@@ -486,11 +392,3 @@ def _verdict(requirement: Requirement, one: Estimate) -> tuple[Verdict, str]:
 def _some(ids: Sequence[str]) -> str:
     more = " ..." if len(ids) > _NAMED else ""
     return f"{counted(len(ids), 'query')} ({', '.join(ids[:_NAMED])}{more})"
-
-
-def rows_by_verdict(rows: Iterable[GateRow]) -> Iterator[tuple[Verdict, int]]:
-    """How many rows have each verdict that occurs."""
-    found = [row.verdict for row in rows]
-    for verdict in ("passed", "failed", "cannot be told", "missing"):
-        if verdict in found:
-            yield verdict, found.count(verdict)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exampp.analysis.items import ItemAnalysis, ItemStatistics
+from exampp.analysis.item_records import ItemStatistics
+from exampp.analysis.items import ItemAnalysis
 from exampp.bank.lint import lint
 from exampp.records.bank import BankTexts
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from exampp.analysis.items import (
+from exampp.analysis.item_records import (
     AGAINST,
     AGAINST_WITHOUT,
     FEWEST_JUDGED,
     NOT_RELEVANT,
-    ItemAnalysis,
+    ItemFindings,
 )
 from exampp.evaluate.measure import heading
 from exampp.records.wording import counted
@@ -24,14 +24,14 @@ SMALL = 4
 USUAL_SYSTEMS = 10
 
 
-def name_of(found: ItemAnalysis) -> str:
+def name_of(found: ItemFindings) -> str:
     """What the scores are called."""
     if found.scores.kind == "graded":
         return f"graded Cover@{found.scores.k}"
     return heading(f"Cover@{found.scores.k}", found.scores.min_rating)
 
 
-def advice(found: ItemAnalysis) -> str:
+def advice(found: ItemFindings) -> str:
     """The one sentence that a person can act on."""
     look, whole = found.look, found.exams[0]
     if whole.alpha is None:
@@ -58,14 +58,14 @@ def advice(found: ItemAnalysis) -> str:
     )
 
 
-def exam_notes(found: ItemAnalysis) -> list[str]:
+def exam_notes(found: ItemFindings) -> list[str]:
     """What must be known to read the exam's table."""
     parts = (_few, _reading, _floor, _judged, _filled)
     few, *rest = ([*part(found)] for part in parts)
     return [*few, advice(found), *(note for notes in rest for note in notes), *found.notes]
 
 
-def _few(found: ItemAnalysis) -> Iterator[str]:
+def _few(found: ItemFindings) -> Iterator[str]:
     systems = len(found.scores.systems)
     if 0 < systems < FEWEST_SYSTEMS:
         yield (
@@ -83,7 +83,7 @@ def _few(found: ItemAnalysis) -> Iterator[str]:
         yield "Every query has 1 item: they have no halves of items."
 
 
-def _reading(found: ItemAnalysis) -> Iterator[str]:
+def _reading(found: ItemFindings) -> Iterator[str]:
     whole = found.exams[0]
     if not whole.systems:
         return
@@ -107,7 +107,7 @@ def _reading(found: ItemAnalysis) -> Iterator[str]:
         )
 
 
-def _floor(found: ItemAnalysis) -> Iterator[str]:
+def _floor(found: ItemFindings) -> Iterator[str]:
     floor = found.floor
     if found.scores.kind == "graded":
         return
@@ -125,7 +125,7 @@ def _floor(found: ItemAnalysis) -> Iterator[str]:
     )
 
 
-def _judged(found: ItemAnalysis) -> Iterator[str]:
+def _judged(found: ItemFindings) -> Iterator[str]:
     if found.items and all(row.lift is None for row in found.items):
         yield (
             f"People judged fewer than {FEWEST_JUDGED} graded passages of each query relevant, or "
@@ -133,7 +133,7 @@ def _judged(found: ItemAnalysis) -> Iterator[str]:
         )
 
 
-def _filled(found: ItemAnalysis) -> Iterator[str]:
+def _filled(found: ItemFindings) -> Iterator[str]:
     scores = found.scores
     if scores.missing:
         yield (
@@ -148,7 +148,7 @@ def _filled(found: ItemAnalysis) -> Iterator[str]:
         )
 
 
-def look_notes(found: ItemAnalysis, limit: int) -> list[str]:
+def look_notes(found: ItemFindings, limit: int) -> list[str]:
     """Why these items, how many there are, and what their columns are."""
     look = found.look
     counts = Counter(why for row in look for why in row.why)
@@ -167,7 +167,7 @@ def look_notes(found: ItemAnalysis, limit: int) -> list[str]:
     return notes
 
 
-def without_notes(found: ItemAnalysis) -> list[str]:
+def without_notes(found: ItemFindings) -> list[str]:
     """What the leaderboard is without the items to look at."""
     scores, kept = found.scores, found.without_look
     gone = int((~kept).sum())

@@ -8,7 +8,7 @@ import numpy as np
 
 from exampp.analysis.item_choice_tables import choices_record, choices_table
 from exampp.analysis.item_notes import exam_notes, look_notes, name_of, without_notes
-from exampp.analysis.items import ExamRow, ItemAnalysis, ItemStatistics
+from exampp.analysis.item_records import ExamRow, ItemFindings, ItemStatistics
 from exampp.report.table import Column, Table, Value
 from exampp.stats.item_analysis import places, ranked
 
@@ -16,7 +16,7 @@ _TEXT = 48
 _SHORTEST_ID = 12
 
 
-def tables(found: ItemAnalysis, limit: int) -> Mapping[str, Table]:
+def tables(found: ItemFindings, limit: int) -> Mapping[str, Table]:
     """The tables that people read."""
     shown = {"exam": exam_table(found)}
     if found.look:
@@ -28,7 +28,7 @@ def tables(found: ItemAnalysis, limit: int) -> Mapping[str, Table]:
     return shown
 
 
-def records(found: ItemAnalysis) -> Mapping[str, Table]:
+def records(found: ItemFindings) -> Mapping[str, Table]:
     """The same for programs, and every item."""
     shown = {
         "items": items_table(found),
@@ -43,7 +43,7 @@ def records(found: ItemAnalysis) -> Mapping[str, Table]:
 # ---- the exam ------------------------------------------------------------------------------------
 
 
-def exam_table(found: ItemAnalysis) -> Table:
+def exam_table(found: ItemFindings) -> Table:
     """A row a group of systems: how reliable the exam is for them."""
     columns: list[str | Column] = [
         "exam",
@@ -73,7 +73,7 @@ def _halves(row: ExamRow) -> list[Value]:
     return [value for half in (row.items, row.queries) for value in (half.r, half.whole, half.tau)]
 
 
-def exam_record(found: ItemAnalysis) -> Table:
+def exam_record(found: ItemFindings) -> Table:
     """A row a group of systems, at full precision."""
     names = (
         *("exam", "drop", "systems", "items", "statistic", "alpha", "alpha_varying"),
@@ -119,7 +119,7 @@ _NONE: tuple[None, None, None] = (None, None, None)
 # ---- items ---------------------------------------------------------------------------------------
 
 
-def look_table(found: ItemAnalysis, limit: int) -> Table:
+def look_table(found: ItemFindings, limit: int) -> Table:
     """The items to look at, worst first."""
     look = found.look[:limit]
     short = _short_ids([row.item_id for row in found.items])
@@ -141,7 +141,7 @@ def look_table(found: ItemAnalysis, limit: int) -> Table:
     return Table.of(columns, rows, "Items to look at, worst first", look_notes(found, limit))
 
 
-def items_table(found: ItemAnalysis) -> Table:
+def items_table(found: ItemFindings) -> Table:
     """A row an item, in the order of queries and ids."""
     names = (
         *("query_id", "item_id", "difficulty", "constant", "item_total", "item_rest"),
@@ -175,7 +175,7 @@ def _cut(text: str) -> str:
 # ---- systems -------------------------------------------------------------------------------------
 
 
-def leaderboard_table(found: ItemAnalysis) -> Table:
+def leaderboard_table(found: ItemFindings) -> Table:
     """The systems, best first, with and without the items to look at, and their abilities."""
     names = ["system", name_of(found), "rank", "without these", "rank without"]
     ability = found.abilities
@@ -186,7 +186,7 @@ def leaderboard_table(found: ItemAnalysis) -> Table:
     )
 
 
-def systems_record(found: ItemAnalysis) -> Table:
+def systems_record(found: ItemFindings) -> Table:
     """A row a system, best first, at full precision."""
     rows = [[row[name] for name in _SYSTEM] for row in _systems(found)]
     return Table.of(_SYSTEM, rows, found.caption, without_notes(found))
@@ -199,7 +199,7 @@ _SYSTEM = (
 )
 
 
-def _systems(found: ItemAnalysis) -> list[dict[str, Value]]:
+def _systems(found: ItemFindings) -> list[dict[str, Value]]:
     scores = found.scores
     whole = scores.cover()
     kept = found.without_look

@@ -8,15 +8,26 @@ without them. Formulas and their sources: `stats.item_analysis`, `stats.item_res
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.analysis import item_tables
 from exampp.analysis.item_abilities import ItemAbilities, fitted
-from exampp.analysis.item_selection import ItemChoice, ability_choices, choices
+from exampp.analysis.item_records import (
+    AGAINST,
+    AGAINST_WITHOUT,
+    FEWEST_JUDGED,
+    NOT_RELEVANT,
+    ExamRow,
+    ItemFindings,
+    ItemStatistics,
+    Jackknife,
+)
+from exampp.analysis.item_selection import ability_choices, choices
 from exampp.bank.lint import lint
-from exampp.evaluate.chance import ChanceFloor, chance_floor, judged_ratings
+from exampp.evaluate.chance import chance_floor, judged_ratings
 from exampp.evaluate.cover import cover_exams
 from exampp.evaluate.item_scores import ItemScores
 from exampp.evaluate.lacking import lacking
@@ -27,7 +38,6 @@ from exampp.report.result import Result
 from exampp.report.table import Table
 from exampp.stats.item_analysis import (
     Bools,
-    SplitHalves,
     alpha,
     alpha_if_deleted,
     alpha_without_each,
@@ -47,8 +57,6 @@ from exampp.stats.resampling import MOST_DRAWS
 DROPS = (0.0, 0.03, 0.25, 0.5)
 """Shares of the worst systems without whom the exam is looked at again."""
 SPLITS = 1000
-FEWEST_JUDGED = 5
-"""With fewer passages on a side, what they cover tells nothing of an item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,145 +77,19 @@ class ItemSettings:
         check_whole("the seed", self.seed, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class ItemStatistics:
-    """One item. What is undefined is None.
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class ItemAnalysis(Result, ItemFindings):
+    """What `analyze items` found, and how it was asked."""
 
-    `difficulty` is the mean credit of systems; `item_rest` its correlation with the rest of the
-    exam, `item_rest_without` the same without the system of the jackknife whose absence changes
-    alpha most. `relevant` and `not_relevant` are the shares covered of passages that people judged
-    so. `swaps` are the pairs of systems that stand otherwise without it. `constant` tells that it
-    is the same for all: "all pass", "all fail" or "all same". `sealed` is None where the bank was
-    never split. `why` it should be looked at; nothing where there is no reason.
-    """
-
-    query_id: str
-    item_id: str
-    text: str
-    difficulty: float | None
-    constant: str
-    item_total: float | None
-    item_rest: float | None
-    item_rest_without: float | None
-    alpha_if_deleted: float | None
-    relevant: float | None
-    not_relevant: float | None
-    swaps: int
-    lint: tuple[str, ...]
-    sealed: bool | None
-    why: tuple[str, ...]
-    discrimination: float | None = None
-    location: float | None = None
-
-    @property
-    def worst(self) -> float:
-        """The lowest of what speaks against it: lower is worse."""
-        known = (self.item_rest, self.item_rest_without, self.lift)
-        return min((value for value in known if value is not None), default=1.0)
-
-    @property
-    def lift(self) -> float | None:
-        """By how much more of the relevant passages it covers than of the others."""
-        if self.relevant is None or self.not_relevant is None:
-            return None
-        return self.relevant - self.not_relevant
-
-
-@dataclass(frozen=True, slots=True)
-class ExamRow:
-    """The exam as some of the systems sit it: `drop` is the share of the worst that are left out.
-
-    None where one system is left out, which `name` tells. `alpha_varying` is alpha without the
-    items that are the same for all.
-    """
-
-    name: str
-    drop: float | None
-    systems: int
-    alpha: float | None
-    alpha_varying: float | None
-    all_pass: int
-    all_fail: int
-    constant: int
-    negative: int
-    items: SplitHalves
-    queries: SplitHalves
-
-
-@dataclass(frozen=True, slots=True)
-class Jackknife:
-    """Alpha without each system in turn; `lowest` is at the system whose absence lowers it most."""
-
-    without: Mapping[str, float | None]
-    system: str
-    lowest: float | None
-    error: float | None
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ItemAnalysis(Result):
-    """What `analyze items` found.
-
-    `exams` are the exam with all systems first; `floor` is the chance floor of Cover, `choices` the
-    smaller exams against official leaderboards. `notes` are those of the grades, and `lacking` is
-    what there is none of.
-    """
-
-    scores: ItemScores
-    caption: str
-    grader_key: str
     settings: ItemSettings
-    items: tuple[ItemStatistics, ...]
-    exams: tuple[ExamRow, ...]
-    jackknife: Jackknife
-    floor: ChanceFloor
-    choices: tuple[ItemChoice, ...] = ()
-    abilities: ItemAbilities | None = None
-    notes: tuple[str, ...] = ()
-    officials: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    lacking: str = ""
-
-    @property
-    def statistic(self) -> str:
-        """What alpha is called: KR-20 where items are 0 or 1 and count alike."""
-        return "KR-20" if self.scores.kind == "covered" and self.scores.equal else "alpha"
-
-    @property
-    def undefined(self) -> str:
-        """Why alpha is undefined, where it is; "" where it is not."""
-        if self.exams[0].alpha is not None:
-            return ""
-        if self.lacking:
-            return self.lacking[:1].lower() + self.lacking[1:]
-        if len(self.scores.systems) < 2:
-            return f"fewer than 2 systems sat the exam ({len(self.scores.systems)})"
-        if len(self.items) < 2:
-            return "there is 1 item"
-        return "all systems have the same score: the exam tells none of them apart"
-
-    @property
-    def look(self) -> tuple[ItemStatistics, ...]:
-        """The items to look at, worst first."""
-        wanted = (row for row in self.items if row.why)
-        return tuple(sorted(wanted, key=lambda row: (row.worst, row.query_id, row.item_id)))
-
-    @property
-    def without_look(self) -> Bools:
-        """Which items are left without those to look at."""
-        return np.array([not row.why for row in self.items], np.bool_)
 
     def tables(self, limit: int = 20) -> Mapping[str, Table]:
         """The exam, the `limit` worst items, the leaderboard without any, what a choice gains."""
-        # these tables are made from this module's records
-        from exampp.analysis.item_tables import tables
-
-        return tables(self, limit)
+        return item_tables.tables(self, limit)
 
     def records(self) -> Mapping[str, Table]:
         """A row an item, and one an exam, a system and a choice of items."""
-        from exampp.analysis.item_tables import records
-
-        return records(self)
+        return item_tables.records(self)
 
 
 def analyze(
@@ -371,11 +253,6 @@ def _same(values: Floats) -> str:
     if not len(values):
         return ""
     return {1.0: "all pass", 0.0: "all fail"}.get(float(values[0]), "all same")
-
-
-AGAINST = "against the rest"
-AGAINST_WITHOUT = "against the rest without the outlier"
-NOT_RELEVANT = "covers what is not relevant"
 
 
 def _why(row: ItemStatistics, wrongly: int) -> Iterator[str]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.analysis.reliability import Reliability, ReliabilitySettings, Scored, reliability
+from exampp.analysis.reliability import reliability
+from exampp.analysis.reliability_records import ReliabilitySettings, Scored
 from exampp.analysis.reliability_sentences import (
     ORDER,
     TIMES,
@@ -19,6 +20,7 @@ from exampp.analysis.reliability_sentences import (
 )
 from exampp.analysis.reliability_tables import (
     SUMMARY,
+    Reliability,
     component_records,
     components_table,
     for_programs,
@@ -122,7 +124,8 @@ def _tables(found: GraderReliability) -> dict[str, Table]:
         for study in one.studies
     ]
     columns: list[str | Column] = ["grader", "left out", "systems", *SUMMARY]
-    notes = [*_grader_sentences(found), *_grader_undefined(found), *method(first), *found.notes]
+    notes = [*_grader_sentences(found), *_grader_undefined(found), *method(first.settings.level)]
+    notes += found.notes
     caption = f"Reliability of {first.scored.name} by grader"
     tables = {"reliability": Table.of(columns, rows, caption, notes, grouped=True)}
     if any(study.found for study in found.studies):
@@ -165,7 +168,7 @@ def _grader_undefined(found: GraderReliability) -> Iterator[str]:
         if study.reason:
             yield (f"Graders are no facet ({among(study.drop)}), because {study.reason}.")
     for name, one in found.members.items():
-        for said in undefined_because(one):
+        for said in undefined_because(one.studies):
             yield f"{name}: {said}"
 
 

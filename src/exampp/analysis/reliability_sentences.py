@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from exampp.analysis.phrases import percent, with_interval
-from exampp.analysis.reliability import Purchase, Reliability, Study
+from exampp.analysis.reliability_records import Purchase, Scored, Study
 from exampp.records.wording import counted
 
 ORDER, LEVEL = "E\u03c1\u00b2", "\u03a6"
@@ -29,32 +29,33 @@ _HANGS = 0.1
 _FEW = 5
 
 
-def sentences(found: Reliability) -> list[str]:
-    """What follows from the studies, most important first, and how they were made."""
-    known = _different(found.studies)
+def sentences(scored: Scored, queries: int, studies: Sequence[Study], level: float) -> list[str]:
+    """What follows from studies of so many queries, most important first, and how they were made.
+
+    `level` is that of the intervals.
+    """
+    known = _different(studies)
     return [
-        *undefined_because(found),
+        *undefined_because(studies),
         *_verdict(known),
         *_no_spread(known),
         *_purchase(known),
         *_ceiling(known),
         *_negative(known),
         *_few(known),
-        *_no_items(found, known),
-        *(method(found) if known else ()),
-        *_left_queries(found),
-        *found.scored.notes,
+        *_no_items(scored, known),
+        *(method(level) if known else ()),
+        *_left_queries(scored, queries),
+        *scored.notes,
     ]
 
 
-def undefined_because(found: Reliability) -> Iterator[str]:
+def undefined_because(studies: Sequence[Study]) -> Iterator[str]:
     """Which studies found nothing, and why."""
-    reasons = dict.fromkeys(study.erho2.reason for study in found.studies if study.erho2.reason)
+    reasons = dict.fromkeys(study.erho2.reason for study in studies if study.erho2.reason)
     for reason in reasons:
-        of = [left_out(study.drop) for study in found.studies if study.erho2.reason == reason]
-        where = (
-            "" if len(of) == len(found.studies) else f" where the {' and '.join(of)} are left out"
-        )
+        of = [left_out(study.drop) for study in studies if study.erho2.reason == reason]
+        where = "" if len(of) == len(studies) else f" where the {' and '.join(of)} are left out"
         yield f"The reliability is undefined{where}, because {reason}."
 
 
@@ -176,25 +177,24 @@ def _few(known: Sequence[Study]) -> Iterator[str]:
         )
 
 
-def _no_items(found: Reliability, known: Sequence[Study]) -> Iterator[str]:
-    if known and found.scored.no_items:
-        yield f"Items are no facet of this study, because {found.scored.no_items}."
+def _no_items(scored: Scored, known: Sequence[Study]) -> Iterator[str]:
+    if known and scored.no_items:
+        yield f"Items are no facet of this study, because {scored.no_items}."
 
 
-def method(found: Reliability) -> Iterator[str]:
-    """What the coefficients mean, and whose intervals these are."""
-    level = percent(found.settings.level)
+def method(level: float) -> Iterator[str]:
+    """What the coefficients mean, and whose intervals of this level these are."""
     yield (
         f"{ORDER}: the share of the variance of differences between systems that other queries "
-        f"would show again; {LEVEL}: the same of the scores themselves. Intervals ({level}): Feldt "
-        f"({ORDER}) and Arteaga et al. ({LEVEL}), for systems and queries like these. Errors are "
-        "standard errors of measurement, in units of the score."
+        f"would show again; {LEVEL}: the same of the scores themselves. Intervals "
+        f"({percent(level)}): Feldt ({ORDER}) and Arteaga et al. ({LEVEL}), for systems and "
+        "queries like these. Errors are standard errors of measurement, in units of the score."
     )
 
 
-def _left_queries(found: Reliability) -> Iterator[str]:
-    left = len(found.scored.query_ids) - found.queries
-    if left and found.queries:
+def _left_queries(scored: Scored, queries: int) -> Iterator[str]:
+    left = len(scored.query_ids) - queries
+    if left and queries:
         yield f"Left out, because they do not count for every system: {counted(left, 'query')}."
 
 

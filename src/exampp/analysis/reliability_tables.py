@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from exampp.analysis.phrases import percent, with_interval
-from exampp.analysis.reliability import Reliability, Study
+from exampp.analysis.reliability_records import ReliabilitySettings, Scored, Study
 from exampp.analysis.reliability_sentences import (
     LEVEL,
     ORDER,
@@ -20,10 +20,37 @@ from exampp.analysis.reliability_sentences import (
 from exampp.records.wording import counted
 from exampp.report.plots import reliability as plots
 from exampp.report.plots.figure import Figure
+from exampp.report.result import Result
 from exampp.report.table import Column, Table, Value
 from exampp.stats.generalizability import Needed, erho2
 
 _COMPONENTS = "Where the variance of scores comes from"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Reliability(Result):
+    """How reliable scores are: a study for every share of systems dropped."""
+
+    scored: Scored
+    queries: int
+    studies: tuple[Study, ...]
+    settings: ReliabilitySettings
+
+    def sentences(self) -> list[str]:
+        """What follows from the studies, most important first, and how they were made."""
+        return sentences(self.scored, self.queries, self.studies, self.settings.level)
+
+    def tables(self) -> Mapping[str, Table]:
+        """Reliability by systems dropped, components, sizes of exams, and designs by cost."""
+        return for_people(self)
+
+    def records(self) -> Mapping[str, Table]:
+        """The same, a row a value."""
+        return for_programs(self)
+
+    def figure(self) -> Figure:
+        """Reliability over the number of queries, a line a number of items, a panel a study."""
+        return drawn(self)
 
 
 def for_people(found: Reliability) -> dict[str, Table]:
@@ -44,7 +71,7 @@ def for_people(found: Reliability) -> dict[str, Table]:
 def _reliability(found: Reliability) -> Table:
     rows = [[left_out(study.drop), len(study.systems), *summary(study)] for study in found.studies]
     columns: list[str | Column] = ["left out", "systems", *SUMMARY]
-    return Table.of(columns, rows, _caption(found), sentences(found))
+    return Table.of(columns, rows, _caption(found), found.sentences())
 
 
 SUMMARY = (
@@ -273,7 +300,7 @@ def _study_records(found: Reliability) -> Table:
                 *(*errors, found.settings.target, *study.for_order, *study.for_level),
             ]
         )
-    return Table.of(columns, rows, _caption(found), sentences(found))
+    return Table.of(columns, rows, _caption(found), found.sentences())
 
 
 def _size_records(found: Reliability) -> Table:

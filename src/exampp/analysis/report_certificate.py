@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from exampp.analysis.agreement_tables import AgreementBlock
 from exampp.analysis.attacks.findings import DEPTH
 from exampp.analysis.attacks.tables import Gaming, GradedBattery, headline
-from exampp.analysis.reliability import Reliability
+from exampp.analysis.reliability_tables import Reliability
 from exampp.records.wording import counted
 from exampp.report.page import Block, Facts, Folded, Notices, Section
 from exampp.stats.estimate import Estimate

@@ -8,13 +8,23 @@ that can be computed is shown, never the one that fits best.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import astuple, dataclass, field
 from itertools import product
-from typing import NamedTuple, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.analysis import sensitivity_tables
+from exampp.analysis.sensitivity_records import (
+    AXES,
+    MissingBounds,
+    Outcomes,
+    PairOrder,
+    RankedSpecification,
+    Specification,
+    SystemRange,
+)
 from exampp.errors import InputError
 from exampp.evaluate.board import Leaderboard
 from exampp.evaluate.cover import Missing
@@ -36,7 +46,6 @@ Floats = NDArray[np.float64]
 MEASURES = ("Cover", "P", "nDCG")
 CUTOFFS = (5, 10, 20)
 POLICIES: tuple[Missing, ...] = ("zero", "skip")
-NEARLY = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,101 +79,11 @@ class Declaration:
             raise InputError("nothing is declared", mend="Name measures and what missing cells are")
 
 
-@dataclass(frozen=True, slots=True)
-class Specification:
-    """One way to make a leaderboard; `k` is None where the measure reads whole rankings."""
-
-    grader: str
-    bank: str
-    measure: str
-    k: int | None
-    min_rating: int
-    missing: Missing
-
-
-AXES = tuple(one.name for one in fields(Specification))
-
-
-class RankedSpecification(NamedTuple):
-    """What became of a specification: its scores; why it is impossible; which one it equals."""
-
-    specification: Specification
-    scores: Mapping[str, float]
-    impossible: str = ""
-    equal_to: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SystemRange:
-    """The ranks of a system: the best, the worst, the median, and the share of first places."""
-
-    system: str
-    best: float
-    worst: float
-    median: float
-    first: float
-    specifications: int
-
-
-@dataclass(frozen=True, slots=True)
-class PairOrder:
-    """Two systems: the share of specifications in which the first is above (a tie is half)."""
-
-    first: str
-    second: str
-    share: float
-    specifications: int
-
-    @property
-    def verdict(self) -> str:
-        """Unanimous, nearly so (.95 of the specifications), or open."""
-        decided = max(self.share, 1 - self.share)
-        if decided == 1:
-            return "unanimous"
-        return "nearly" if decided >= NEARLY else "open"
-
-
-@dataclass(frozen=True, slots=True)
-class MissingBounds:
-    """Cover at one threshold and cutoff over all grades that missing cells could have.
-
-    `widest` is the largest range of a system's score. Of `pairs` that the scores order, `certain`
-    keep their order whatever the missing cells are.
-    """
-
-    grader: str
-    bank: str
-    k: int
-    min_rating: int
-    widest: float
-    pairs: int
-    certain: int
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Sensitivity(Result):
-    """A leaderboard under every specification of a declaration.
-
-    `outcomes` are all that were declared, in order; `counted` number those that could be computed
-    and differ. `systems` go by their median rank; `pairs` name the one first that is above more
-    often. `between` holds Kendall's tau of all pairs of counted specifications; `officials` that of
-    each with official leaderboards (None: undefined). `by_axis` is the median tau of specifications
-    that differ in that axis alone. `keys` are those of the graders, by name.
-    """
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class Sensitivity(Result, Outcomes):
+    """A leaderboard under every specification of a declaration."""
 
     declaration: Declaration
-    outcomes: tuple[RankedSpecification, ...]
-    counted: tuple[int, ...]
-    systems: tuple[SystemRange, ...]
-    pairs: tuple[PairOrder, ...]
-    between: tuple[float, ...]
-    by_axis: Mapping[str, float]
-    officials: Mapping[str, tuple[float | None, ...]]
-    bounds: tuple[MissingBounds, ...]
-    notes: tuple[str, ...] = ()
-    reason: str = ""
-    draft: bool = False
-    keys: Mapping[str, str] = field(default_factory=dict)
 
     def share_above(self, first: str, second: str) -> float:
         """The share of specifications in which the first system is above the second.
@@ -180,28 +99,19 @@ class Sensitivity(Result):
 
     def survives(self) -> str:
         """What holds under all specifications, in a sentence; empty where there are none."""
-        # these sentences are made from this module's records
-        from exampp.analysis.sensitivity_tables import survives
-
-        return survives(self)
+        return sensitivity_tables.survives(self)
 
     def tables(self) -> Mapping[str, Table]:
         """The systems with their ranges of ranks, what each choice moves, and the bounds."""
-        from exampp.analysis import sensitivity_tables
-
         return sensitivity_tables.for_people(self)
 
     def records(self) -> Mapping[str, Table]:
         """The same, and a row a specification, with what became of it, and a row a pair."""
-        from exampp.analysis import sensitivity_tables
-
         return sensitivity_tables.for_programs(self)
 
     def figure(self) -> Figure:
         """The range of ranks of every system."""
-        from exampp.analysis.sensitivity_tables import drawn
-
-        return drawn(self)
+        return sensitivity_tables.drawn(self)
 
 
 @dataclass(frozen=True, slots=True)

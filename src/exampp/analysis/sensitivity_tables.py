@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from exampp.analysis.phrases import percent
-from exampp.analysis.sensitivity import AXES, NEARLY, Sensitivity, Specification
+from exampp.analysis.sensitivity_records import AXES, NEARLY, Outcomes, Specification
 from exampp.records.wording import counted
 from exampp.report.plots import ranks as plots
 from exampp.report.plots.figure import Figure
@@ -27,7 +27,7 @@ _SAID: Mapping[str, str] = {
 _SHOWN = 3
 
 
-def for_people(found: Sensitivity) -> dict[str, Table]:
+def for_people(found: Outcomes) -> dict[str, Table]:
     """A row a system; what each choice moves; every specification against official orders."""
     tables = {"systems": _systems(found)}
     if found.by_axis:
@@ -39,7 +39,7 @@ def for_people(found: Sensitivity) -> dict[str, Table]:
     return tables
 
 
-def for_programs(found: Sensitivity) -> dict[str, Table]:
+def for_programs(found: Outcomes) -> dict[str, Table]:
     """A row a system, a specification, a pair, and a bound."""
     return {
         "systems": _system_records(found),
@@ -52,7 +52,7 @@ def for_programs(found: Sensitivity) -> dict[str, Table]:
 # ---- sentences -----------------------------------------------------------------------------------
 
 
-def survives(found: Sensitivity) -> str:
+def survives(found: Outcomes) -> str:
     """What holds under all specifications; empty where nothing could be compared."""
     if found.reason or not found.pairs:
         return ""
@@ -69,7 +69,7 @@ def survives(found: Sensitivity) -> str:
     return said if unanimous < pairs else f"{said} The whole order survives."
 
 
-def _ways(found: Sensitivity) -> str:
+def _ways(found: Outcomes) -> str:
     """25 specifications (Cover; 5 minimum ratings, 5 cutoffs)."""
     used = [found.outcomes[n].specification for n in found.counted]
     parts = []
@@ -82,7 +82,7 @@ def _ways(found: Sensitivity) -> str:
     return f"{counted(len(used), 'specification')} ({', '.join(parts)})"
 
 
-def _winner(found: Sensitivity) -> str:
+def _winner(found: Outcomes) -> str:
     """Who is first, and how often."""
     best = sorted((one for one in found.systems if one.first), key=lambda one: -one.first)
     if not best:
@@ -96,7 +96,7 @@ def _winner(found: Sensitivity) -> str:
     return f"No system is first in all of them: {shown}{more}."
 
 
-def sentences(found: Sensitivity) -> list[str]:
+def sentences(found: Outcomes) -> list[str]:
     """What follows, most important first, and what was left out."""
     return [
         *([f"Nothing can be compared, because {found.reason}."] if found.reason else []),
@@ -110,7 +110,7 @@ def sentences(found: Sensitivity) -> list[str]:
     ]
 
 
-def _claims(found: Sensitivity) -> Iterator[str]:
+def _claims(found: Outcomes) -> Iterator[str]:
     if found.pairs and not found.reason and any(one.worst > 1 for one in found.systems):
         nearly = sum(pair.verdict != "open" for pair in found.pairs)
         yield (
@@ -120,7 +120,7 @@ def _claims(found: Sensitivity) -> Iterator[str]:
         )
 
 
-def _correlated(found: Sensitivity) -> Iterator[str]:
+def _correlated(found: Outcomes) -> Iterator[str]:
     if found.between and not found.reason:
         taus = np.array(found.between)
         yield (
@@ -129,7 +129,7 @@ def _correlated(found: Sensitivity) -> Iterator[str]:
         )
 
 
-def _official(found: Sensitivity) -> Iterator[str]:
+def _official(found: Outcomes) -> Iterator[str]:
     for name, taus in found.officials.items():
         known = [tau for tau in taus if tau is not None]
         if not known:
@@ -142,7 +142,7 @@ def _official(found: Sensitivity) -> Iterator[str]:
         )
 
 
-def _unsettled(found: Sensitivity) -> Iterator[str]:
+def _unsettled(found: Outcomes) -> Iterator[str]:
     """How many pairs the grades of missing cells could turn, where it is most."""
     most = max(found.bounds, key=lambda one: one.pairs - one.certain, default=None)
     if most is not None:
@@ -155,7 +155,7 @@ def _unsettled(found: Sensitivity) -> Iterator[str]:
         )
 
 
-def _left(found: Sensitivity) -> Iterator[str]:
+def _left(found: Outcomes) -> Iterator[str]:
     """Which specifications are not counted: impossible ones, and equal ones."""
     reasons: dict[str, list[Specification]] = {}
     for one in found.outcomes:
@@ -181,7 +181,7 @@ def _name(spec: Specification) -> str:
 # ---- tables --------------------------------------------------------------------------------------
 
 
-def _systems(found: Sensitivity) -> Table:
+def _systems(found: Outcomes) -> Table:
     rows: list[list[Value]] = [
         [
             one.system,
@@ -205,7 +205,7 @@ def _systems(found: Sensitivity) -> Table:
     return Table.of(columns, rows, caption, sentences(found))
 
 
-def _system_records(found: Sensitivity) -> Table:
+def _system_records(found: Outcomes) -> Table:
     rows: list[list[Value]] = [
         [one.system, one.best, one.worst, one.median, one.first, one.specifications]
         for one in found.systems
@@ -218,7 +218,7 @@ def _whole(rank: float) -> int:
     return round(rank)
 
 
-def _choices(found: Sensitivity) -> Table:
+def _choices(found: Outcomes) -> Table:
     used = [found.outcomes[n].specification for n in found.counted]
     rows: list[list[Value]] = []
     for axis, tau in sorted(found.by_axis.items(), key=lambda one: one[1]):
@@ -232,7 +232,7 @@ def _choices(found: Sensitivity) -> Table:
     return Table.of(columns, rows, caption)
 
 
-def _against_official(found: Sensitivity) -> Table:
+def _against_official(found: Outcomes) -> Table:
     """All of them: a row a specification, with the order's tau."""
     used = [found.outcomes[n] for n in found.counted]
     shown = [
@@ -252,7 +252,7 @@ def _against_official(found: Sensitivity) -> Table:
     return Table.of([*heads, "first", *names], rows, "Every specification with the official order")
 
 
-def _specifications(found: Sensitivity) -> Table:
+def _specifications(found: Outcomes) -> Table:
     place = {number: at for at, number in enumerate(found.counted)}
     rows: list[list[Value]] = []
     for number, one in enumerate(found.outcomes):
@@ -275,7 +275,7 @@ def _specifications(found: Sensitivity) -> Table:
     return Table.of(columns, rows, "Specifications")
 
 
-def _pairs(found: Sensitivity) -> Table:
+def _pairs(found: Outcomes) -> Table:
     rows: list[list[Value]] = [
         [one.first, one.second, one.share, one.specifications, one.verdict] for one in found.pairs
     ]
@@ -283,7 +283,7 @@ def _pairs(found: Sensitivity) -> Table:
     return Table.of(columns, rows, "Pairs of systems")
 
 
-def _missing(found: Sensitivity) -> Table:
+def _missing(found: Outcomes) -> Table:
     """Cover over all grades that missing cells could have."""
     graders = len({one.grader for one in found.bounds}) > 1
     banks = len({one.bank for one in found.bounds}) > 1
@@ -308,7 +308,7 @@ def _missing(found: Sensitivity) -> Table:
     return Table.of(columns, rows, "What cells without a grade could change", notes)
 
 
-def _missing_records(found: Sensitivity) -> Table:
+def _missing_records(found: Outcomes) -> Table:
     rows: list[list[Value]] = [
         [
             *(one.grader, one.bank, "Cover", one.k, one.min_rating),
@@ -326,7 +326,7 @@ def _missing_records(found: Sensitivity) -> Table:
 # ---- the figure ----------------------------------------------------------------------------------
 
 
-def drawn(found: Sensitivity) -> Figure:
+def drawn(found: Outcomes) -> Figure:
     """The range of ranks of every system, the middle half, and the median."""
     scores = [found.outcomes[n].scores for n in found.counted]
     ordered = [sorted(of.values()) for of in scores]

@@ -9,11 +9,12 @@ from typing import NamedTuple
 from exampp.analysis import calibration_tables, corrected_tables
 from exampp.analysis.attacks.tables import Gaming, attack_notes, headline
 from exampp.analysis.calibration_tables import CalibrationFindings
-from exampp.analysis.corrected import Corrected
+from exampp.analysis.corrected_tables import Corrected
 from exampp.analysis.item_notes import advice, exam_notes
 from exampp.analysis.items import ItemAnalysis
-from exampp.analysis.reliability import Reliability, Study
-from exampp.analysis.reliability_sentences import ORDER, sentences
+from exampp.analysis.reliability_records import Study
+from exampp.analysis.reliability_sentences import ORDER
+from exampp.analysis.reliability_tables import Reliability
 from exampp.analysis.sensitivity import Sensitivity
 from exampp.report.page import Block, Folded, Line, Notices, Section, Text
 from exampp.report.table import Table
@@ -62,7 +63,7 @@ def _folded(*tables: Table) -> tuple[Block, ...]:
 
 def about_reliability(found: Reliability) -> TrustAnswer:
     """Whether other queries would show the same order."""
-    line = reliability_line(found) or Line("Reliability", sentences(found)[0], "reliability")
+    line = reliability_line(found) or Line("Reliability", found.sentences()[0], "reliability")
     return TrustAnswer(line, reliability_section(found, ()))
 
 

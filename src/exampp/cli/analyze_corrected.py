@@ -133,7 +133,7 @@ def corrected(
 
     Example: exampp analyze corrected my.exam -m P@20
     """
-    from exampp.analysis.corrected import CorrectionSettings
+    from exampp.analysis.corrected_records import CorrectionSettings
 
     settings = CorrectionSettings(predictor.value, over.value, alpha, looks, seed=seed)
     with exampp.open(collection, on_error.value, rating_scale(scale)) as opened:

@@ -47,8 +47,8 @@ from exampp.cli.output import end_where_undefined, show_several
 from exampp.report.table import MACHINES
 
 if TYPE_CHECKING:
-    from exampp.analysis.reliability import Reliability
     from exampp.analysis.reliability_graders import GraderReliability
+    from exampp.analysis.reliability_tables import Reliability
 
 
 def _has_grades(given: Given) -> bool:

@@ -7,15 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from exampp.analysis.gate import (
-    EarlierScores,
-    GateResult,
-    GateSettings,
-    cut,
-    gate,
-    missing_of,
-    scores_of,
-)
+from exampp.analysis.gate import EarlierScores, GateSettings, cut, gate, missing_of, scores_of
+from exampp.analysis.gate_result import GateResult
 from exampp.analysis.requirements import Requirement, required
 from exampp.errors import InputError
 from exampp.evaluate.board import Leaderboard

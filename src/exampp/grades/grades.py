@@ -36,11 +36,13 @@ if TYPE_CHECKING:
     from exampp.analysis.calibration_tables import CalibrationFindings
     from exampp.analysis.citations import CitationScores
     from exampp.analysis.compare import SystemComparison
-    from exampp.analysis.corrected import Corrected
+    from exampp.analysis.corrected_tables import Corrected
     from exampp.analysis.correlation_tables import Correlations
-    from exampp.analysis.gate import GateResult, GateSettings
+    from exampp.analysis.gate import GateSettings
+    from exampp.analysis.gate_result import GateResult
     from exampp.analysis.items import ItemAnalysis
-    from exampp.analysis.reliability import Reliability, ReliabilitySettings
+    from exampp.analysis.reliability_records import ReliabilitySettings
+    from exampp.analysis.reliability_tables import Reliability
     from exampp.analysis.sensitivity import Declaration, Sensitivity
     from exampp.analysis.significance import SignificanceSettings
     from exampp.analysis.significance_tables import Significances

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from exampp.analysis.calibration_tables import CalibrationFindings
     from exampp.analysis.correlation_tables import Correlations
     from exampp.analysis.methods import Method
-    from exampp.analysis.reliability import Reliability, ReliabilitySettings
     from exampp.analysis.reliability_graders import GraderReliability
+    from exampp.analysis.reliability_records import ReliabilitySettings
+    from exampp.analysis.reliability_tables import Reliability
     from exampp.analysis.sensitivity import Declaration, Sensitivity
     from exampp.analysis.side_by_side import SideBySide
     from exampp.evaluate.cover import Missing

@@ -25,7 +25,8 @@ from exampp.store.connection import transaction
 from exampp.store.plans import decisions_by_sample, put_plan, read_plans
 
 if TYPE_CHECKING:
-    from exampp.analysis.corrected import Corrected, CorrectionSettings, JudgedSample
+    from exampp.analysis.corrected_records import CorrectionSettings, JudgedSample
+    from exampp.analysis.corrected_tables import Corrected
     from exampp.grades.grades import Grades
 
 DEFAULT_MEASURE = "P@20"
@@ -166,7 +167,8 @@ def correct_grades(
             sample are not decided.
     """
     # the analysis is for those who ask for it
-    from exampp.analysis.corrected import CorrectionSettings, correct
+    from exampp.analysis.corrected import correct
+    from exampp.analysis.corrected_records import CorrectionSettings
 
     one = measure_of(measure)
     book = whole_book(grades)
@@ -243,7 +245,7 @@ def _judged(
     grades: Grades, found: SampleProgress, units: Population, min_relevant: int | None
 ) -> JudgedSample:
     """The sample with its labels. Raises InputError where units are not decided."""
-    from exampp.analysis.corrected import JudgedSample
+    from exampp.analysis.corrected_records import JudgedSample
 
     plan = found.plan
     if found.open:
@@ -315,7 +317,7 @@ def _all_judged(
     Raises:
         InputError: Not all of them have one.
     """
-    from exampp.analysis.corrected import JudgedSample
+    from exampp.analysis.corrected_records import JudgedSample
 
     mend = f"Draw a sample: {draw_command(grades, units.measure)}"
     if connection is None:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from exampp.analysis.gate import GateResult, GateSettings, nothing_graded
+from exampp.analysis.gate import GateSettings, nothing_graded
+from exampp.analysis.gate_result import GateResult
 from exampp.analysis.requirements import required
 from exampp.errors import InputError
 from exampp.formats.lines import read_lines

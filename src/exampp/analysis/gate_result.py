@@ -1,20 +1,112 @@
-"""The result of a gate as tables, and as JUnit XML."""
+"""The result of a gate: its rows, its verdict, as tables and as JUnit XML."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NoReturn
 from xml.etree import ElementTree
 
-from exampp.analysis.gate import GateResult, GateRow, rows_by_verdict
 from exampp.analysis.phrases import percent
 from exampp.report.bounded import Bounded
 from exampp.report.cells import readable
+from exampp.report.result import Result
 from exampp.report.table import Table, Value
 
 _RECORDS = (
     *("system", "requirement", "verdict", "mean", "baseline", "difference", "low", "high"),
     *("queries", "why"),
 )
+Verdict = Literal["passed", "failed", "cannot be told", "missing"]
+
+
+@dataclass(frozen=True, slots=True)
+class GateRow:
+    """A requirement on a system.
+
+    `low` and `high` bound the mean, or its `difference` to the baseline where that is required;
+    `why` says why it is missing or cannot be told. None: there is none.
+    """
+
+    system: str
+    requirement: str
+    verdict: Verdict
+    mean: float | None = None
+    baseline: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    queries: int = 0
+    why: str = ""
+
+
+class GateFailed(AssertionError):
+    """A requirement is failed, or something it needs is missing; `result` is the whole gate."""
+
+    def __init__(self, result: GateResult) -> None:
+        super().__init__(f"\n{result.render()}")
+        self.result = result
+
+
+class GateUndecided(GateFailed):
+    """Nothing is failed or missing, but so few queries cannot tell of all requirements."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class GateResult(Result):
+    """What a gate found: a row for every system and requirement.
+
+    `whose` says who graded on which bank, and that grades are drafts where they are.
+    """
+
+    rows: tuple[GateRow, ...]
+    whose: str
+    is_draft: bool
+    baseline: str
+    level: float
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def verdict(self) -> Literal["passed", "failed", "cannot be told"]:
+        """Failed where a requirement is failed or missing, passed where all are passed."""
+        found = {row.verdict for row in self.rows}
+        if found & {"failed", "missing"} or not found:
+            return "failed"
+        return "cannot be told" if "cannot be told" in found else "passed"
+
+    @property
+    def exit_code(self) -> int:
+        """0 passed, 1 failed, 2 cannot be told."""
+        return ("passed", "failed", "cannot be told").index(self.verdict)
+
+    def check(self) -> None:
+        """Raise GateFailed where it failed, GateUndecided where it cannot be told."""
+        if self.verdict != "passed":
+            _raise(self)
+
+    def tables(self) -> Mapping[str, Table]:
+        """The verdict, and a row for every system and requirement."""
+        return {"gate": gate_table(self)}
+
+    def records(self) -> Mapping[str, Table]:
+        """The same with why, at full precision."""
+        return {"gate": records_table(self)}
+
+    def to_junit(self) -> str:
+        """The same as JUnit XML, which tells continuous integration of tests."""
+        return junit(self)
+
+
+def _raise(result: GateResult) -> NoReturn:
+    raise (GateFailed if result.verdict == "failed" else GateUndecided)(result)
+
+
+def rows_by_verdict(rows: Iterable[GateRow]) -> Iterator[tuple[Verdict, int]]:
+    """How many rows have each verdict that occurs."""
+    found = [row.verdict for row in rows]
+    for verdict in ("passed", "failed", "cannot be told", "missing"):
+        if verdict in found:
+            yield verdict, found.count(verdict)
 
 
 def gate_table(result: GateResult) -> Table:
