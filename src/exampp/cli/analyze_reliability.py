@@ -149,11 +149,12 @@ def reliability(
 
     Example: exampp analyze reliability my.exam --target 0.9
     """
-    from exampp.analysis import reliability as analysis
+    from exampp.analysis.reliability import reliability, scored_table
+    from exampp.analysis.reliability_records import DROPS, ReliabilitySettings
 
-    settings = analysis.ReliabilitySettings(
+    settings = ReliabilitySettings(
         target=target,
-        drop=tuple(drop or analysis.DROPS),
+        drop=tuple(drop or DROPS),
         queries=tuple(queries or ()),
         items=tuple(items or ()),
         query_cost=query_cost,
@@ -162,7 +163,7 @@ def reliability(
         seed=seed,
     )
     if not _has_grades({"collection": collection}):
-        _show(analysis.reliability(analysis.scored_table(collection), settings), style, digits)
+        _show(reliability(scored_table(collection), settings), style, digits)
         return
     with exampp.open(collection, on_error.value, rating_scale(scale)) as opened:
         found = opened.panel(
