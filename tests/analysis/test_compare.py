@@ -8,15 +8,9 @@ import pytest
 from gradebooks import GRADER, make_book, make_query, make_ranking
 
 from exampp.analysis import compare_tables
-from exampp.analysis.compare import (
-    CoverChange,
-    SystemComparison,
-    compare,
-    item_changes,
-    quote,
-    said,
-)
+from exampp.analysis.compare import SystemComparison, compare, item_changes, quote, said
 from exampp.analysis.compare_items import Quote
+from exampp.analysis.compare_records import CoverChange
 from exampp.errors import InputError
 from exampp.evaluate.board import Leaderboard
 from exampp.evaluate.exams import Subtopics

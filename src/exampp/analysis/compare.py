@@ -8,27 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
 
 import numpy as np
 
-from exampp.analysis.compare_items import (
-    ORDER,
-    BestPassage,
-    PairedItem,
-    QueryComparison,
-    Quote,
-    cell,
-    paired_items,
+from exampp.analysis import compare_tables
+from exampp.analysis.compare_items import ORDER, BestPassage, PairedItem, Quote, cell, paired_items
+from exampp.analysis.compare_records import (
+    ComparedTexts,
+    CoverChange,
+    Move,
+    QueryDifference,
+    SystemDifference,
 )
+from exampp.analysis.compare_tables import QueryComparison
 from exampp.analysis.significance import settled, without_rounding
 from exampp.errors import InputError
-from exampp.evaluate.board import Leaderboard, MeasureColumn
+from exampp.evaluate.board import MeasureColumn
 from exampp.evaluate.exams import Indices, QueryExam, SubtopicChoice, Subtopics, exams
 from exampp.evaluate.lacking import lacking
 from exampp.evaluate.leaderboard import evaluate
 from exampp.evaluate.measure import Measure, as_measures
-from exampp.evaluate.values import Mean
 from exampp.outside import check_whole
 from exampp.prompts import answer_text, load, names
 from exampp.prompts.declaration import suggest
@@ -38,87 +37,24 @@ from exampp.records.dossier import Dossier
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.report.result import Result
 from exampp.report.table import Table
-from exampp.stats.significance import PERMUTATIONS, Pair, compare_pairs
+from exampp.stats.significance import PERMUTATIONS, compare_pairs
 
 ReadDossiers = Callable[[Sequence[str]], Iterable[Dossier]]
 """Reads the texts and grades of some queries."""
 QUERIES = 5
 """So many queries are explained to people unless they say otherwise."""
-Move = Literal["gained", "lost"]
 _NAMED = 10
 
 
-@dataclass(frozen=True, slots=True)
-class CoverChange:
-    """An item that one of the two systems covers and the other does not.
-
-    `passage_id` is the first passage that covers it, at `rank` (from 1) of the system that gains
-    or loses it, with its `rating`; `other_best` is the best rating that the other system reaches
-    (None: no passage of it has a grade for the item). `weight` is the item's share of its bank;
-    `exam_id` is the query, or `query/subtopic` where these are separate exams.
-    """
-
-    query_id: str
-    exam_id: str
-    item_id: str
-    move: Move
-    passage_id: str
-    rank: int
-    rating: int
-    other_best: int | None
-    weight: float
-
-
-class ComparedTexts(NamedTuple):
-    """The texts of a comparison: what queries ask, and what passages say, by change."""
-
-    queries: dict[str, str]
-    quotes: dict[CoverChange, Quote]
-
-
-@dataclass(frozen=True, slots=True)
-class QueryDifference:
-    """One query: values of both systems and their difference (None where it does not count)."""
-
-    query_id: str
-    first: float | None
-    second: float | None
-    difference: float | None
-    gained: int
-    lost: int
-
-
 @dataclass(frozen=True, slots=True, repr=False)
-class SystemComparison(Result):
-    """Two systems under one measure; `pair.difference` is second - first.
+class SystemComparison(Result, SystemDifference):
+    """Two systems under one measure, with the grades behind the leaderboard.
 
-    `queries` go from the largest difference to the smallest, `changes` by query in that order.
-    `board` is the leaderboard that the difference is taken from, `book` the grades behind it;
     `read` reads the texts of queries.
     """
 
-    first: str
-    second: str
-    column: MeasureColumn
-    threshold: int
-    k: int
-    means: tuple[Mean, Mean]
-    pair: Pair
-    queries: tuple[QueryDifference, ...]
-    changes: tuple[CoverChange, ...]
-    items: int
-    board: Leaderboard
     book: Gradebook = field(compare=False)
     read: ReadDossiers = field(compare=False)
-
-    @property
-    def queries_won(self) -> tuple[int, int, int] | None:
-        """On how many queries the second is better, as good, and worse; None: undefined."""
-        pair = self.pair
-        if pair.won is None or pair.lost is None:
-            return None
-        better, worse = round(pair.won * pair.queries), round(pair.lost * pair.queries)
-        return better, pair.queries - better - worse, worse
 
     def on(self, query_id: str) -> QueryComparison:
         """One query item by item, with whole quotes. InputError for a query that is not known."""
@@ -154,9 +90,6 @@ class SystemComparison(Result):
 
         None `queries` are all of them; texts have `width` characters at most.
         """
-        # these tables are made from this module's records
-        from exampp.analysis import compare_tables
-
         shown = self.shortened(queries)
         known = {query.query_id for query in self.book.queries}
         named = [*(one.query_id for one in shown.changes), *(one.query_id for one in shown.queries)]

@@ -11,8 +11,6 @@ import numpy as np
 from exampp.evaluate.exams import Indices, QueryExam
 from exampp.records.dossier import Dossier
 from exampp.records.gradebook import MISSING
-from exampp.report.result import Result
-from exampp.report.table import Table
 
 CoveredBy = Literal["second", "first", "both", "neither"]
 ORDER: tuple[CoveredBy, ...] = ("second", "first", "both", "neither")
@@ -57,39 +55,6 @@ class PairedItem:
     covered_by: CoveredBy
     first: BestPassage | None
     second: BestPassage | None
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class QueryComparison(Result):
-    """Two systems on one query: an item that only the second covers comes first.
-
-    Items are covered by a passage among the first `k` that is rated `threshold` or better.
-    """
-
-    query_id: str
-    query_text: str
-    first: str
-    second: str
-    threshold: int
-    k: int
-    items: tuple[PairedItem, ...]
-
-    def count(self, covered_by: CoveredBy) -> int:
-        """How many items are covered so."""
-        return sum(item.covered_by == covered_by for item in self.items)
-
-    def tables(self) -> Mapping[str, Table]:
-        """Two rows an item, one a system, with whole quotes."""
-        # these tables are made from this module's records
-        from exampp.analysis.compare_tables import paired
-
-        return {"items": paired(self, for_people=True)}
-
-    def records(self) -> Mapping[str, Table]:
-        """The same with ids."""
-        from exampp.analysis.compare_tables import paired
-
-        return {"items": paired(self, for_people=False)}
 
 
 def paired_items(exam: QueryExam, threshold: int, k: int) -> Iterator[PairedItem]:

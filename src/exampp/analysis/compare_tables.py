@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from exampp.analysis.compare import ComparedTexts, CoverChange, SystemComparison
-from exampp.analysis.compare_items import (
-    NO_QUOTE,
-    BestPassage,
-    CoveredBy,
-    PairedItem,
-    QueryComparison,
-    Quote,
-)
+from exampp.analysis.compare_items import NO_QUOTE, BestPassage, CoveredBy, PairedItem, Quote
+from exampp.analysis.compare_records import ComparedTexts, CoverChange, SystemDifference
 from exampp.analysis.phrases import added_up
 from exampp.evaluate.board import PROVENANCE, caption, heading, provenance
 from exampp.records.wording import counted
+from exampp.report.result import Result
 from exampp.report.table import Column, Table, Value
 
 _P = Column("p", 5)
@@ -23,7 +18,35 @@ _TITLE = 80
 """Characters of a query's text above its items."""
 
 
-def total(found: SystemComparison) -> Table:
+@dataclass(frozen=True, slots=True, repr=False)
+class QueryComparison(Result):
+    """Two systems on one query: an item that only the second covers comes first.
+
+    Items are covered by a passage among the first `k` that is rated `threshold` or better.
+    """
+
+    query_id: str
+    query_text: str
+    first: str
+    second: str
+    threshold: int
+    k: int
+    items: tuple[PairedItem, ...]
+
+    def count(self, covered_by: CoveredBy) -> int:
+        """How many items are covered so."""
+        return sum(item.covered_by == covered_by for item in self.items)
+
+    def tables(self) -> Mapping[str, Table]:
+        """Two rows an item, one a system, with whole quotes."""
+        return {"items": paired(self, for_people=True)}
+
+    def records(self) -> Mapping[str, Table]:
+        """The same with ids."""
+        return {"items": paired(self, for_people=False)}
+
+
+def total(found: SystemDifference) -> Table:
     """One row: both means, the difference with its paired interval, p-value, queries won."""
     pair = found.pair
     difference = pair.difference
@@ -59,7 +82,7 @@ def total(found: SystemComparison) -> Table:
     return Table.of(columns, [row], title, [*found.board.notes, *_notes(found)])
 
 
-def verdict(found: SystemComparison, alpha: float = 0.05) -> str:
+def verdict(found: SystemDifference, alpha: float = 0.05) -> str:
     """What the comparison says, in one sentence: which is better, and whether it can be told."""
     pair, (first, second) = found.pair, (found.first, found.second)
     difference = pair.difference.value
@@ -73,7 +96,7 @@ def verdict(found: SystemComparison, alpha: float = 0.05) -> str:
     return f"{second} has {abs(difference):.3f} {more} {_name(found)} than {first}{told}."
 
 
-def by_query(found: SystemComparison, texts: Mapping[str, str], width: int | None = None) -> Table:
+def by_query(found: SystemDifference, texts: Mapping[str, str], width: int | None = None) -> Table:
     """A row a query, the largest difference first; texts of `width` characters at most."""
     rows = [
         [
@@ -91,7 +114,7 @@ def by_query(found: SystemComparison, texts: Mapping[str, str], width: int | Non
     return Table.of(columns, rows, f"{_name(found)} by query, largest differences first")
 
 
-def by_item(found: SystemComparison, texts: ComparedTexts, width: int | None = None) -> Table:
+def by_item(found: SystemDifference, texts: ComparedTexts, width: int | None = None) -> Table:
     """A row an item gained or lost, query by query.
 
     Texts have `width` characters at most; then the query's text stands in for ids of items, and
@@ -220,11 +243,11 @@ def brief(text: str, width: int | None) -> str:
     return line[: width - 1].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def _name(found: SystemComparison) -> str:
+def _name(found: SystemDifference) -> str:
     return heading(str(found.column.measure), found.column.min_rating)
 
 
-def _counts(found: SystemComparison) -> tuple[Value, Value, Value]:
+def _counts(found: SystemDifference) -> tuple[Value, Value, Value]:
     """Queries on which the second is better, worse, and as good."""
     if found.queries_won is None:
         return None, None, None
@@ -232,7 +255,7 @@ def _counts(found: SystemComparison) -> tuple[Value, Value, Value]:
     return better, worse, equal
 
 
-def _notes(found: SystemComparison) -> Iterator[str]:
+def _notes(found: SystemDifference) -> Iterator[str]:
     moves = [change.move for change in found.changes]
     gained, lost = moves.count("gained"), moves.count("lost")
     yield (

@@ -22,7 +22,8 @@ from exampp.web.passages import Shown, around, show
 from exampp.web.rendering import link, shade
 
 if TYPE_CHECKING:
-    from exampp.analysis.compare import QueryDifference, SystemComparison
+    from exampp.analysis.compare import SystemComparison
+    from exampp.analysis.compare_records import QueryDifference
 
 router = APIRouter()
 PAGE = 15
