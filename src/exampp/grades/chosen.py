@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from exampp.grades.book_source import BookSource
 from exampp.grades.run_files import with_run_files
 from exampp.records import GraderIdentity
 from exampp.records.choosing import label
@@ -17,7 +18,6 @@ from exampp.records.topics import relevant_from
 from exampp.report.table import Table
 
 if TYPE_CHECKING:
-    from exampp.grades.source import GradeSource
     from exampp.review.evidence import Criteria
     from exampp.store.decisions import JudgedCell
 
@@ -31,7 +31,7 @@ class ChosenGrades:
     Only `systems` count, if some are named, and none of `without`.
     """
 
-    source: GradeSource[Any]
+    source: BookSource
     grader: GraderIdentity
     bank: str | None
     runs: tuple[str | Path, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from exampp.analysis.gate import EarlierScores, GateSettings, cut, gate, missing_of, scores_of
 from exampp.analysis.gate_result import GateResult
@@ -14,18 +14,16 @@ from exampp.errors import InputError
 from exampp.evaluate.board import Leaderboard
 from exampp.evaluate.leaderboard import evaluate_gradebook
 from exampp.formats import per_query
+from exampp.grades.chosen import ChosenGrades
 from exampp.records.choosing import label
 from exampp.records.gradebook import Gradebook, answering
 
-if TYPE_CHECKING:
-    from exampp.grades.grades import Grades
-
-Earlier: TypeAlias = "str | Path | Leaderboard | Grades"
+Earlier: TypeAlias = str | Path | Leaderboard | ChosenGrades
 """A baseline: a file of scores by query or a run file, a leaderboard, or other grades."""
 
 
 def gate_grades(
-    grades: Grades,
+    grades: ChosenGrades,
     require: Sequence[str],
     baseline: Earlier | None = None,
     *,
@@ -45,7 +43,7 @@ def gate_grades(
 
 
 def _earlier(
-    grades: Grades,
+    grades: ChosenGrades,
     baseline: Earlier | None,
     system: str | None,
     requirements: Sequence[Requirement],

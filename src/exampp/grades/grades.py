@@ -21,6 +21,7 @@ from exampp.evaluate.exams import SubtopicChoice
 from exampp.evaluate.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
 from exampp.evaluate.measure import Measure
 from exampp.grades.chosen import ChosenGrades
+from exampp.grades.panel import Panel
 from exampp.outside import check_lists
 from exampp.records.gradebook import (
     MISSING,
@@ -142,9 +143,6 @@ class Grades(ChosenGrades):
 
         See `Panel.correlate`.
         """
-        # a panel is made of grades
-        from exampp.grades.panel import Panel
-
         return Panel(self.source, (self,)).correlate(
             official,
             measures,
@@ -166,8 +164,6 @@ class Grades(ChosenGrades):
         against: Against | None = None,
     ) -> Agreements:
         """Agreement with judgments, and with people's decisions. See `Panel.agreement`."""
-        from exampp.grades.panel import Panel
-
         return Panel(self.source, (self,)).agreement(
             at_least=at_least,
             min_rating=min_rating,
@@ -178,9 +174,6 @@ class Grades(ChosenGrades):
 
     def calibration(self, settings: CalibrationSettings | None = None) -> CalibrationFindings:
         """From the ratings of a passage to people's labels. See `Panel.calibration`."""
-        # a panel is made of grades
-        from exampp.grades.panel import Panel
-
         return Panel(self.source, (self,)).calibration(settings)
 
     def significance(
@@ -239,9 +232,6 @@ class Grades(ChosenGrades):
         labelling: Labelling | None = None,
     ) -> Sensitivity:
         """What of the leaderboard survives all choices. See `Panel.sensitivity`."""
-        # a panel is made of grades
-        from exampp.grades.panel import Panel
-
         return Panel(self.source, (self,)).sensitivity(
             declaration, official=official, subtopics=subtopics, labelling=labelling
         )
@@ -464,7 +454,16 @@ class Grades(ChosenGrades):
             decimals=decimals,
         )
         others = list(self._same_bank()) if beside is None else beside
-        source = source_of(self, settings, title, official, others)
+        source = source_of(
+            self,
+            settings,
+            title,
+            official,
+            others,
+            attacks=self.attacks,
+            compare_parts=self.compare_parts,
+            corrected=self.corrections(),
+        )
         document = report(self.gradebook, settings, source, [one.gradebook for one in others])
         if path is not None:
             write(document, path)

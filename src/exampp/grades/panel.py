@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from exampp.grades.book_source import BookSource
+from exampp.grades.chosen import ChosenGrades
 from exampp.outside import check_lists
 from exampp.records import Judgment
 from exampp.records.choosing import label
@@ -28,32 +30,33 @@ if TYPE_CHECKING:
     from exampp.evaluate.measure import Measure
     from exampp.evaluate.qrels import Labelling
     from exampp.grade.voting import Voted
-    from exampp.grades.grades import Grades
-    from exampp.grades.source import GradeSource
     from exampp.inputs.officials import Officials
 
 Judgments = Mapping[str, Sequence[Judgment]]
 """Qrels by their name."""
 
 
+M = TypeVar("M", bound=ChosenGrades)
+
+
 @dataclass(frozen=True, repr=False)
-class Panel:
+class Panel(Generic[M]):
     """The grades of several graders, side by side."""
 
-    source: GradeSource[Any]
-    members: tuple[Grades, ...]
+    source: BookSource
+    members: tuple[M, ...]
 
     def __repr__(self) -> str:
         names = ", ".join(label(one.grader) for one in self.members)
         return f"<panel of {names} in {self.source.path}>"
 
-    def __iter__(self) -> Iterator[Grades]:
+    def __iter__(self) -> Iterator[M]:
         return iter(self.members)
 
     def __len__(self) -> int:
         return len(self.members)
 
-    def named(self) -> Iterator[tuple[str, Grades]]:
+    def named(self) -> Iterator[tuple[str, M]]:
         """The grades by names that tell them apart."""
         of_grader = Counter(one.grader.key for one in self.members)
         for one in self.members:
@@ -206,12 +209,14 @@ class Panel:
         """
         from exampp.analysis.reliability import reliability, scored_column
         from exampp.analysis.reliability_graders import grader_reliability
+        from exampp.evaluate.leaderboard import evaluate_gradebook
 
         scored = {}
         for name, one in self.named():
-            board = one.evaluate(
+            board = evaluate_gradebook(
+                one.gradebook,
                 [measure],
-                min_rating=min_rating,
+                min_rating,
                 subtopics=subtopics,
                 missing=missing,
                 labelling=labelling,

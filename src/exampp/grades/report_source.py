@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 from exampp import __version__
 from exampp.analysis.attacks.battery import beside
 from exampp.analysis.attacks.gaming import GamingSettings
 from exampp.analysis.attacks.tables import Gaming
+from exampp.analysis.corrected_tables import Corrected
 from exampp.analysis.findings import ReportSettings, ReportSource
 from exampp.analysis.report_commands import ReportInputs, commands
 from exampp.errors import InputError
-from exampp.grades.grades import Grades
+from exampp.grades.chosen import ChosenGrades
 from exampp.inputs.officials import Officials, files_of
 from exampp.records.calibration import calibrations_of
+from exampp.report.table import Table
 
 
 def source_of(
-    grades: Grades,
+    grades: ChosenGrades,
     settings: ReportSettings,
     title: str,
     official: Officials,
-    others: Sequence[Grades],
+    others: Sequence[ChosenGrades],
+    *,
+    attacks: Callable[..., Gaming],
+    compare_parts: Callable[..., Table],
+    corrected: Sequence[Corrected | str],
 ) -> ReportSource:
-    """The origin of some grades, with the commands; `others` are set beside them."""
+    """The origin of some grades, with the commands; `others` are set beside them.
+
+    `attacks` and `compare_parts` are what these grades make of attacks and of parts of the bank.
+    """
     given = ReportInputs(
         str(grades.source.path),
         {**grades.asked, "decisions": None if grades.decisions == "with" else grades.decisions},
@@ -33,7 +43,7 @@ def source_of(
         grades.systems,
         grades.without,
     )
-    gaming = _attacked(grades, settings)
+    gaming = _attacked(grades.source.path, attacks, settings)
     version, own_bank = grades.source.bank_origin(grades.gradebook)
     return ReportSource(
         name=grades.source.path.name,
@@ -50,15 +60,17 @@ def source_of(
         ),
         made=f"exampp {__version__}, {datetime.now(UTC):%Y-%m-%d}",
         gaming=gaming,
-        sealed=_parts(grades, settings) if gaming else "",
+        sealed=_parts(compare_parts, settings) if gaming else "",
         texts=grades.source.query_texts(),
-        corrected=tuple(grades.corrections()),
+        corrected=tuple(corrected),
     )
 
 
-def _attacked(grades: Grades, settings: ReportSettings) -> Gaming | None:
+def _attacked(
+    exam: Path, attacks: Callable[..., Gaming], settings: ReportSettings
+) -> Gaming | None:
     """What attacks on the grader showed; None where it was not attacked."""
-    if not beside(grades.source.path).exists():
+    if not beside(exam).exists():
         return None
     looked = GamingSettings(
         settings.min_rating,
@@ -66,14 +78,14 @@ def _attacked(grades: Grades, settings: ReportSettings) -> Gaming | None:
         officials=settings.official,
         subtopics=settings.subtopics,
     )
-    found = grades.attacks(settings=looked)
+    found = attacks(settings=looked)
     return found if found.battery else None
 
 
-def _parts(grades: Grades, settings: ReportSettings) -> str:
+def _parts(compare_parts: Callable[..., Table], settings: ReportSettings) -> str:
     """What the sealed part of the bank says beside the public one."""
     try:
-        table = grades.compare_parts(
+        table = compare_parts(
             settings.measures[0], min_rating=settings.min_rating, subtopics=settings.subtopics
         )
     except InputError:

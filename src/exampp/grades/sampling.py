@@ -14,6 +14,7 @@ import numpy as np
 from exampp.errors import InputError
 from exampp.evaluate.measure import Measure, as_measures
 from exampp.evaluate.population import Population, check_linear, population
+from exampp.grades.chosen import ChosenGrades
 from exampp.records.gradebook import Gradebook, choose_systems, without_decisions
 from exampp.records.plans import SamplePlan, UnitKind, pool_hash
 from exampp.records.topics import relevant_from
@@ -27,14 +28,13 @@ from exampp.store.plans import decisions_by_sample, put_plan, read_plans
 if TYPE_CHECKING:
     from exampp.analysis.corrected_records import CorrectionSettings, JudgedSample
     from exampp.analysis.corrected_tables import Corrected
-    from exampp.grades.grades import Grades
 
 DEFAULT_MEASURE = "P@20"
 NAMED = 5
 """So many units are named where many are meant."""
 
 
-def draw_command(grades: Grades, measure: Measure | str) -> str:
+def draw_command(grades: ChosenGrades, measure: Measure | str) -> str:
     """The command that draws a sample for a measure."""
     path = shlex.quote(str(grades.source.path))
     return f"exampp review {path} plan --labels 400 -m {shlex.quote(str(measure))}"
@@ -47,13 +47,13 @@ def measure_of(measure: Measure | str) -> Measure:
     return one
 
 
-def whole_book(grades: Grades) -> Gradebook:
+def whole_book(grades: ChosenGrades) -> Gradebook:
     """The grades of all systems, without what people decided: it is that which they predict."""
     return without_decisions(replace(grades, systems=(), without=()).gradebook)
 
 
 def units_of(
-    grades: Grades,
+    grades: ChosenGrades,
     book: Gradebook,
     measure: Measure,
     min_rating: int | None,
@@ -66,7 +66,7 @@ def units_of(
 
 
 def draw_plan(
-    grades: Grades,
+    grades: ChosenGrades,
     connection: sqlite3.Connection,
     asked: SampleDesign,
     measure: Measure | str,
@@ -130,7 +130,7 @@ def find_plan(
 
 
 def sample_of(
-    grades: Grades,
+    grades: ChosenGrades,
     connection: sqlite3.Connection,
     number: int | None = None,
     book: Gradebook | None = None,
@@ -150,7 +150,7 @@ def sample_of(
 
 
 def correct_grades(
-    grades: Grades,
+    grades: ChosenGrades,
     measure: Measure | str,
     *,
     settings: CorrectionSettings | None = None,
@@ -202,13 +202,15 @@ def correct_grades(
     )
 
 
-def _source(grades: Grades) -> str:
+def _source(grades: ChosenGrades) -> str:
     draft = "DRAFT GRADES: " if grades.grader.is_draft else ""
     bank = f", bank {grades.bank}" if grades.bank else ""
     return f"{draft}graded by {grades.grader.name}{bank}"
 
 
-def _check_plan(plan: SamplePlan, units: Population, grades: Grades, bank: str, least: int) -> None:
+def _check_plan(
+    plan: SamplePlan, units: Population, grades: ChosenGrades, bank: str, least: int
+) -> None:
     """That a plan is a sample of these units.
 
     Raises:
@@ -242,7 +244,7 @@ def _check_plan(plan: SamplePlan, units: Population, grades: Grades, bank: str, 
 
 
 def _judged(
-    grades: Grades, found: SampleProgress, units: Population, min_relevant: int | None
+    grades: ChosenGrades, found: SampleProgress, units: Population, min_relevant: int | None
 ) -> JudgedSample:
     """The sample with its labels. Raises InputError where units are not decided."""
     from exampp.analysis.corrected_records import JudgedSample
@@ -310,7 +312,7 @@ def _said_of(found: SampleProgress) -> Iterator[str]:
 
 
 def _all_judged(
-    units: Population, connection: sqlite3.Connection | None, grades: Grades, bank: str
+    units: Population, connection: sqlite3.Connection | None, grades: ChosenGrades, bank: str
 ) -> JudgedSample:
     """All units with their judgments, where there is no sample.
 
@@ -345,7 +347,7 @@ def _all_judged(
     )
 
 
-def _strays(connection: sqlite3.Connection | None, grades: Grades, bank: str) -> str:
+def _strays(connection: sqlite3.Connection | None, grades: ChosenGrades, bank: str) -> str:
     if connection is None:
         return ""
     made: Sequence[int] = [

@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
+from exampp.grades.book_source import BookSource
+from exampp.grades.grades import Grades
+from exampp.grades.panel import Panel
 from exampp.outside import check_lists
-from exampp.records import GraderIdentity, content_hash
-from exampp.records.bank import BankTexts
+from exampp.records import GraderIdentity
 from exampp.records.choosing import choose_grader, fitting_graders
-from exampp.store.bank import Makers
 
 if TYPE_CHECKING:
     from exampp.grades.gating import Earlier
-    from exampp.grades.grades import Grades
-    from exampp.grades.panel import Panel
-    from exampp.records.dossier import Dossier
-    from exampp.records.gradebook import DecisionChoice, Gradebook
+    from exampp.records.gradebook import DecisionChoice
 
-G = TypeVar("G", bound="Grades")
+G = TypeVar("G", bound=Grades)
 
 
-class GradeSource(ABC, Generic[G]):
+class GradeSource(BookSource, Generic[G]):
     """Something that holds grades, rankings and banks: a collection, or a graded file.
 
     Use it as a context manager, or call `close`.
     """
-
-    path: Path
 
     def __enter__(self) -> Self:
         return self
@@ -108,13 +104,12 @@ class GradeSource(ABC, Generic[G]):
         systems: Sequence[str] = (),
         without: Sequence[str] = (),
         decisions: DecisionChoice = "with",
-    ) -> Panel:
+    ) -> Panel[G]:
         """The grades of every grader that fits one of the names, or of all without names.
 
         Takes the options of `grades`; of several banks, those that hold what a grader grades.
         Raises InputError where a name fits none.
         """
-        from exampp.grades.panel import Panel
         from exampp.records.gradebook import check_decisions
 
         check_lists(runs=runs, systems=systems, without=without)
@@ -156,48 +151,3 @@ class GradeSource(ABC, Generic[G]):
         decisions: DecisionChoice,
     ) -> G:
         """The grades of a grader."""
-
-    # ---- what is read ---------------------------------------------------------------------------
-
-    @property
-    @abstractmethod
-    def graders(self) -> tuple[GraderIdentity, ...]:
-        """Everyone who graded, in order of first appearance."""
-
-    @property
-    @abstractmethod
-    def highest_judgment(self) -> int | None:
-        """The highest human judgment of any passage; None where nobody judged."""
-
-    @abstractmethod
-    def bank_names(self, kind: str) -> Sequence[str | None]:
-        """The banks that hold items of a kind; None where there is but one, and no choice."""
-
-    @abstractmethod
-    def read_gradebook(
-        self, grader: GraderIdentity, bank: str | None, part: str | None
-    ) -> Gradebook:
-        """The grades of a grader on a bank, or on a part of it, with people's decisions."""
-
-    @abstractmethod
-    def read_dossiers(
-        self, grader: GraderIdentity, bank: str | None, query_ids: Sequence[str] | None
-    ) -> Iterator[Dossier]:
-        """The queries one by one with texts, raw replies and decisions: all, or those asked for."""
-
-    def query_texts(self) -> dict[str, str]:
-        """The texts of queries, by id; empty where the source has none."""
-        return {}
-
-    def read_bank_texts(self, grader: GraderIdentity, bank: str | None) -> BankTexts:  # noqa: ARG002
-        """The texts of a bank, as far as they are known."""
-        return BankTexts()
-
-    def bank_makers(self, book: Gradebook) -> Makers:
-        """The models that made the items of a bank, as far as it says so."""
-        return Makers(sum(len(query.item_ids) for query in book.queries), {})
-
-    def bank_origin(self, book: Gradebook) -> tuple[str, str]:
-        """(the version of the bank, or the hash of its ids, a warning if the grader made it)."""
-        ids = (item_id for query in book.queries for item_id in query.item_ids)
-        return content_hash(*ids)[:16], ""
