@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -58,6 +61,26 @@ def test_imports_go_up() -> None:
             below = {one for one in imported(module) if one != package}
             wrong = {one for one in below if ROW_OF[one] >= ROW_OF[package]}
             assert not wrong, f"{module.relative_to(ROOT)} imports {', '.join(wrong)}"
+
+
+def imported_modules(module: Path) -> Iterator[str]:
+    """What a module imports of exampp, wherever: in a function and for types alone, too."""
+    for node in ast.walk(ast.parse(text_of(module))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{one.name}" for one in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (one.name for one in node.names)
+
+
+def test_no_module_leads_back_to_itself() -> None:
+    names = {
+        ".".join(("exampp", *module.relative_to(ROOT).with_suffix("").parts)): module
+        for module in modules()
+    }
+    TopologicalSorter(
+        {name: names.keys() & imported_modules(module) for name, module in names.items()}
+    ).prepare()
 
 
 def test_every_package_has_a_row() -> None:
