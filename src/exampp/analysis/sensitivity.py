@@ -81,7 +81,7 @@ class Declaration:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Sensitivity(Result, Outcomes):
-    """A leaderboard under every specification of a declaration."""
+    """A leaderboard under every specification of a declaration, with its `Outcomes`."""
 
     declaration: Declaration
 
