@@ -109,8 +109,9 @@ def test_lists_are_as_deep_as_a_number_says(exam: exampp.Collection) -> None:
 
 
 def test_the_log_knows_its_queries(exam: exampp.Collection) -> None:
-    with pytest.raises(InputError, match="the bank 'main' has no items of query 'ghost'"):
-        exam.bank("main").log("ghost")
+    for look in (exam.bank("main").log, exam.bank("main").near):
+        with pytest.raises(InputError, match="query 'ghost' is not in the collection"):
+            look("ghost")
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,11 @@ class BankEditor:
 
     def show(self, query_id: str | None = None, *, part: str | None = None) -> Table:
         """The items of the bank, or of one query, retired ones too; `part` leaves only one part."""
-        found = self._of_query(query_id)
+        found = self._states()
+        if query_id is not None:
+            found = [state for state in found if state.query_id == query_id]
+            if not found:
+                raise InputError(f"the bank {self.name!r} has no items of query {shown(query_id)}")
         sealed = self._sealed()
         if part is not None:
             split_keys = self._split().items
@@ -104,15 +108,9 @@ class BankEditor:
 
     def near(self, query_id: str | None = None) -> Table:
         """The items that were dropped or marked when a model made them, of the bank or a query."""
-        self._of_query(query_id)
+        self._states()
+        self._check_query(query_id)
         return tables.near_table(near_items(self.connection, self.name, query_id))
-
-    def _of_query(self, query_id: str | None) -> Sequence[ItemState]:
-        """The items of the bank, or of one query; InputError where that has none."""
-        found = [one for one in self._states() if query_id in (None, one.query_id)]
-        if query_id is not None and not found:
-            raise InputError(f"the bank {self.name!r} has no items of query {shown(query_id)}")
-        return found
 
     def log(
         self,
@@ -122,8 +120,8 @@ class BankEditor:
         kind: str | None = None,
     ) -> Table:
         """The edits of the bank, newest last: all, of one query, of one item, or the last few."""
-        states = self._of_query(query_id)
-        wanted = None if item is None else place(find(states, item, query_id, kind))
+        self._check_query(query_id)
+        wanted = None if item is None else place(find(self._states(), item, query_id, kind))
         found = [
             logged
             for logged in log(self.connection, self.name)
@@ -429,8 +427,8 @@ class BankEditor:
         append_steps(self.connection, self.name, made, edit)
         self.settle(self.connection)
 
-    def _check_query(self, query_id: str) -> None:
-        if query_id not in query_keys(self.connection):
+    def _check_query(self, query_id: str | None) -> None:
+        if query_id is not None and query_id not in query_keys(self.connection):
             raise InputError(
                 f"query {shown(query_id)} is not in the collection",
                 field="query_id",
