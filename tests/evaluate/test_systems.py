@@ -7,9 +7,11 @@ from pathlib import Path
 
 import exams
 import pytest
+from gradebooks import make_book, make_query, make_ranking
 
 import exampp
 from exampp.evaluate import board as boards
+from exampp.records.gradebook import mean_passages
 
 
 def test_the_list_has_the_mean_number_of_passages(tmp_path: Path) -> None:
@@ -34,6 +36,22 @@ def test_a_leaderboard_shows_passages_where_systems_differ(tmp_path: Path) -> No
         }
         one = exam.grades(systems=["alpha"]).evaluate(["Cover@20"])
         assert "passages" not in boards.wide(one).headings()
+
+
+def test_a_passage_returned_for_two_subtopics_counts_once() -> None:
+    ratings = [[1]] * 4
+    book = make_book(
+        make_query(
+            ratings,
+            make_ranking("a", [0, 1], subtopic=1),
+            make_ranking("a", [1, 2], subtopic=2),
+            make_ranking("b", [3, 0]),
+            subtopics=["s", "t"],
+        ),
+        make_query(ratings, make_ranking("a", [3, 2, 1, 0]), query_id="r"),
+        systems=["a", "b", "c"],
+    )
+    assert mean_passages(book) == {"a": 3.5, "b": 2.0, "c": 0.0}
 
 
 def test_chosen_systems_keep_their_scores(tmp_path: Path) -> None:

@@ -179,11 +179,13 @@ def mean_passages(book: Gradebook) -> dict[str, float]:
     """
     returned: dict[str, list[int]] = {system: [] for system in book.systems}
     for query in book.queries:
-        of_query: dict[str, set[int]] = {}
+        of_query: dict[str, list[NDArray[np.int32]]] = {}
         for ranking in query.rankings:
-            of_query.setdefault(ranking.system, set()).update(ranking.passages.tolist())
-        for system, passages in of_query.items():
-            returned[system].append(len(passages))
+            of_query.setdefault(ranking.system, []).append(ranking.passages)
+        for system, lists in of_query.items():
+            # one list holds no passage twice
+            alone = len(lists) == 1
+            returned[system].append(len(lists[0] if alone else np.unique(np.concatenate(lists))))
     return {
         system: sum(counts) / len(counts) if counts else 0.0 for system, counts in returned.items()
     }

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,8 @@ from exampp.store.inputs import Member, members
 from exampp.store.interning import from_json
 from exampp.store.splits import PARTS, newest_split
 from exampp.store.voting import spread_of
+
+Number = TypeVar("Number", np.int16, np.int64)
 
 _ITEMS = """
 SELECT i.item, i.item_id, i.version, f.subtopic_id, i.weight, coalesce(v.text, ''), i.answers,
@@ -273,13 +275,15 @@ def query_grades(
     subtopic_number = {0: 0} | {key: number for number, (_, key, _) in enumerate(rows.subtopics, 1)}
     place = Places(np.array([p.passage for p in rows.passages], np.int64))
     judgments = rated.judgments.copy()
-    judged = connection.execute(
-        "SELECT subtopic, passage, relevance FROM judgment WHERE query = ?", (rows.query,)
-    ).fetchall()
-    if judged:
-        of_judged, passage, relevance = np.array(judged, np.int64).T
-        numbers = [subtopic_number[subtopic] for subtopic in of_judged.tolist()]
-        judgments[numbers, place[passage]] = relevance
+    # three texts, as those of ratings
+    of_judged, passages, relevances = connection.execute(
+        "SELECT group_concat(subtopic), group_concat(passage), group_concat(relevance) "
+        "FROM judgment WHERE query = ?",
+        (rows.query,),
+    ).fetchone()
+    if of_judged is not None:
+        numbers = [subtopic_number[subtopic] for subtopic in _numbers(of_judged, np.int64).tolist()]
+        judgments[numbers, place[_numbers(passages, np.int64)]] = _numbers(relevances, np.int64)
     rankings = tuple(_rankings(connection, rows, subtopic_number, place, systems))
     return replace(rated, judgments=judgments, rankings=rankings)
 
@@ -327,11 +331,16 @@ def automatic_ratings(
             yield ItemRatings(
                 item.item,
                 item.version,
-                np.fromstring(passages, np.int64, sep=",") if passages else np.empty(0, np.int64),
-                np.fromstring(values, np.int16, sep=",") if values else np.empty(0, np.int16),
+                _numbers(passages, np.int64),
+                _numbers(values, np.int16),
                 rule,
                 details,
             )
+
+
+def _numbers(text: str | None, kind: type[Number]) -> NDArray[Number]:
+    """The numbers that the database put into one text; none where it found none."""
+    return np.fromstring(text, kind, sep=",") if text else np.empty(0, kind)
 
 
 class Places:
@@ -384,10 +393,14 @@ def _rankings(
     systems, subtopics = columns[:2].astype(np.int64)
     passages = place[columns[2].astype(np.int64)].astype(np.int32)
     ranks, scores = columns[3].astype(np.int32), columns[4]
-    ids = [passage.passage_id for passage in rows.passages]
-    by_id = np.empty(len(ids), np.int64)
-    by_id[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
-    order = np.lexsort((by_id[passages], -scores, ranks, subtopics, systems))
+    keys = (ranks, subtopics, systems)
+    order = np.lexsort(keys)
+    if np.logical_and.reduce([np.diff(key[order]) == 0 for key in keys]).any():
+        # ties, which few runs have and which take most of the time
+        ids = [passage.passage_id for passage in rows.passages]
+        by_id = np.empty(len(ids), np.int64)
+        by_id[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
+        order = np.lexsort((by_id[passages], -scores, *keys))
     systems, subtopics, passages = systems[order], subtopics[order], passages[order]
     ranks, scores = ranks[order], scores[order]
     starts = np.flatnonzero((np.diff(systems) != 0) | (np.diff(subtopics) != 0)) + 1
