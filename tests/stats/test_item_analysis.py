@@ -135,9 +135,9 @@ def test_jackknife_by_hand() -> None:
 
 
 def test_halves_hold_half_of_every_group() -> None:
-    groups = [np.array([0, 2, 4]), np.array([1, 3]), np.array([5])]
+    groups = [np.array([0, 2, 4]), np.array([], np.intp), np.array([1, 3]), np.array([5])]
     halves = draw_item_halves(groups, 50, 0)
-    assert [set(halves[:, group].sum(axis=1)) for group in groups] == [{1}, {1}, {0}]
+    assert [set(halves[:, group].sum(axis=1)) for group in groups] == [{1}, {0}, {1}, {0}]
     assert (draw_item_halves(groups, 50, 0) == halves).all()
     one, other = draw_query_halves(5, 50, 0)
     assert set(one.sum(axis=1)) == set(other.sum(axis=1)) == {2}

@@ -241,6 +241,15 @@ def test_a_plot_that_is_not_there_is_not_found(small: Client) -> None:
     assert small.get("/plots/leaderboard.svg", theme="page").status == 400
 
 
+def test_the_form_of_a_list_takes_what_the_list_takes(small: Client) -> None:
+    """And no number beyond: the list refuses that."""
+    for name in ("min_rating", "min_relevant"):
+        (field,) = re.findall(rf'<input[^>]* name="{name}"[^>]*>', small.get("/lists/missing").text)
+        (least,) = re.findall(r' min="(\d+)"', field)
+        assert small.get("/lists/missing", **{name: least}).status == 200
+        assert small.get("/lists/missing", **{name: str(int(least) - 1)}).status == 400
+
+
 def test_lists_mean_by_default_what_the_terminal_means(dl19: Client, dl19_exam: Path) -> None:
     with exampp.Collection(dl19_exam) as collection:
         for name, thing in (("missing", "relevant passage"), ("spurious", "item")):

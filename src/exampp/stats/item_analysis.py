@@ -160,7 +160,7 @@ def _item_halves(groups: tuple[tuple[int, ...], ...], splits: int, seed: int) ->
     rng = np.random.default_rng(seed)
     chosen = np.zeros((splits, sum(map(len, groups))), np.bool_)
     for split in range(splits):
-        for group in groups:
+        for group in filter(None, groups):
             chosen[split, rng.permutation(group)[: len(group) // 2]] = True
     chosen.flags.writeable = False
     return chosen
