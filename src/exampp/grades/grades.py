@@ -441,9 +441,10 @@ class Grades(ChosenGrades):
         from exampp.analysis.report import report, write
         from exampp.evaluate.qrels import Labelling
         from exampp.grades.report_source import source_of
-        from exampp.inputs.officials import read_officials
+        from exampp.inputs.officials import held_once, read_officials
 
         check_lists(measures=measures)
+        official = held_once(official)
         settings = ReportSettings(
             min_rating=self.grader.threshold(min_rating),
             measures=tuple(map(str, measures or MEASURES)),

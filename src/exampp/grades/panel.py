@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -101,7 +101,7 @@ class Panel(Generic[M]):
         from exampp.analysis.methods import DEFAULT_MEASURES, graded_method, qrels_method
 
         check_lists(measures=measures)
-        min_rating = min_rating if isinstance(min_rating, Sequence) else [min_rating]
+        min_rating = list(min_rating) if isinstance(min_rating, Iterable) else [min_rating]
         measures = measures or DEFAULT_MEASURES
         for name, one in self.named():
             yield graded_method(one.gradebook, measures, min_rating, of + name)

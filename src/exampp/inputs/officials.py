@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from exampp.errors import InputError
@@ -26,6 +26,7 @@ def read_officials(official: Officials) -> dict[str, dict[str, float]]:
     Raises:
         InputError: A file or value is none, or a name stands for no leaderboard.
     """
+    official = held_once(official)
     if (files := files_of(official)) is not None:
         return {name: leaderboards.read(path) for name, path in by_name(files).items()}
     if not isinstance(official, Mapping) or any(map(_is_number, official.values())):
@@ -36,6 +37,11 @@ def read_officials(official: Officials) -> dict[str, dict[str, float]]:
         else _of_memory(f"official[{name!r}]", found)
         for name, found in official.items()
     }
+
+
+def held_once(official: Officials) -> Officials:
+    """The same, to be looked at more than once: what comes one by one, as out of a glob, listed."""
+    return list(official) if isinstance(official, Iterator) else official
 
 
 def files_of(official: Officials) -> Sequence[str | Path] | None:
