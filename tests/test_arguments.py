@@ -93,8 +93,9 @@ def test_a_graded_file_is_opened_as_asked(tmp_path: Path) -> None:
     path.write_text('["q1", []]\n')
     with pytest.raises(InputError, match=r"on_error is 'ignore'"):
         exampp.open(path, on_error="ignore")
+    no_scale: dict[str, Any] = {"scale": 3}
     with pytest.raises(InputError, match=r"scale is 3"):
-        exampp.open(path, scale=3)  # type: ignore[arg-type]
+        exampp.open(path, **no_scale)
 
 
 def test_lists_are_as_deep_as_a_number_says(exam: exampp.Collection) -> None:

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsIndex
 
 from exampp.errors import InputError
 
@@ -168,10 +168,9 @@ def check_id(identifier: str) -> str:
 
 def check_whole(name: str, value: object, least: int | None = None, most: int | None = None) -> int:
     """The whole number; InputError for anything else, and for one outside `least` to `most`."""
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise InputError(f"{name} must be a whole number, not {value!r}") from None
+    if not isinstance(value, SupportsIndex):
+        raise InputError(f"{name} must be a whole number, not {value!r}")
+    number = operator.index(value)
     if least is not None and number < least:
         raise InputError(f"{name} must be {least} or more, not {number}")
     if most is not None and number > most:

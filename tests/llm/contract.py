@@ -147,7 +147,6 @@ class GraderContract:
     """Within which a closed grader has ended and its threads are gone."""
     patience = 60.0
     """Seconds after which something is taken to hang."""
-    odd_texts = ODD_TEXTS
 
     @pytest.fixture
     def make(self) -> Make:
@@ -228,7 +227,7 @@ class GraderContract:
         assert answers(grader, make_asks(1)), "the grader is of no use after the error"
 
     def test_odd_texts_are_answered_or_faults(self, make: Make) -> None:
-        texts = list(self.odd_texts.values())
+        texts = list(ODD_TEXTS.values())
         asks = [make_ask(key, item_text(0), text) for key, text in enumerate(texts)]
         # a huge item would leave no room for any prompt, and banks do not have them
         asks += [make_ask(100 + key, t[:200], passage_text(0)) for key, t in enumerate(texts)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from contract import ODD_TEXTS, GraderContract, Make
+from contract import GraderContract, Make
 from tiny_models import LABELS
 
 from exampp.llm.hf import load, loading
@@ -65,8 +65,6 @@ class TestExtractive(GraderContract):
 
 class TestExtractiveT5(GraderContract):
     look_ahead = 128
-    # a longer text is more windows, no other case
-    odd_texts = {name: text[:3_000] for name, text in ODD_TEXTS.items()}  # noqa: RUF012
 
     @pytest.fixture
     def make(self, t5_reader: Path) -> Make:

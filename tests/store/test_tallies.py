@@ -148,13 +148,15 @@ def undo(exam: Exam, bank: str) -> None:
     exam.bank(bank).undo(int(str(table.rows[-1][at])))
 
 
-OPERATIONS: Mapping[str, Callable[[Exam, Path, str, str, int], object]] = {
-    **{
-        f"grade {name}": lambda exam, _f, _i, _p, n, name=name: grade(  # type: ignore[misc]
-            exam, name, ("main", "keyed")[n % 2], n > 3
-        )
-        for name in GRADERS
-    },
+Operation = Callable[[Exam, Path, str, str, int], object]
+
+
+def grading_by(name: str) -> Operation:
+    return lambda exam, _f, _i, _p, n: grade(exam, name, ("main", "keyed")[n % 2], n > 3)
+
+
+OPERATIONS: Mapping[str, Operation] = {
+    **{f"grade {name}": grading_by(name) for name in GRADERS},
     "key": lambda exam, _f, item, _p, n: exam.bank("keyed").edit(
         "key", item, *("Air", "blue", "At")[: n % 4]
     ),
