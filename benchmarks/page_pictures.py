@@ -191,9 +191,10 @@ def sheets(browser: Browser, pictures: Sequence[Path], view: View, out: Path) ->
         )
         html = out / "sheet.html"
         html.write_text(
-            "<style>body{display:flex;gap:8px;margin:0;background:#888;font:14px sans-serif}"
-            "figure{margin:0;flex:1;max-height:1400px;overflow:hidden}img{width:100%}</style>"
-            + figures
+            "<!doctype html><style>"
+            "body{display:flex;gap:8px;margin:0;background:#888;font:14px sans-serif}"
+            "figure{margin:0;flex:1;min-width:0;max-height:1400px;overflow:hidden}"
+            "img{width:100%}</style>" + figures
         )
         page.goto(html.absolute().as_uri())
         page.screenshot(
