@@ -9,8 +9,6 @@ from exampp.errors import InputError
 from exampp.formats import leaderboards
 from exampp.inputs.memory import plain_rows
 
-Ranks = Mapping[str, float]
-"""System -> rank, 1 for the best."""
 Officials = object
 """Official leaderboards, in any of the ways that `read_officials` takes."""
 
