@@ -14,6 +14,7 @@ import rooms
 import exampp
 from exampp.store.connection import connect, data_version, transaction
 from exampp.web import live_collection as rooms_of_web
+from exampp.web.changes import Changes
 from exampp.web.live_collection import LiveCollection
 from exampp.web.snapshot import Snapshot
 
@@ -189,6 +190,49 @@ def test_the_watch_goes_on_after_the_collection_could_not_be_read(
     monkeypatch.setattr(exampp.Collection, "data_version", sound)
     decide(path, 5)
     wait_for(lambda: room.snapshot(choice).gradebook.queries[0].ratings[0, 0] == 5)
+
+
+def test_the_watch_begins_once_the_collection_can_be_read(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("exampp.web.changes.POLL_SECONDS", 0.02)
+    sound, told = exampp.Collection.data_version, threading.Event()
+    failures: list[int] = []
+
+    def late(collection: exampp.Collection) -> int:
+        if len(failures) < 3:
+            failures.append(1)
+            raise OSError("the disk is not there yet")
+        return sound(collection)
+
+    monkeypatch.setattr(exampp.Collection, "data_version", late)
+    changes = Changes(path, told.set)
+    try:
+        assert told.wait(60), "what changed before it could be read is a change"
+        told.clear()
+        decide(path, 5)
+        assert told.wait(60)
+    finally:
+        changes.close(60)
+
+
+def test_what_is_written_as_soon_as_the_watch_is_there_is_a_change(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("exampp.web.changes.POLL_SECONDS", 0.02)
+    sound, told = exampp.Collection.data_version, threading.Event()
+
+    def slow(collection: exampp.Collection) -> int:
+        time.sleep(0.1)
+        return sound(collection)
+
+    monkeypatch.setattr(exampp.Collection, "data_version", slow)
+    changes = Changes(path, told.set)
+    try:
+        decide(path, 5)
+        assert told.wait(60)
+    finally:
+        changes.close(60)
 
 
 def test_only_decisions_that_stand_count_and_only_those_of_the_choice(path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -46,9 +46,6 @@ from exampp.cli.options import (
     TableStyle,
 )
 from exampp.cli.output import end_where_undefined, show, show_several
-
-if TYPE_CHECKING:
-    pass
 
 
 class CorrectionName(StrEnum):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING
 
 from exampp.errors import InputError
 from exampp.evaluate.board import Leaderboard, MeasureColumn
@@ -26,9 +25,6 @@ from exampp.records.gradebook import (
     mean_passages,
     without_decisions,
 )
-
-if TYPE_CHECKING:
-    pass
 
 DEFAULT_MEASURES = ("Cover@20", "nCover@20", "nDCG@20")
 

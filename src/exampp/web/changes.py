@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-import sqlite3
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from exampp.collection import Collection
-from exampp.errors import ExamError
 
 _LOG = logging.getLogger("exampp.web")
 POLL_SECONDS = 0.5
@@ -31,9 +29,13 @@ class Changes:
         self._path = path
         self._tell = tell
         self._closed = False
+        self._failed = False
+        self._begun = threading.Event()
         self._wake = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="exampp-changes", daemon=True)
         self._thread.start()
+        # what is written from now on is a change
+        self._begun.wait()
 
     def look(self) -> None:
         """Say that there is a change just now."""
@@ -47,23 +49,41 @@ class Changes:
         self._thread.join(seconds)
 
     def _watch(self) -> None:
-        with Collection(self._path) as watched:
-            seen = watched.data_version()
-            while not self._closed:
+        while not self._closed:
+            try:
+                with Collection(self._path) as watched:
+                    self._follow(watched)
+            except Exception as error:
+                # whoever opens a page reads it there, too
+                _LOG.info("the collection could not be asked whether it changed: %s", error)
+                self._failed = True
+                self._begun.set()
                 self._wake.wait(POLL_SECONDS)
                 self._wake.clear()
-                try:
-                    now = watched.data_version()
-                except (ExamError, sqlite3.Error, OSError) as error:
-                    # whoever opens a page reads it there, too
-                    _LOG.info("the collection could not be asked whether it changed: %s", error)
-                    continue
-                if now != seen:
-                    seen = now
-                    # pages that were read since it was written are not older
-                    self.last = max(self.last, self._written_at())
-                    self.number += 1
-                    self._tell()
+
+    def _follow(self, watched: Collection) -> None:
+        """Tell of each change, first of what may have come while the collection could not be read.
+
+        Numbers of two connections do not compare.
+        """
+        seen = watched.data_version()
+        self._begun.set()
+        if self._failed:
+            self._failed = False
+            self._notice()
+        while not self._closed:
+            self._wake.wait(POLL_SECONDS)
+            self._wake.clear()
+            now = watched.data_version()
+            if now != seen:
+                seen = now
+                self._notice()
+
+    def _notice(self) -> None:
+        # pages that were read since it was written are not older
+        self.last = max(self.last, self._written_at())
+        self.number += 1
+        self._tell()
 
     def _written_at(self) -> float:
         """When the collection was written to: its log holds what was committed last."""

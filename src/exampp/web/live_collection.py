@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from exampp.collection import Collection
 from exampp.errors import ExamError, InputError
@@ -22,9 +22,6 @@ from exampp.web.changes import Changes
 from exampp.web.counts import CollectionCounts
 from exampp.web.guidelines import read_guidelines
 from exampp.web.snapshot import CLOSING_SECONDS, Choice, Snapshot, decided_cells
-
-if TYPE_CHECKING:
-    pass
 
 _LOG = logging.getLogger("exampp.web")
 _GLANCE = 0.02
