@@ -37,6 +37,7 @@ from hf_score_vs_generate import Ratings, naive, ours, seconds
 
 from exampp.llm.base import Ask
 from exampp.llm.hf import LocalGrader, folded, load
+from exampp.llm.hf.tensors import pad
 
 DISTINCT = 2000
 DTYPES = ("float32", "bfloat16")
@@ -87,11 +88,12 @@ def rate(grader: LocalGrader, asks: Sequence[Ask], options: argparse.Namespace) 
     )
 
 
-def by_transformers(encoder: Any, ids: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+def by_transformers(
+    encoder: Any, rows: Sequence[Sequence[int]], padding: int
+) -> tuple[torch.Tensor, torch.Tensor]:
     """The encoder of transformers in place of `folded.encode`."""
-    seen = torch.ones_like(ids) if mask is None else mask
-    states: torch.Tensor = encoder(input_ids=ids, attention_mask=seen).last_hidden_state
-    return states
+    ids, mask = pad(rows, padding, encoder.device)
+    return encoder(input_ids=ids, attention_mask=mask).last_hidden_state, mask
 
 
 def compare(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from tiny_models import LABELS, WORDS
 import exampp
 from exampp.llm.base import Ask, Reply
 from exampp.llm.hf import LocalGrader, load, loading
+from exampp.llm.hf.fetching import fetch
 from exampp.llm.hf.labels import choose
 from exampp.prompts import fill, fit
 from exampp.prompts import load as load_prompt
@@ -109,11 +109,13 @@ def test_label_of_two_tokens_is_scored_whole_and_ranked_as_by_beam_search(
         assert scores == pytest.approx(beams[key].scores, abs=1e-5)
 
 
+@pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("tied", [False, True])
 def test_steps_of_a_t5_equal_those_of_transformers(
-    tied: bool, torch: Any, transformers: Any
+    tied: bool, packed: bool, torch: Any, transformers: Any
 ) -> None:
     from exampp.llm.hf.folded import encode, first_logits
+    from exampp.llm.hf.packed import Packed, pack
 
     torch.manual_seed(5)
     shape = {"vocab_size": 90, "d_model": 48, "d_kv": 12, "d_ff": 80, "num_layers": 3}
@@ -127,19 +129,82 @@ def test_steps_of_a_t5_equal_those_of_transformers(
     mask = torch.ones_like(ids)
     for row, length in enumerate((37, 30, 12, 2, 1)):
         mask[row, length:] = 0
+    rows = [one[seen == 1].tolist() for one, seen in zip(ids, mask, strict=True)]
     steps = torch.cat([torch.zeros(5, 1, dtype=torch.long), torch.randint(2, 90, (5, 2))], 1)
     with torch.inference_mode():
         states = model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
-        own = encode(model.encoder, ids, mask)
-        torch.testing.assert_close(own[mask == 1], states[mask == 1], atol=1e-4, rtol=1e-5)
-        even = encode(model.encoder, ids[:2, :30], None)
-        torch.testing.assert_close(even[1], states[1, :30], atol=1e-4, rtol=1e-5)
         expected = model(input_ids=ids, attention_mask=mask, decoder_input_ids=steps).logits
+        if packed:
+            pack(model.encoder)
+            layers = [one for one in model.encoder.modules() if isinstance(one, Packed)]
+            assert len(layers) == 3 * (6 if tied else 7)
+            again = model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
+            torch.testing.assert_close(again[mask == 1], states[mask == 1], atol=1e-4, rtol=1e-5)
+        own, seen = encode(model.encoder, rows, 0)
+        assert torch.equal(seen, mask)
+        torch.testing.assert_close(own[mask == 1], states[mask == 1], atol=1e-4, rtol=1e-5)
+        even, _ = encode(model.encoder, [rows[0][:30], rows[1]], 0)
+        torch.testing.assert_close(even[1], states[1, :30], atol=1e-4, rtol=1e-5)
         for count in (1, 2, 3):
             folded = first_logits(model, states, mask, steps[:, :count])
             torch.testing.assert_close(
                 folded.log_softmax(-1), expected[:, :count].log_softmax(-1), atol=1e-4, rtol=1e-5
             )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_rows_that_are_padded_read_what_rows_in_turn_read(
+    dtype: str, torch: Any, transformers: Any
+) -> None:
+    from exampp.llm.hf import folded
+    from exampp.llm.hf.tensors import pad
+
+    torch.manual_seed(6)
+    shape = {"vocab_size": 90, "d_model": 48, "d_kv": 12, "d_ff": 80, "num_layers": 2}
+    config = transformers.T5Config(**shape, num_heads=4, feed_forward_proj="gated-gelu")
+    encoder = transformers.T5ForConditionalGeneration(config).eval().encoder
+    encoder.to(getattr(torch, dtype))
+    rows = [torch.randint(2, 90, (length,)).tolist() for length in (40, 33, 8, 1)]
+    ids, mask = pad(rows, 0, torch.device("cpu"))
+    near = {"float32": 1e-5, "bfloat16": 0.1}[dtype]
+    with torch.inference_mode():
+        # what a card computes, for which there is none in the tests
+        padded = folded._states(encoder, ids, folded._at_once(encoder, ids, mask))
+        in_turn, _ = folded.encode(encoder, rows, 0)
+        torch.testing.assert_close(in_turn[mask == 1], padded[mask == 1], atol=near, rtol=near)
+        even = folded._states(encoder, ids[:1], folded._at_once(encoder, ids[:1], None))
+        torch.testing.assert_close(even[0], padded[0], atol=near, rtol=near)
+
+
+def test_layers_that_cannot_be_packed_stay_as_they_are(
+    torch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from exampp.llm.hf import packed
+
+    class Own(torch.nn.Linear):  # type: ignore[misc]
+        """As a library's that quantises or trains beside."""
+
+    def changed() -> list[bool]:
+        packed._works.cache_clear()
+        layers = torch.nn.Sequential(torch.nn.Linear(4, 4), Own(4, 4), torch.nn.Linear(4, 4).half())
+        before = list(layers)
+        packed.pack(layers)
+        hidden = torch.ones(2, 4)
+        torch.testing.assert_close(layers[0](hidden), before[0](hidden))
+        return [one is not other for one, other in zip(layers, before, strict=True)]
+
+    with torch.inference_mode():
+        assert changed() == [True, False, False]
+        monkeypatch.setattr(packed.Packed, "times", lambda *_: torch.zeros(5, 48))
+        assert changed() == [False, False, False], "where it gives something else"
+        monkeypatch.undo()
+
+        def lacks(*_: object) -> None:
+            raise RuntimeError("not built with it")
+
+        monkeypatch.setattr(packed.Packed, "__init__", lacks)
+        assert changed() == [False, False, False], "where torch lacks it"
+    packed._works.cache_clear()
 
 
 @pytest.mark.parametrize("name", ["t5", "t5_split"])
@@ -149,7 +214,7 @@ def test_a_card_is_not_waited_for_while_a_batch_is_begun(
     model: Any = load(str(request.getfixturevalue(name)), labels=LABELS, device="cpu").model
     rows = [row for (row,) in model.encode(prompts(9))]
     # a device that computes nothing: to wait for a value of it is an error
-    model.model = copy.deepcopy(model.model).to("meta")
+    model.model = fetch(str(request.getfixturevalue(name)), device="cpu").model.to("meta")
     results = model.begin(rows)
     with pytest.raises(NotImplementedError, match="no data"):
         results()
@@ -201,11 +266,11 @@ def test_memory_running_out(torch: Any, t5: Path, monkeypatch: pytest.MonkeyPatc
     sizes = []
     encode = folded.encode
 
-    def small(encoder: Any, ids: Any, mask: Any) -> Any:
-        sizes.append(ids.numel())
-        if ids.numel() > 300:
+    def small(encoder: Any, rows: Any, padding: int) -> Any:
+        sizes.append(len(rows) * max(map(len, rows)))
+        if sizes[-1] > 300:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.")
-        return encode(encoder, ids, mask)
+        return encode(encoder, rows, padding)
 
     monkeypatch.setattr(folded, "encode", small)
     got = answered(grader, asks)
@@ -262,7 +327,7 @@ def test_model_that_computes_no_numbers_is_a_fault(
     labels = () if name in ("bert", "t5_reader") else LABELS
     grader = load(str(request.getfixturevalue(name)), labels=labels, device="cpu")
     model: Any = grader.model
-    model.model = copy.deepcopy(model.model)
+    model.model = fetch(str(request.getfixturevalue(name)), device="cpu").model
     with torch.no_grad():
         for weights in model.model.parameters():
             weights.fill_(math.nan)

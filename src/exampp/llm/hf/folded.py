@@ -1,8 +1,9 @@
 """What a T5 does to score labels, with less to compute and less to move than in transformers.
 
 The encoder is the same operations in fewer passes over memory: each norm and each activation is one
-kernel, and position bias and mask are added once for all layers. At the shape of FLAN-T5-base a CPU
-spends a tenth less on it; the slower memory is beside the matrix units, the more it saves.
+kernel, and position bias and mask are added once for all layers. On a CPU no padding is computed:
+the tokens of all rows of a batch go through the layers as one row, and only attention tells them
+apart, row by row. On a card, rows are padded and attended to at once.
 
 Of the first steps of the decoder, cross-attention projects every encoder state to a key and a value
 in every layer, 15 % of all work at the shape of FLAN-T5-base, to answer a handful of queries. The
@@ -14,63 +15,123 @@ than states.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch.nn import functional
 from transformers.activations import NewGELUActivation
 
+from exampp.llm.hf.packed import gelu, plus, times
+from exampp.llm.hf.tensors import pad
+
 ALIGNED = 8
 """Elements at whose multiples the rows of a mask start, or the kernels of cards copy it first."""
 
+NO_SCALE = 1.0
+"""T5 does not divide the weights of attention by anything."""
 
-def encode(encoder: Any, ids: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
-    """The last states [rows, tokens, width] of a T5 encoder, to be called in inference mode.
+Attend = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+"""What each head reads, from queries, keys and values, all [..., heads, width of a head]."""
 
-    `ids` are [rows, tokens]; `mask` is 0 on padding, None if there is none.
+
+def encode(
+    encoder: Any, rows: Sequence[Sequence[int]], padding: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The last states [rows, longest, width] of a T5 encoder, and a mask that is 0 on padding.
+
+    To be called in inference mode. `padding` is the token to fill up rows with.
     """
+    ids, mask = pad(rows, padding, encoder.embed_tokens.weight.device)
+    lengths = [len(row) for row in rows]
+    if ids.device.type != "cpu":
+        is_even = len(set(lengths)) == 1
+        return _states(encoder, ids, _at_once(encoder, ids, None if is_even else mask)), mask
+    # for all but attention the tokens of all rows are one row, and padding is not computed
+    read = _states(encoder, ids[mask == 1], _in_turn(encoder, lengths))
+    states = read.new_zeros(*ids.shape, read.shape[-1])
+    states[mask == 1] = read
+    return states, mask
+
+
+def _states(encoder: Any, ids: torch.Tensor, attend: Attend) -> torch.Tensor:
+    """The last states [..., width] of token ids [...]."""
     hidden: torch.Tensor = encoder.embed_tokens(ids)
-    bias = _bias(encoder, hidden, mask)
     for block in encoder.block:
         attention, forward = block.layer
-        hidden = hidden + _self_attend(attention, hidden, bias)
-        hidden = hidden + _feed(forward.DenseReluDense, _norm(forward.layer_norm, hidden))
+        own = attention.SelfAttention
+        normed = _norm(attention.layer_norm, hidden)
+        shape = (*ids.shape, own.n_heads, own.key_value_proj_dim)
+        read = attend(*(project(normed).view(shape) for project in (own.q, own.k, own.v)))
+        hidden = plus(own.o, read.flatten(-2), hidden)
+        hidden = _feed(forward.DenseReluDense, _norm(forward.layer_norm, hidden), hidden)
     return _norm(encoder.final_layer_norm, hidden)
 
 
-def _bias(encoder: Any, hidden: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
-    """What is added to the weights of every layer, [1 or rows, heads, tokens, tokens]."""
-    tokens = hidden.shape[1]
-    bias = encoder.block[0].layer[0].SelfAttention.compute_bias(tokens, tokens)
+def _at_once(encoder: Any, ids: torch.Tensor, mask: torch.Tensor | None) -> Attend:
+    """Attention of padded rows [rows, tokens]; `mask` is 0 on padding, None if there is none."""
+    rows, tokens = ids.shape
+    bias = _bias(encoder, tokens)[None]
     if mask is not None:
         bias = bias.masked_fill(mask[:, None, None] == 0, torch.finfo(bias.dtype).min)
-    return functional.pad(bias, (0, -tokens % ALIGNED))[..., :tokens]
+    bias = functional.pad(bias, (0, -tokens % ALIGNED))[..., :tokens].expand(rows, -1, -1, -1)
+
+    def attend(*projected: torch.Tensor) -> torch.Tensor:
+        queries, keys, values = (one.transpose(1, 2) for one in projected)
+        return functional.scaled_dot_product_attention(
+            queries, keys, values, attn_mask=bias, scale=NO_SCALE
+        ).transpose(1, 2)
+
+    return attend
 
 
-def _self_attend(layer: Any, hidden: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    attention = layer.SelfAttention
-    shape = (*hidden.shape[:2], attention.n_heads, attention.key_value_proj_dim)
-    hidden = _norm(layer.layer_norm, hidden)
-    queries, keys, values = (
-        project(hidden).view(shape).transpose(1, 2)
-        for project in (attention.q, attention.k, attention.v)
-    )
-    # T5 does not scale
-    read = functional.scaled_dot_product_attention(
-        queries, keys, values, attn_mask=bias.expand(shape[0], -1, -1, -1), scale=1.0
-    )
-    out: torch.Tensor = attention.o(read.transpose(1, 2).flatten(2))
-    return out
+def _in_turn(encoder: Any, lengths: list[int]) -> Attend:
+    """Attention of rows that follow each other, each of so many tokens."""
+    bias = _bias(encoder, max(lengths))
+    read_row = _read_row if bias.dtype == torch.float32 else _read_row_in_steps
+
+    def attend(*projected: torch.Tensor) -> torch.Tensor:
+        read = torch.empty_like(projected[0])
+        by_row = (torch.split(one, lengths) for one in (*projected, read))
+        for *row, out in zip(*by_row, strict=True):
+            queries, keys, values = (one.transpose(0, 1) for one in row)
+            # depends on distances alone
+            own = bias[:, : len(out), : len(out)]
+            out.copy_(read_row(queries, keys, values, own).transpose(0, 1))
+        return read
+
+    return attend
 
 
-def _feed(layer: Any, hidden: torch.Tensor) -> torch.Tensor:
-    """The feed-forward layer: transformers' own, but for the activation of FLAN-T5."""
+def _read_row(
+    queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, bias: torch.Tensor
+) -> torch.Tensor:
+    """What the heads of one row read, [heads, tokens, width of a head]."""
+    return functional.scaled_dot_product_attention(
+        queries[None], keys[None], values[None], attn_mask=bias[None], scale=NO_SCALE
+    )[0]
+
+
+def _read_row_in_steps(
+    queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, bias: torch.Tensor
+) -> torch.Tensor:
+    """The same, 1.6 times as fast in 16 bits on a CPU: the fused kernel multiplies slowly there."""
+    weights = torch.baddbmm(bias, queries, keys.transpose(1, 2))
+    return torch.bmm(torch.softmax(weights, -1, out=weights), values)
+
+
+def _bias(encoder: Any, tokens: int) -> torch.Tensor:
+    """What is added to the weights of every layer, [heads, tokens, tokens]."""
+    bias: torch.Tensor = encoder.block[0].layer[0].SelfAttention.compute_bias(tokens, tokens)
+    return bias[0]
+
+
+def _feed(layer: Any, normed: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+    """With the feed-forward layer: transformers' own, but for the activation of FLAN-T5."""
     if not isinstance(layer.act, NewGELUActivation) or not hasattr(layer, "wi_0"):
-        whole: torch.Tensor = layer(hidden)
+        whole: torch.Tensor = hidden + layer(normed)
         return whole
-    gate = functional.gelu(layer.wi_0(hidden), approximate="tanh")
-    out: torch.Tensor = layer.wo(gate.mul_(layer.wi_1(hidden)))
-    return out
+    return plus(layer.wo, times(layer.wi_1, normed, gelu(layer.wi_0, normed)), hidden)
 
 
 def _norm(layer: Any, hidden: torch.Tensor) -> torch.Tensor:

@@ -21,14 +21,14 @@ class Seq2Seq(Prompted):
 
     def score(self, rows: Sequence[Row], labels: LabelTokens) -> torch.Tensor:
         """Score labels from the logits of the first decoder steps."""
-        ids, mask = pad(rows, self._pad, self.model.device)
         start = self.model.generation_config.decoder_start_token_id
-        steps = send(torch.tensor([[start, *labels.shared]]), ids.device).expand(len(rows), -1)
+        steps = send(torch.tensor([[start, *labels.shared]]), self.model.device)
+        steps = steps.expand(len(rows), -1)
         if isinstance(self.model, T5ForConditionalGeneration) and self._is_whole:
-            is_even = len({len(row) for row in rows}) == 1
-            states = folded.encode(self.model.encoder, ids, None if is_even else mask)
+            states, mask = folded.encode(self.model.encoder, rows, self._pad)
             logits = folded.first_logits(self.model, states, mask, steps)
         else:
+            ids, mask = pad(rows, self._pad, self.model.device)
             states = self.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
             logits = self.model(
                 encoder_outputs=BaseModelOutput(last_hidden_state=states),
