@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from exampp.errors import InputError, Unfinished
 from exampp.llm.base import Ask, Reply
 from exampp.llm.hf.batching import Batcher, is_out_of_memory
 from exampp.llm.hf.labels import LabelTokens, choose, label_tokens
-from exampp.llm.hf.spans import MAX_ANSWER_TOKENS, BestSpan, Span, Window, answer, find
+from exampp.llm.hf.spans import MAX_ANSWER_TOKENS, BestSpan, Span, Window, answer, find, placed
 from exampp.llm.hf.texts import clean
 
 DIGITS = LabelTokens(("0", "1"), ((3, 10), (11,)), (3,))
@@ -255,10 +256,17 @@ def test_choose_at_the_edges() -> None:
 
 def window(count: int, first: int = 2) -> Window:
     offsets = tuple((5 * n, 5 * n + 4) for n in range(count))
-    return Window((0,) * (first + count + 1), (), first, offsets, 0)
+    return Window((0,) * (first + count + 1), (), first, count, 0, offsets)
 
 
-def logits(size: int, **peaks: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+Logits = np.ndarray[tuple[int], np.dtype[np.float64]]
+
+
+def found_in(window: Window, start: Logits, end: Logits) -> BestSpan:
+    return placed(window, find(window, start, end))
+
+
+def logits(size: int, **peaks: float) -> Logits:
     values = np.zeros(size)
     for name, value in peaks.items():
         values[int(name[1:])] = value
@@ -266,19 +274,44 @@ def logits(size: int, **peaks: float) -> np.ndarray[tuple[int], np.dtype[np.floa
 
 
 def test_span_by_hand() -> None:
-    found = find(window(4), logits(7, p0=1.5, p3=3), logits(7, p0=1, p5=4))
+    found = found_in(window(4), logits(7, p0=1.5, p3=3), logits(7, p0=1, p5=4))
     # tokens 3 to 5 of the window are tokens 1 to 3 of the passage; the next best ends there too
     assert found == BestSpan(2.5, Span(5, 19, 7.0), 4.0)
     assert found.margin == 3
 
 
 def test_span_does_not_end_before_it_starts_nor_grow_too_long() -> None:
-    assert find(window(3), logits(6, p4=3), logits(6, p2=3)).best == Span(0, 4, 3)
+    assert found_in(window(3), logits(6, p4=3), logits(6, p2=3)).best == Span(0, 4, 3)
     size = MAX_ANSWER_TOKENS + 5
-    far = find(window(size), logits(size + 3, p2=9), logits(size + 3, p31=5, p32=7))
+    far = found_in(window(size), logits(size + 3, p2=9), logits(size + 3, p31=5, p32=7))
     assert far.best == Span(0, 5 * 29 + 4, 14)
-    assert find(window(1), logits(4), logits(4)).second == -math.inf
-    assert find(window(0), logits(3), logits(3)).best is None
+    assert found_in(window(1), logits(4), logits(4)).second == -math.inf
+    assert found_in(window(0), logits(3), logits(3)).best is None
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 29, 30, 31, 90])
+def test_span_is_the_best_of_all_that_may_be(count: int) -> None:
+    draw = np.random.default_rng(count)
+    for _ in range(20):
+        start, end = draw.integers(0, 40, (2, count + 3)).astype(float)
+        spans = [
+            Span(5 * first, 5 * last + 4, float(start[2 + first] + end[2 + last]))
+            for first in range(count)
+            for last in range(first, min(count, first + MAX_ANSWER_TOKENS))
+        ]
+        spans.sort(key=lambda span: -span.score)
+        best, second = (*spans, None, None)[:2]
+        expected = BestSpan(float(start[0] + end[0]), best, second.score if second else -math.inf)
+        assert found_in(window(count), start, end) == expected
+
+
+def test_windows_of_the_same_tokens_are_one_wherever_they_lie() -> None:
+    here, there = window(4), replace(window(4), offsets=((7, 8), (8, 9), (9, 11), (12, 13)))
+    assert {here: "computed"}[there] == "computed"
+    found = find(here, logits(7, p3=3), logits(7, p5=4))
+    assert placed(here, found).best == Span(5, 19, 7.0)
+    assert placed(there, found).best == Span(8, 13, 7.0)
+    assert len({here, window(5), window(4, first=3), replace(here, null=1)}) == 4
 
 
 def test_answer_over_windows() -> None:

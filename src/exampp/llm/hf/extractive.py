@@ -74,8 +74,9 @@ class Extractive:
             tuple(ids),
             tuple(types),
             context[0] if context else 0,
-            tuple((offsets[place][0], offsets[place][1]) for place in context),
+            len(context),
             ids.index(self._tokenizer.cls_token_id),
+            tuple((offsets[place][0], offsets[place][1]) for place in context),
         )
 
     def size(self, row: Window) -> int:
@@ -111,7 +112,8 @@ class Extractive:
         """The span that answers best, in the words of the passage."""
         if any(math.isnan(one.null) for one in results):
             return Reply("", fault=tensors.NOT_A_NUMBER)
-        span, decided = spans.answer(results)
+        placed = [spans.placed(*both) for both in zip(rows, results, strict=True)]
+        span, decided = spans.answer(placed)
         detail = {
             "span": [span.start, span.end] if span else None,
             "score": decided.best.score if decided.best else None,

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 MAX_ANSWER_TOKENS = 30
@@ -20,7 +21,7 @@ MAX_ANSWER_TOKENS = 30
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Characters `start` to `end` of the passage, and start logit plus end logit."""
+    """Tokens or characters `start` to `end` of the passage, and start logit plus end logit."""
 
     start: int
     end: int
@@ -46,33 +47,40 @@ class BestSpan:
 class Window:
     """A question with a part of a passage, as tokens.
 
-    `offsets` are the (start, end) characters in the passage of the tokens from `first` on.
+    `count` tokens from `first` on are of the passage, and `offsets` are their (start, end)
+    characters in it. Windows of the same tokens are equal, wherever in a passage they lie.
     """
 
     ids: tuple[int, ...]
     types: tuple[int, ...]
     first: int
-    offsets: tuple[tuple[int, int], ...]
+    count: int
     null: int
+    offsets: tuple[tuple[int, int], ...] = field(compare=False)
 
 
 def find(window: Window, start: NDArray[np.float64], end: NDArray[np.float64]) -> BestSpan:
-    """The best answer by the logits [tokens] of a window."""
+    """The best answer by the logits [tokens] of a window, as tokens of the passage."""
     null = float(start[window.null] + end[window.null])
-    part = slice(window.first, window.first + len(window.offsets))
-    count = len(window.offsets)
-    if not count:
+    if not window.count:
         return BestSpan(null, None)
-    totals = start[part][:, None] + end[part][None, :]
-    allowed = np.triu(np.ones((count, count), dtype=bool)) & ~np.triu(
-        np.ones((count, count), dtype=bool), MAX_ANSWER_TOKENS
-    )
-    flat = np.where(allowed, totals, -np.inf).ravel()
-    best = int(flat.argmax())
-    rest = np.delete(flat, best)
-    first, last = divmod(best, count)
-    span = Span(window.offsets[first][0], window.offsets[last][1], float(flat[best]))
-    return BestSpan(null, span, float(rest.max()) if rest.size else -math.inf)
+    part = slice(window.first, window.first + window.count)
+    # [first token, length of the span]: no span ends behind the window
+    ends = np.pad(end[part], (0, MAX_ANSWER_TOKENS - 1), constant_values=-np.inf)
+    totals = start[part][:, None] + sliding_window_view(ends, MAX_ANSWER_TOKENS)
+    best = int(totals.argmax())
+    first, more = divmod(best, MAX_ANSWER_TOKENS)
+    span = Span(first, first + more + 1, float(totals[first, more]))
+    totals[first, more] = -np.inf
+    return BestSpan(null, span, float(totals.max()))
+
+
+def placed(window: Window, found: BestSpan) -> BestSpan:
+    """What was found in a window, as characters of the passage."""
+    if found.best is None:
+        return found
+    start, end = window.offsets[found.best.start][0], window.offsets[found.best.end - 1][1]
+    return replace(found, best=replace(found.best, start=start, end=end))
 
 
 def answer(found: Sequence[BestSpan]) -> tuple[Span | None, BestSpan]:
