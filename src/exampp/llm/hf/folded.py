@@ -28,6 +28,8 @@ from exampp.llm.hf.tensors import pad
 ALIGNED = 8
 """Elements at whose multiples the rows of a mask start, or the kernels of cards copy it first."""
 
+APART = ("EncDecAttention.k", "EncDecAttention.v")
+"""The layers whose weights are read here, and not computed with."""
 NO_SCALE = 1.0
 """T5 does not divide the weights of attention by anything."""
 

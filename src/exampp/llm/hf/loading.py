@@ -129,13 +129,14 @@ def _local(
     template: Mapping[str, Any] | None,
 ) -> tuple[LocalModel, dict[str, Any], str]:
     """The model as a batcher runs it, its settings, and a note for the user."""
+    if fetched.device == "cpu":
+        from exampp.llm.hf.folded import APART
+        from exampp.llm.hf.packed import pack
+
+        pack(fetched.model, apart=APART)
     if fetched.task == "extractive":
         return *_extractive(fetched, decode, limit), ""
     beams = beams or (5 if fetched.task == "seq2seq" else 1)
-    if fetched.task == "seq2seq" and fetched.device == "cpu":
-        from exampp.llm.hf.packed import pack
-
-        pack(fetched.model.get_encoder())
     texts, options = _texts(fetched, bool(labels) and decode != "generate", template)
     found, note = _labels(fetched, texts, labels, decode)
     local = _prompted(fetched, texts, found, beams, max_new_tokens, limit)

@@ -8,6 +8,7 @@ them, or they give something else than a linear layer does, layers stay as they 
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cache
 
 import torch
@@ -56,13 +57,22 @@ class Packed(nn.Module):
         return out
 
 
-def pack(module: nn.Module) -> None:
-    """Pack all linear layers of a module in place, as far as they can be packed here."""
-    for parent in list(module.modules()):
-        for name, layer in list(parent.named_children()):
-            # subclasses hold other weights: quantised ones, or what was trained beside them
-            if type(layer) is nn.Linear and _is_packable(layer.weight):
-                setattr(parent, name, Packed(layer))
+def pack(model: nn.Module, *, apart: tuple[str, ...] = ()) -> None:
+    """Pack all linear layers of a model in place, as far as they can be packed here.
+
+    Not those whose weights others read, too: embeddings that are tied to them, or code that knows
+    the layers whose names end so (`apart`).
+    """
+    places = Counter(id(one) for module in model.modules() for one in module.parameters(False))
+    layers = [
+        (name, module)
+        for name, module in model.named_modules()
+        # subclasses hold other weights: quantised ones, or what was trained beside them
+        if type(module) is nn.Linear and not name.endswith(apart)
+    ]
+    for name, layer in layers:
+        if places[id(layer.weight)] == 1 and _is_packable(layer.weight):
+            model.set_submodule(name, Packed(layer))
 
 
 def gelu(layer: nn.Module, hidden: torch.Tensor) -> torch.Tensor:
