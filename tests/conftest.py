@@ -15,7 +15,7 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -96,6 +96,19 @@ def pytest_runtest_protocol() -> Iterator[None]:
         return (yield)
     finally:
         faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, object, object]:
+    """A worker sends each report as one string: what goes through value by value is slow."""
+    report = yield
+    return {"pickled": pickle.dumps(report)}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_from_serializable(data: dict[str, Any]) -> Generator[None, object, object]:
+    data.update(pickle.loads(data.pop("pickled")))
+    return (yield)
 
 
 @pytest.fixture(scope="session")

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 from gradebooks import dl19, expected, make_book, make_query, make_ranking, official_ranks
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 import exampp
 from exampp.analysis.correlation import compare_methods
@@ -84,10 +84,10 @@ def test_statistics_equal_scipy() -> None:
     found = by_key(compare_methods([Method("m", (scoring(values),))], {"o": official}, EVERY))
     x = settle_ties(values.mean(axis=1)[None])[0]
     y = [-official[system] for system in SYSTEMS]
-    rho, tau = stats.spearmanr(x, y).statistic, stats.kendalltau(x, y).statistic
+    rho, tau = scipy.stats.spearmanr(x, y).statistic, scipy.stats.kendalltau(x, y).statistic
     assert found["M", None, "spearman"].estimate.value == pytest.approx(rho, abs=1e-9)
     assert found["M", None, "kendall"].estimate.value == pytest.approx(tau, abs=1e-9)
-    top = stats.kendalltau(x[:3], y[:3]).statistic
+    top = scipy.stats.kendalltau(x[:3], y[:3]).statistic
     assert found["M", None, "kendall@3"].estimate.value == pytest.approx(top, abs=1e-9)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.stats
+import scipy
 from gradebooks import GRADER, dl19
 
 from exampp.analysis.significance import (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import scipy.stats
+import scipy
 from commands import Commands
 from gradebooks import dl19, make_book, make_query, make_ranking, official_ranks
 from hypothesis import given

@@ -11,9 +11,9 @@ from pathlib import Path
 import exams
 import numpy as np
 import pytest
+import scipy
 from commands import Commands
 from gradebooks import dl19, official_ranks
-from scipy import stats
 
 from exampp.analysis.methods import Method, Scoring, graded_method, listed_method
 from exampp.analysis.side_by_side import side_by_side, tidy, wide
@@ -75,7 +75,7 @@ def test_table_4_of_the_workbench_paper() -> None:
     assert (spearman[0], kendall[0], spearman[-1], kendall[-1]) == ("Spearman", "Kendall", "", "")
     for column in range(6):
         values = [of_system[column] for of_system in ours.values()]
-        rho, tau = stats.spearmanr(values, theirs), stats.kendalltau(values, theirs)
+        rho, tau = scipy.stats.spearmanr(values, theirs), scipy.stats.kendalltau(values, theirs)
         assert spearman[column + 1] == pytest.approx(rho.statistic, abs=1e-12)
         assert kendall[column + 1] == pytest.approx(tau.statistic, abs=1e-12)
     for style in STYLES:
@@ -220,8 +220,8 @@ def test_graders_are_correlated_with_each_other_without_an_official_leaderboard(
     for number, (*_, rho, tau, systems) in enumerate(rows):
         ours = [row[number] for row in values]
         theirs = [row[number + 3] for row in values]
-        assert rho == pytest.approx(stats.spearmanr(ours, theirs).statistic, abs=1e-12)
-        assert tau == pytest.approx(stats.kendalltau(ours, theirs).statistic, abs=1e-12)
+        assert rho == pytest.approx(scipy.stats.spearmanr(ours, theirs).statistic, abs=1e-12)
+        assert tau == pytest.approx(scipy.stats.kendalltau(ours, theirs).statistic, abs=1e-12)
         assert systems == len(ROWS)
     # programs get the pairs at unequal thresholds, too
     assert len(found.records()["between"].rows) == 9

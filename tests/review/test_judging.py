@@ -7,7 +7,6 @@ from pathlib import Path
 import exams
 import numpy as np
 import pytest
-from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
 from exampp.llm.scripted import ScriptedGrader
 from exampp.records import GraderIdentity, item_id
@@ -29,6 +28,8 @@ def cell(automatic: int | None, *said: tuple[str, int | None], blind: str = "") 
 
 
 def test_per_assessor_and_everybody() -> None:
+    from sklearn.metrics import cohen_kappa_score, confusion_matrix
+
     cells = [
         cell(5, ("a", 5), ("b", 4)),
         cell(5, ("a", 0)),

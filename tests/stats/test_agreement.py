@@ -6,8 +6,6 @@ import krippendorff
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sklearn.metrics import cohen_kappa_score, confusion_matrix
-from statsmodels.stats import inter_rater
 
 from exampp.records.gradebook import MISSING
 from exampp.stats import agreement
@@ -46,6 +44,8 @@ def value(found: Estimate) -> float:
 
 
 def test_confusion_is_that_of_scikit_learn() -> None:
+    from sklearn.metrics import confusion_matrix
+
     rows, columns = two_raters(1)
     assert (confusion(rows, columns, range(5), range(5)) == confusion_matrix(rows, columns)).all()
 
@@ -58,6 +58,8 @@ def test_confusion_keeps_the_order_of_the_labels_and_leaves_out_others() -> None
 
 
 def test_confusions_sum_to_the_one_of_all() -> None:
+    from sklearn.metrics import confusion_matrix
+
     rows, columns = two_raters(2)
     query = np.arange(len(rows)) % 7
     apart = confusions(query, 7, rows, columns, range(5), range(5))
@@ -86,6 +88,9 @@ def test_published_kappa_of_dl19() -> None:
 @pytest.mark.parametrize("labels", [2, 3, 6])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_kappas_equal_scikit_learn_and_statsmodels(labels: int, seed: int) -> None:
+    from sklearn.metrics import cohen_kappa_score
+    from statsmodels.stats import inter_rater
+
     rows, columns = two_raters(seed, labels=labels)
     counts = confusion(rows, columns, range(labels), range(labels))
     assert value(cohen_kappa(counts)) == pytest.approx(cohen_kappa_score(rows, columns), abs=1e-12)
@@ -184,6 +189,9 @@ def test_undefined_with_its_reason() -> None:
 
 def test_a_rater_who_never_varies_agrees_by_chance_alone() -> None:
     """The formula gives 0, as scikit-learn does; only two constant raters leave it undefined."""
+
+    from sklearn.metrics import cohen_kappa_score
+
     assert cohen_kappa([[4, 3], [0, 0]]).value == 0
     assert cohen_kappa_score([0] * 7, [0] * 4 + [1] * 3) == 0
 

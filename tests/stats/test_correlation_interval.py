@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from exampp.stats.correlation_interval import (
     NO_SPREAD,
@@ -71,7 +71,7 @@ def test_place_size_and_shape_by_hand(
 ) -> None:
     found = by_hand(SHAPE, apart, queries, value, level)
     above = (1 + level) / 2
-    wider = stats.t.ppf(above, queries / 2) / stats.norm.ppf(above)
+    wider = scipy.stats.t.ppf(above, queries / 2) / scipy.stats.norm.ppf(above)
     ends = (np.quantile(SHAPE, [1 - above, above]) - SHAPE.mean()) / SHAPE.std()
     wanted = np.clip(value + variance**0.5 * wider * ends, -1, 1)
     assert found == pytest.approx(wanted, abs=3e-4)
@@ -111,7 +111,7 @@ def test_of_a_statistic_that_is_a_mean_it_is_the_interval_of_that_mean(queries: 
 
     apart = values[0] - values[1]
     found = interval(difference, float(apart.mean()), *sampled(values, 20_000), 0.9)
-    known = stats.t.interval(0.9, queries / 2, apart.mean(), stats.sem(apart))
+    known = scipy.stats.t.interval(0.9, queries / 2, apart.mean(), scipy.stats.sem(apart))
     assert found == pytest.approx(known, abs=0.03 * (known[1] - known[0]))
 
 
@@ -207,5 +207,5 @@ def test_clear_scores_and_rare_ones_have_no_interval() -> None:
 @pytest.mark.parametrize("freedom", [4, 12.5, 50])
 @pytest.mark.parametrize("level", [0.8, 0.95])
 def test_widening_is_that_of_students_t(freedom: float, level: float) -> None:
-    exact = stats.t.ppf((1 + level) / 2, freedom) / stats.norm.ppf((1 + level) / 2)
+    exact = scipy.stats.t.ppf((1 + level) / 2, freedom) / scipy.stats.norm.ppf((1 + level) / 2)
     assert _widening(level, freedom) == pytest.approx(exact, rel=0.001 + 2 / freedom**3)

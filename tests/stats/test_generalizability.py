@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
-import scipy.stats
-import statsmodels.api
-import statsmodels.formula.api
+import scipy
 from gradebooks import dl19
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -213,6 +211,10 @@ def check_items(exams: list[Floats], expected: dict[str, Any]) -> None:
 
 def mean_squares(table: Floats, formula: str) -> dict[str, float]:
     """By least squares: every factor and interaction of a formula of x0, x1 ..."""
+
+    import statsmodels.api
+    import statsmodels.formula.api
+
     rows = [[*place, table[place]] for place in product(*map(range, table.shape))]
     names = [f"x{axis}" for axis in range(table.ndim)]
     frame = pandas.DataFrame(rows, columns=[*names, "y"])

@@ -8,9 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from exampp.records.gradebook import MISSING
 from exampp.stats.agreement import cohen_kappa, confusion
@@ -34,6 +31,8 @@ def test_isotonic_by_hand() -> None:
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=2, max_size=40))
 def test_isotonic_is_that_of_scikit_learn(pairs: list[tuple[int, bool]]) -> None:
+    from sklearn.isotonic import IsotonicRegression
+
     x, y = (np.array(column, np.float64) for column in zip(*pairs, strict=True))
     places, values = isotonic(x, y)
     asked = np.linspace(-1, 10, 45)
@@ -42,6 +41,8 @@ def test_isotonic_is_that_of_scikit_learn(pairs: list[tuple[int, bool]]) -> None
 
 
 def test_logistic_is_that_of_scikit_learn() -> None:
+    from sklearn.linear_model import LogisticRegression
+
     x = np.array(RANDOM.integers(0, 6, (400, 5)) / 5, np.float64)
     y = (RANDOM.random(400) < 0.2 + 0.5 * x[:, 0]).astype(np.float64)
     theirs = LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000).fit(x, y)
@@ -71,6 +72,8 @@ def test_no_cut_points_have_a_higher_kappa(pairs: list[tuple[int, int]]) -> None
 
 
 def test_scores_are_those_of_scikit_learn() -> None:
+    from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
+
     p = np.round(RANDOM.uniform(0.01, 0.99, 300), 2)
     y = (RANDOM.random(300) < p).astype(np.float64)
     group = RANDOM.integers(0, 4, 300)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.stats
+import scipy
 from numpy.typing import NDArray
 
 from exampp.stats.rank_sets import PairTests, Resampling, pair_tests, student_reach

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.stats
+import scipy
 
 from exampp.stats.resampling import (
     Bools,

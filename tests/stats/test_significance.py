@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.stats
-import statsmodels.stats.multitest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -168,6 +167,8 @@ def test_hedges_factor() -> None:
 
 @given(st.lists(st.one_of(st.floats(0, 1), st.sampled_from([0.01, 0.02, 0.05])), max_size=30))
 def test_corrections_are_those_of_statsmodels(p: list[float]) -> None:
+    from statsmodels.stats.multitest import multipletests
+
     for ours, name in ((holm, "holm"), (benjamini_hochberg, "fdr_bh")):
         if not p:
             assert ours(p).tolist() == []
@@ -175,7 +176,7 @@ def test_corrections_are_those_of_statsmodels(p: list[float]) -> None:
         with pytest.MonkeyPatch.context() as patch:
             # which it does each time, and which takes a thousand times as long as all else
             patch.setattr(gc, "collect", int)
-            theirs = statsmodels.stats.multitest.multipletests(p, method=name)[1]
+            theirs = multipletests(p, method=name)[1]
         assert ours(p) == pytest.approx(theirs, abs=1e-9)
 
 
