@@ -336,8 +336,8 @@ def _cells(lacking: Bools, sat: Sat) -> NDArray[np.int64]:
 
     items = lacking.shape[1]
     missing = lacking.sum(axis=1)
-    passages = np.bincount(sat.system, minlength=len(sat.answered)).astype(np.int64)
-    return np.stack([passages * items, count(missing), passages, count(missing == items)])
+    passages = np.bincount(sat.system, minlength=len(sat.answered))
+    return np.array([passages * items, count(missing), passages, count(missing == items)])
 
 
 def _mean_marks(marks: Sequence[_Marks]) -> _Marks:
@@ -346,8 +346,8 @@ def _mean_marks(marks: Sequence[_Marks]) -> _Marks:
         return marks[0]
     parts = []
     for same in zip(*(mark.parts for mark in marks), strict=True):
-        values = np.stack([value for value, _ in same])
-        defined = np.stack([counts for _, counts in same])
+        values = np.array([value for value, _ in same])
+        defined = np.array([counts for _, counts in same])
         parts.append(ratio(np.where(defined, values, 0).sum(axis=0), defined.sum(axis=0)))
     return _Marks(
         query_id=marks[0].query_id,

@@ -33,6 +33,8 @@ Indices = NDArray[np.int32]
 Order = Callable[[QueryGrades, Ranking], Indices]
 """Gives the passages of a ranking in the order in which they are read."""
 
+_NO_PASSAGES: Indices = np.empty(0, np.int32)
+
 Sitting = Callable[[Mapping[int, Indices], int], Indices | None]
 
 
@@ -116,13 +118,13 @@ def exams(
 
 def lay_out(passages: Sequence[Indices | None], depth: int | None = None) -> Sat:
     """The first `depth` passages of every system, laid end to end."""
-    cut = [p[:depth] if p is not None else np.empty(0, np.int32) for p in passages]
-    lengths = np.array([len(p) for p in cut], np.intp)
-    total = int(lengths.sum())
-    starts = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    cut = [p[:depth] if p is not None else _NO_PASSAGES for p in passages]
+    sizes = [len(p) for p in cut]
+    lengths, total = np.array(sizes, np.intp), sum(sizes)
+    starts = (lengths.cumsum() - lengths).repeat(lengths)
     return Sat(
-        passages=np.concatenate(cut).astype(np.intp) if total else np.empty(0, np.intp),
-        system=np.repeat(np.arange(len(cut)), lengths),
+        passages=np.concatenate(cut, dtype=np.intp) if cut else np.empty(0, np.intp),
+        system=np.arange(len(cut)).repeat(lengths),
         position=np.arange(total) - starts,
         answered=lengths > 0,
     )

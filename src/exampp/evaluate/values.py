@@ -97,6 +97,7 @@ def ratio(
     At most 1: sums of weights may differ in their last digit by the order of summation.
     """
     quotient = np.zeros(np.broadcast(numerator, denominator).shape)
-    defined = np.broadcast_to(denominator > 0, quotient.shape)
+    defined = np.empty(quotient.shape, np.bool_)
+    np.greater(denominator, 0, out=defined)
     np.divide(numerator, denominator, out=quotient, where=defined)
     return np.minimum(quotient, 1.0, out=quotient), defined
