@@ -12,19 +12,17 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from autojudge_base import NuggetBanks, Report, cli
-from autojudge_base.llm_config import LlmConfigBase
-from autojudge_base.nugget_data import NuggetBank, NuggetClaim, NuggetQuestion
-from autojudge_base.request import Request
 from forked import forked
 from servers import Answer, FaultServer, Seen, completion, error
 
-from exampp.autojudge import ExamJudge
 from exampp.errors import InputError, Unfinished
+
+if TYPE_CHECKING:
+    from autojudge_base import Report
 
 WORKFLOW = Path(__file__).parents[1] / "examples" / "autojudge" / "workflow.yml"
 DEAD = "http://127.0.0.1:9/v1"
@@ -35,44 +33,10 @@ def _asks_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("exampp.llm.openai.sender.LONGEST_BACKOFF", 0.01)
 
 
-TOPICS = [
-    Request(request_id="sky", title="blue sky", problem_statement="Why is it blue?"),
-    Request(request_id="sea", title="salty sea"),
-]
-QUESTIONS = {"sky": ["What of air?", "What of dust?"], "sea": ["What of salt?"]}
-
-
-def report(run: str, topic: str, *sentences: str, cites: str = "", text: str = "") -> Report:
-    said = [{"text": one, "citations": [cites] if cites else []} for one in sentences]
-    documents = {cites: {"id": cites, "text": text}} if text else None
-    metadata = {"team_id": "us", "run_id": run, "topic_id": topic}
-    return Report.model_validate({"metadata": metadata, "responses": said, "documents": documents})
-
-
-REPORTS = [
-    report("two", "sky", "It is far away.", cites="d2", text="Nothing here but dust."),
-    report("one", "sky", "The air scatters light.", cites="d1", text="It is air and dust."),
-    report("one", "sea", "Rivers carry salt.", cites="d3", text="A river."),
-    report("two", "sea", ""),
-]
-
-
-def bank(topic: str, *questions: str) -> NuggetBank:
-    made = NuggetBank(query_id=topic, title_query=topic)
-    made.add_nuggets(
-        [
-            NuggetQuestion.from_lazy(query_id=topic, question=one, gold_answers=[])
-            for one in questions
-        ]
-    )
-    return made
-
-
-BANKS = NuggetBanks.from_banks_list([bank(*(topic, *some)) for topic, some in QUESTIONS.items()])
-
-
 def replied(seen: Seen) -> Answer:
     """Questions where some are asked for; else 5 where the passage has the question's last word."""
+    from judged_topics import QUESTIONS
+
     if "question set" in seen.text:
         topic = "sky" if "blue sky" in seen.text else "sea"
         return Answer(completion(json.dumps({"questions": QUESTIONS[topic]})))
@@ -80,10 +44,6 @@ def replied(seen: Seen) -> Answer:
     assert word is not None
     passage = seen.text.replace(word[0], "")
     return Answer(completion("5" if word[1] in passage else "1"))
-
-
-def config(url: str, folder: Path) -> LlmConfigBase:
-    return LlmConfigBase(model="tiny", cache_dir=folder, base_url=url, api_key="k")
 
 
 def rows(board: Any) -> dict[tuple[str, str], dict[str, float]]:
@@ -98,6 +58,10 @@ def questions(banks: Any) -> dict[str, list[str]]:
 
 
 def test_the_three_protocols_and_their_replay(tmp_path: Path) -> None:
+    from judged_topics import QUESTIONS, REPORTS, TOPICS, config
+
+    from exampp.autojudge import ExamJudge
+
     def run(url: str) -> tuple[Any, Any, Any]:
         given = {"llm_config": config(url, tmp_path), "outdir": tmp_path, "filebase": "x"}
         banks = ExamJudge().create_nuggets(None, TOPICS, **given)
@@ -134,6 +98,10 @@ def test_the_three_protocols_and_their_replay(tmp_path: Path) -> None:
 
 
 def test_settings_change_what_counts_and_what_is_graded(tmp_path: Path) -> None:
+    from judged_topics import BANKS, REPORTS, TOPICS, config
+
+    from exampp.autojudge import ExamJudge
+
     with FaultServer(replied) as server:
         model = config(server.url, tmp_path)
 
@@ -163,6 +131,11 @@ def test_settings_change_what_counts_and_what_is_graded(tmp_path: Path) -> None:
 
 
 def test_banks_that_are_given_stay_and_the_others_are_made(tmp_path: Path) -> None:
+    from autojudge_base import NuggetBanks
+    from judged_topics import BANKS, QUESTIONS, REPORTS, TOPICS, bank, config
+
+    from exampp.autojudge import ExamJudge
+
     given = NuggetBanks.from_banks_list([bank("sea", "What of fish?"), bank("elsewhere", "Why?")])
     with FaultServer(replied) as server:
         model = config(server.url, tmp_path)
@@ -173,6 +146,12 @@ def test_banks_that_are_given_stay_and_the_others_are_made(tmp_path: Path) -> No
 
 
 def test_claims_are_asked_for_as_nuggets(tmp_path: Path) -> None:
+    from autojudge_base import NuggetBanks
+    from autojudge_base.nugget_data import NuggetBank, NuggetClaim
+    from judged_topics import REPORTS, TOPICS, bank, config
+
+    from exampp.autojudge import ExamJudge
+
     mixed = NuggetBanks.from_banks_list([bank("sky", "What of air?"), bank("sea", "What of salt?")])
     claim = NuggetClaim.from_lazy(query_id="sky", claim="What of dust?")
     mixed.banks["sky"].add_nuggets([claim])
@@ -189,6 +168,10 @@ def test_claims_are_asked_for_as_nuggets(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_is_told_and_not_asked_again(tmp_path: Path) -> None:
+    from judged_topics import BANKS, REPORTS, TOPICS, config
+
+    from exampp.autojudge import ExamJudge
+
     def odd(seen: Seen) -> Answer:
         return Answer(completion("no idea")) if "dust" in seen.text else replied(seen)
 
@@ -200,6 +183,10 @@ def test_what_cannot_be_read_is_told_and_not_asked_again(tmp_path: Path) -> None
 
 
 def test_what_could_not_be_asked_is_an_error_and_goes_on(tmp_path: Path) -> None:
+    from judged_topics import BANKS, REPORTS, TOPICS, config
+
+    from exampp.autojudge import ExamJudge
+
     def broken(seen: Seen) -> Answer:
         return error(400, "no such luck") if "dust" in seen.text else replied(seen)
 
@@ -235,11 +222,20 @@ def test_what_could_not_be_asked_is_an_error_and_goes_on(tmp_path: Path) -> None
     ],
 )
 def test_wrong_settings_are_sentences(tmp_path: Path, settings: Any, said: str) -> None:
+    from judged_topics import BANKS, REPORTS, TOPICS, config
+
+    from exampp.autojudge import ExamJudge
+
     with pytest.raises(InputError, match=said):
         ExamJudge().judge(REPORTS, TOPICS, config(DEAD, tmp_path), nugget_banks=BANKS, **settings)
 
 
 def test_a_model_has_to_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from autojudge_base.llm_config import LlmConfigBase
+    from judged_topics import TOPICS
+
+    from exampp.autojudge import ExamJudge
+
     for name in ("OPENAI_MODEL", "LLM_MODEL"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(InputError, match=r"which model judges\? Set OPENAI_MODEL"):
@@ -247,6 +243,11 @@ def test_a_model_has_to_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_without_a_cache_folder_what_was_paid_lies_beside_the_output(tmp_path: Path) -> None:
+    from autojudge_base.llm_config import LlmConfigBase
+    from judged_topics import BANKS, REPORTS, TOPICS
+
+    from exampp.autojudge import ExamJudge
+
     with FaultServer(replied) as server:
         model = LlmConfigBase(model="tiny", base_url=server.url)
         for _ in range(2):
@@ -259,6 +260,8 @@ def test_the_check_of_a_submission_passes(
     shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     """Runs the workflow twice in processes of their own, the second time without a server."""
+    from autojudge_base import cli
+
     check = _module(shared_data / "autojudge" / "check_adapter.py")
 
     class Scripted(check.Handler):  # type: ignore[misc, name-defined]
