@@ -18,6 +18,7 @@ the data are there.
 from __future__ import annotations
 
 import argparse
+import functools
 import gzip
 import itertools
 import json
@@ -51,18 +52,24 @@ class Passage(NamedTuple):
     questions: Sequence[str]
 
 
+@functools.cache
+def real_passages() -> list[Passage]:
+    """The passages of TREC DL 2019, each with all questions of its query."""
+    with gzip.open(DATA / "questions.jsonl.gz", "rt", encoding="utf-8") as lines:
+        banks = {
+            bank["query_id"]: [one["question_text"] for one in bank["questions"]]
+            for bank in map(json.loads, lines)
+        }
+    with gzip.open(DATA / "graded.jsonl.gz", "rt", encoding="utf-8") as lines:
+        queries = [json.loads(line)[:2] for line in lines]
+    return [Passage(one["text"], banks[query]) for query, pool in queries for one in pool]
+
+
 def draw(passages: int, questions: int) -> list[Passage]:
     """So many passages of all queries, from the shortest to the longest."""
     chance = random.Random(5)
     if DATA.is_dir():
-        with gzip.open(DATA / "questions.jsonl.gz", "rt", encoding="utf-8") as lines:
-            banks = {
-                bank["query_id"]: [one["question_text"] for one in bank["questions"]]
-                for bank in map(json.loads, lines)
-            }
-        with gzip.open(DATA / "graded.jsonl.gz", "rt", encoding="utf-8") as lines:
-            queries = [json.loads(line)[:2] for line in lines]
-        known = [Passage(one["text"], banks[query]) for query, pool in queries for one in pool]
+        known = real_passages()
     else:
         items, texts = read_texts()
         known = [Passage(text, chance.sample(items, questions)) for text in texts]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 from pathlib import Path
@@ -42,6 +43,12 @@ def squad(questions: int = 24) -> dict[str, Any]:
             question |= {"answers": [], "is_impossible": True}  # type: ignore[dict-item]
         paragraphs.append({"context": context, "qas": [question]})
     return {"version": "v2.0", "data": [{"title": "t", "paragraphs": paragraphs}]}
+
+
+@pytest.fixture(autouse=True)
+def _imported_stays() -> None:
+    """Trainings end with a collection of garbage, which need not look at torch each time."""
+    gc.freeze()
 
 
 @pytest.fixture
