@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
-
+pytest_plugins = ("tiny_models",)
 pytestmark = pytest.mark.usefixtures("encoded_by_words")
 
 
@@ -34,13 +34,13 @@ def folder(template: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def template(built: tiny_models.Build, demo_exam: Path) -> Path:
+def template(built: tiny_models.Build, demo_exam: Path, t5_taught: Path) -> Path:
     """The files that the documentation speaks of."""
-    return built("docs", lambda folder: write_template(folder, demo_exam))
+    return built("docs", lambda folder: write_template(folder, demo_exam, t5_taught))
 
 
-def write_template(folder: Path, graded: Path) -> None:
-    """Make them from the bundled example, `graded` being its collection."""
+def write_template(folder: Path, graded: Path, model: Path) -> None:
+    """Make them from the bundled example, `graded` being its collection, and a tiny `model`."""
     files = {path.name: path for path in demo_files()}
     (folder / "runs").mkdir()
     for name in ("bm25", "dense"):
@@ -115,7 +115,7 @@ def write_template(folder: Path, graded: Path) -> None:
     shutil.copy(folder / "my.exam", folder / "ada.exam")
     with exampp.Collection.create(folder / "keyed.exam") as collection:
         collection.import_files(*write_keyed(folder / "keyed"))
-    tiny_models.build_t5(folder / "google" / "flan-t5-large", taught=True)
+    shutil.copytree(model, folder / "google" / "flan-t5-large")
 
 
 def write_judged(path: Path, files: dict[str, Path]) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pandas
 import pytest
 from commands import Commands
+from conftest import Build
 
 import exampp
 from exampp.analysis.compare import SystemComparison
@@ -24,12 +26,18 @@ def overlap(item: object, passage: object) -> int:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exampp_command: Commands) -> Path:
-    """The files of the tour, where a user would stand."""
-    monkeypatch.chdir(tmp_path)
-    assert exampp_command("demo", "--files", "tour").code == 0
-    monkeypatch.chdir(tmp_path / "tour")
-    return tmp_path / "tour"
+def folder(
+    built: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exampp_command: Commands
+) -> Path:
+    """The files of the tour, where a user would stand; fresh for each test."""
+
+    def make(at: Path) -> None:
+        monkeypatch.chdir(at)
+        assert exampp_command("demo", "--files", "tour").code == 0
+
+    tour = Path(shutil.copytree(built("tour", make) / "tour", tmp_path / "tour"))
+    monkeypatch.chdir(tour)
+    return tour
 
 
 class Rows(HTMLParser):
