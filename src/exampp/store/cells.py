@@ -230,7 +230,8 @@ def exam_of(
 ) -> GradingScope:
     """What a grader grades: passages, or the answers that another grader extracted."""
     source = grader.identity.settings.get("answers_of")
-    keys = {stored.identity.key: stored.key for stored in graders(connection)}
+    others = graders(connection) if source else ()
+    keys = {stored.identity.key: stored.key for stored in others}
     verifies = reading_rules(connection, grader.key) is not None
     return GradingScope(
         grader.identity.kind, bank, depth, answers_of=keys.get(str(source)), verifies=verifies
