@@ -88,6 +88,18 @@ def test_an_import_takes_what_it_knows(tmp_path: Path, how: dict[str, Any], mess
         assert made.query_texts() == {}
 
 
+@pytest.mark.parametrize("given", [["queries.tsv"], 3, None, b"queries.tsv"])
+def test_files_are_given_by_their_paths(tmp_path: Path, given: Any) -> None:
+    message = f"a path is a text or a Path, not a {type(given).__name__}"
+    with exampp.create(tmp_path / "my.exam") as made:
+        with pytest.raises(InputError, match=message):
+            made.import_files(given)
+        with pytest.raises(InputError, match=message):
+            made.import_files(queries=[given])
+    with pytest.raises(InputError, match=message):
+        exampp.open(given)
+
+
 def test_a_graded_file_is_opened_as_asked(tmp_path: Path) -> None:
     path = tmp_path / "graded.jsonl"
     path.write_text('["q1", []]\n')

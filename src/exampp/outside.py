@@ -89,7 +89,10 @@ def _is_file(text: str) -> bool:
 
 
 def check_path(path: str | Path) -> Path:
-    """The path; InputError where no file can have it, because of a NUL or its length."""
+    """The path; InputError where it is none, or no file can have it: for a NUL or its length."""
+    if not isinstance(path, str | os.PathLike):
+        what = f"a path is a text or a Path, not a {type(path).__name__}"
+        raise InputError(what, mend="Give several files one by one, as in import_files(*paths)")
     try:
         os.lstat(path)
     except ValueError:

@@ -31,6 +31,9 @@ def faults(page: Page) -> list[tuple[str, list[str]]]:
         )
         asked = {**options, "resultTypes": ["violations"]}
         found += page.evaluate("asked => axe.run(asked).then(made => made.violations)", asked)
+    # the colours are back before anything may move: a colour on its way is not stopped by `reduce`
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    page.evaluate("() => getComputedStyle(document.body).color + document.body.offsetWidth")
     page.emulate_media(color_scheme="light", reduced_motion="null")
     return [(one["id"], [node["html"][:200] for node in one["nodes"]][:3]) for one in found]
 

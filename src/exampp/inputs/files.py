@@ -53,9 +53,9 @@ def given_files(
 ) -> list[GivenFile]:
     """Files of a kind, or of one that is to be told, and those of each role in their order."""
     check_lists(**dict(zip(ROLES, by_role, strict=True)))
-    given = [GivenFile(Path(file), kind) for file in files]
+    given = [GivenFile(check_path(file), kind) for file in files]
     for role, some in zip(ROLES, by_role, strict=True):
-        given += [GivenFile(Path(file), role=role) for file in some]
+        given += [GivenFile(check_path(file), role=role) for file in some]
     return given
 
 
