@@ -82,9 +82,8 @@ class Collection(GradeSource["CollectionGrades"]):
         if path.exists() and path.stat().st_size and not exist_ok:
             mend = "Choose another name, or open this one"
             raise InputError("exists already", file=path, mend=mend)
-        made = cls.__new__(cls)
-        made.path, made._connection = path, connect(path, create=True)
-        return made
+        connect(path, create=True).close()
+        return cls(path)
 
     def close(self) -> None:
         """Close the file; everything committed is on disk."""
