@@ -10,16 +10,15 @@ from pathlib import Path
 
 import exams
 import pytest
-import typer
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 import exampp
 from exampp.cli.analyze_agreement import agreement
+from exampp.cli.command import Command
 from exampp.errors import InputError, Undefined
 from exampp.report.table import STYLES
 
-app = typer.Typer()
-app.command()(agreement)
+app = Command("agreement", agreement)
 
 
 def run(*arguments: object) -> Result:

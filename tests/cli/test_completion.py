@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
+import click
 import pytest
-import typer
 from commands import Commands
 
-from exampp.cli.main import app
+from exampp.cli.main import Verbs
 from exampp.cli.verbs import PURPOSES
 
 VERBS = [name for verbs in PURPOSES.values() for name in verbs]
 
 
 def completed(run: Commands, line: str) -> list[str]:
-    """What bash is offered for the last word of a line."""
-    run.patch.setenv("_EXAMPP_COMPLETE", "complete_bash")
+    """What bash is offered for the last word of a line: words, or "file" for files of that name."""
+    run.patch.setenv("_EXAMPP_COMPLETE", "bash_complete")
     run.patch.setenv("COMP_WORDS", line)
     run.patch.setenv("COMP_CWORD", str(line.count(" ")))
     ran = run()
     assert (ran.code, ran.err) == (0, "")
-    return ran.out.split()
+    offered = [one.split(",", 1) for one in ran.out.split()]
+    return [value if kind == "plain" else kind for kind, value in offered]
 
 
 @pytest.mark.parametrize(
@@ -35,8 +36,7 @@ def completed(run: Commands, line: str) -> list[str]:
         ("exampp evaluate my.exam --off", ["--official"]),
         ("exampp evaluate my.exam --wi", ["--wide"]),
         ("exampp evaluate my.exam --format la", ["latex"]),
-        # nothing is offered for a file, and so the shell itself offers files
-        ("exampp evaluate my", []),
+        ("exampp evaluate my", ["file"]),
     ],
 )
 def test_what_is_offered(exampp_command: Commands, line: str, offered: list[str]) -> None:
@@ -44,11 +44,10 @@ def test_what_is_offered(exampp_command: Commands, line: str, offered: list[str]
 
 
 def test_the_verbs_are_offered_without_importing_one() -> None:
-    group: Any = typer.main.get_command(app)
-    offered = group.shell_complete(typer.Context(group), "re")
-    assert [(one.value, (one.help or "").partition("...")[0]) for one in offered] == [
-        ("reparse", "Read the kept replies of a grader again,"),
-        ("report", "Write one self-contained page: tables,"),
-        ("review", "Look at grades and decisions: four lists"),
+    group: Any = Verbs()
+    offered = group.shell_complete(click.Context(group), "re")
+    summaries = {name: verb.summary for verbs in PURPOSES.values() for name, verb in verbs.items()}
+    assert [(one.value, one.help) for one in offered] == [
+        (name, summaries[name]) for name in ("reparse", "report", "review")
     ]
     assert not group.commands.loaded

@@ -14,7 +14,6 @@ from typing import Any
 
 import options_example
 import pytest
-import typer
 from commands import Commands
 
 import exampp
@@ -23,7 +22,7 @@ from exampp.cli.panels import FEW, OTHER, PANELS, by_panel
 from exampp.cli.verbs import PURPOSES
 from exampp.llm.scripted import ScriptedGrader
 
-GROUP: Any = typer.main.get_command(app)
+GROUP: Any = app
 
 
 def walk(group: Any, path: str = "exampp") -> Iterator[tuple[str, Any]]:

@@ -33,7 +33,6 @@ from typing import Any, NamedTuple
 
 import options_example
 import pytest
-import typer
 from commands import Commands
 from conftest import Build
 from options_example import FEW, ITEM, MANY
@@ -897,7 +896,7 @@ def commands(group: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             yield where, one
 
 
-ALL = dict(commands(typer.main.get_command(app)))
+ALL = dict(commands(app))
 
 
 def spellings(command: Any) -> list[list[str]]:

@@ -148,7 +148,7 @@ def test_a_function_alone_is_no_measure(collection: exampp.Collection) -> None:
 
 
 def test_plots_and_methods_know_it(collection: exampp.Collection, tmp_path: Path) -> None:
-    from typer.testing import CliRunner
+    from click.testing import CliRunner
 
     from exampp.cli.main import app
 

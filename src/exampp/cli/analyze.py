@@ -16,18 +16,18 @@ from exampp.cli import (
     analyze_significance,
     analyze_unsaid,
 )
-from exampp.cli.command import Commands
+from exampp.cli.command import Group
 
-app = Commands(help="Ask how far the leaderboard can be trusted.")
-app.command("leaderboards")(analyze_leaderboards.leaderboards)
-app.command("correlation")(analyze_correlation.correlation)
-app.command("agreement")(analyze_agreement.agreement)
-app.command("calibration")(analyze_calibration.calibration)
-app.command("significance")(analyze_significance.significance)
-app.command("reliability")(analyze_reliability.reliability)
-app.command("items")(analyze_items.items)
-app.command("citations")(analyze_citations.citations)
-app.command("unsaid")(analyze_unsaid.unsaid)
-app.command("sensitivity")(analyze_sensitivity.sensitivity)
-app.command("attacks")(analyze_attacks.attacks)
-app.command("corrected")(analyze_corrected.corrected)
+app = Group("analyze", help="Ask how far the leaderboard can be trusted.")
+app.verb("leaderboards")(analyze_leaderboards.leaderboards)
+app.verb("correlation")(analyze_correlation.correlation)
+app.verb("agreement")(analyze_agreement.agreement)
+app.verb("calibration")(analyze_calibration.calibration)
+app.verb("significance")(analyze_significance.significance)
+app.verb("reliability")(analyze_reliability.reliability)
+app.verb("items")(analyze_items.items)
+app.verb("citations")(analyze_citations.citations)
+app.verb("unsaid")(analyze_unsaid.unsaid)
+app.verb("sensitivity")(analyze_sensitivity.sensitivity)
+app.verb("attacks")(analyze_attacks.attacks)
+app.verb("corrected")(analyze_corrected.corrected)

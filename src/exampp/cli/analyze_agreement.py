@@ -5,8 +5,6 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-import typer
-
 import exampp
 from exampp.cli.board_options import (
     OF_GRADED_FILES,
@@ -20,6 +18,7 @@ from exampp.cli.board_options import (
     rating_scale,
 )
 from exampp.cli.command import Counts, counting
+from exampp.cli.declare import option
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -80,34 +79,34 @@ def agreement(
     bank: BankName = None,
     at_least: Annotated[
         list[int] | None,
-        typer.Option(
+        option(
             help="The label is the m-th best rating of a passage; repeat for several. "
             "[default: 1, 2, 5]"
         ),
     ] = None,
     min_rating: Annotated[
         int | None,
-        typer.Option(
+        option(
             help="Lowest rating that STRICT takes as relevant. "
             "[default: 4 of 0-5, two thirds up any other scale]"
         ),
     ] = None,
     min_relevant: Annotated[
         list[int] | None,
-        typer.Option(
+        option(
             help="Lowest judgment that is relevant: 2 for TREC DL, 1 for TREC CAR; repeat for "
             "several. [default: 2, or 1 where none is higher]"
         ),
     ] = None,
     layout: Annotated[
         list[LayoutName] | None,
-        typer.Option(
+        option(
             help="The papers' tables: each label, merged ones, 1 and more, --min-rating and more; "
             "repeat for several. Named, they show graders against each other too. [default: all]"
         ),
     ] = None,
     against: Annotated[
-        AgainstWhat | None, typer.Option(help="Only judgments, only graders, or only people.")
+        AgainstWhat | None, option(help="Only judgments, only graders, or only people.")
     ] = None,
     decisions: CountDecisions = DecisionMode.WITH,
     on_error: OnError = OnBadLine.refuse,

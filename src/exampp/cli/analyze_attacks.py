@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 import exampp
 from exampp.cli.board_options import (
     OF_GRADED_FILES,
@@ -26,6 +24,7 @@ from exampp.cli.board_options import (
     rating_scale,
 )
 from exampp.cli.command import Counts, Given, counting
+from exampp.cli.declare import option
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -80,16 +79,16 @@ def attacks(
     collection: CollectionOrWorkbench,
     build: Annotated[
         bool,
-        typer.Option("--build", help="Make the battery of attacks, to be graded by exampp grade."),
+        option("--build", help="Make the battery of attacks, to be graded by exampp grade."),
     ] = False,
     battery: Annotated[
         Path | None,
-        typer.Option(help="The battery. [default: my.attacks.exam beside my.exam]"),
+        option(help="The battery. [default: my.attacks.exam beside my.exam]"),
     ] = None,
     grader: GraderName = None,
     prompt: Annotated[
         str | None,
-        typer.Option(
+        option(
             help="Grades made with this prompt; with --build, the prompt whose delimiters are "
             "imitated. [default there: question-self-rating]",
         ),
@@ -102,43 +101,41 @@ def attacks(
     min_rating: MinRating = None,
     min_relevant: Annotated[
         int | None,
-        typer.Option(
+        option(
             min=1,
             max=MOST_JUDGED,
             help="Lowest judgment of a relevant passage. [default: 2, or 1 where none is higher]",
         ),
     ] = None,
     k: Annotated[
-        int, typer.Option("-k", min=1, help="Re-ranked systems are scored down to this rank.")
+        int, option("-k", min=1, help="Re-ranked systems are scored down to this rank.")
     ] = 5,
     official: Officials = None,
     uses: Annotated[
         Path | None,
-        typer.Option(
+        option(
             help="What systems were made with: a table with the columns system and uses.",
-            rich_help_panel=ASKED_FOR,
+            panel=ASKED_FOR,
         ),
     ] = None,
     subtopics: Subtopics = SubtopicMode.auto,
     decisions: CountDecisions = DecisionMode.WITH,
-    targets: Annotated[
-        int, typer.Option(min=1, help="Passages of each query that are attacked.")
-    ] = 20,
+    targets: Annotated[int, option(min=1, help="Passages of each query that are attacked.")] = 20,
     attack: Annotated[
         list[str] | None,
-        typer.Option(help="Only this attack, such as A3; repeat for several. [default: all]"),
+        option(help="Only this attack, such as A3; repeat for several. [default: all]"),
     ] = None,
     answers: Annotated[
         Path | None,
-        typer.Option(help="What a model answers without a passage (A11): query ids and texts."),
+        option(help="What a model answers without a passage (A11): query ids and texts."),
     ] = None,
-    rating: Annotated[int, typer.Option(min=0, help="The rating that forged verdicts name.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all draws.")] = 0,
+    rating: Annotated[int, option(min=0, help="The rating that forged verdicts name.")] = 5,
+    seed: Annotated[int, option(min=0, help="Seed of all draws.")] = 0,
     texts: Annotated[
-        Path | None, typer.Option(help="Write the texts to this file, for people to read (JSONL).")
+        Path | None, option(help="Write the texts to this file, for people to read (JSONL).")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be made and what grading it takes.")
+        bool, option("--dry-run", help="Say what would be made and what grading it takes.")
     ] = False,
     on_error: OnError = OnBadLine.refuse,
     scale: Scale = None,

@@ -6,8 +6,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 import exampp
 from exampp.cli.board_options import (
     OF_GRADED_FILES,
@@ -20,6 +18,7 @@ from exampp.cli.board_options import (
     rating_scale,
 )
 from exampp.cli.command import counting
+from exampp.cli.declare import option
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -45,7 +44,7 @@ def calibration(
     collection: CollectionOrWorkbench,
     grader: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             help="Whose ratings: a model, model:prompt, or the start of its key; repeat to learn "
             "from several together."
         ),
@@ -55,26 +54,24 @@ def calibration(
     bank: BankName = None,
     model: Annotated[
         FittedKind,
-        typer.Option(
+        option(
             help="logistic: all ratings of a passage; isotonic: their mean, any curve.",
-            rich_help_panel=ASKED_FOR,
+            panel=ASKED_FOR,
         ),
     ] = FittedKind.logistic,
     min_relevant: Annotated[
         int | None,
-        typer.Option(
+        option(
             help="Probabilities are told for judgments of at least this. [default: 2, or 1 where "
             "no judgment is higher]"
         ),
     ] = None,
-    folds: Annotated[int, typer.Option(min=2, help="Groups of queries, each held out once.")] = 5,
-    samples: Annotated[int, typer.Option(help="Bootstrap samples of the queries.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Seed of folds and samples.")] = 0,
+    folds: Annotated[int, option(min=2, help="Groups of queries, each held out once.")] = 5,
+    samples: Annotated[int, option(help="Bootstrap samples of the queries.")] = 1000,
+    seed: Annotated[int, option(help="Seed of folds and samples.")] = 0,
     save: Annotated[
         Path | None,
-        typer.Option(
-            dir_okay=False, help="Write the calibration to this file, for exampp calibrate."
-        ),
+        option(dir_okay=False, help="Write the calibration to this file, for exampp calibrate."),
     ] = None,
     decisions: CountDecisions = DecisionMode.WITH,
     on_error: OnError = OnBadLine.refuse,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 import exampp
 from exampp.cli.board_options import Digits
+from exampp.cli.declare import option
 from exampp.cli.options import CollectionFile, GraderName, Style, TableStyle
 from exampp.cli.output import show, show_several
 from exampp.report.table import MACHINES
@@ -17,7 +16,7 @@ def citations(
     collection: CollectionFile,
     first: Annotated[
         bool,
-        typer.Option(
+        option(
             "--first", help="Only the first citation of a sentence counts, as at TREC RAG 2024."
         ),
     ] = False,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-import typer
-
 import exampp
 from exampp.cli.board_options import (
     OF_GRADED_FILES,
@@ -21,6 +19,7 @@ from exampp.cli.board_options import (
     rating_scale,
 )
 from exampp.cli.command import Counts, counting
+from exampp.cli.declare import option
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -52,7 +51,7 @@ class ScopeName(StrEnum):
 
 MinRelevant = Annotated[
     int | None,
-    typer.Option(
+    option(
         help="Lowest judgment of a relevant passage. [default: that of the plan; 2, or 1 where "
         "none is higher]"
     ),
@@ -82,35 +81,31 @@ def corrected(
     collection: CollectionOrWorkbench,
     measure: Annotated[
         str,
-        typer.Option(
-            "--measure", "-m", help="P@20, RBP@20 or Cover@20: a sum over passages or items."
-        ),
+        option("--measure", "-m", help="P@20, RBP@20 or Cover@20: a sum over passages or items."),
     ] = "P@20",
     min_rating: MinRating = None,
     min_relevant: MinRelevant = None,
     plan: Annotated[
         int | None,
-        typer.Option(help="The number of the sample. [default: the newest that fits the measure]"),
+        option(help="The number of the sample. [default: the newest that fits the measure]"),
     ] = None,
     over: Annotated[
         ScopeName,
-        typer.Option(help="Intervals for these queries and their pool, or for queries like these."),
+        option(help="Intervals for these queries and their pool, or for queries like these."),
     ] = ScopeName.pool,
     predictor: Annotated[
         PredictorName,
-        typer.Option(
+        option(
             help="What grades predict: what people said of drawn passages with such grades, the "
             "grades' label times the lambda of PPI++, or that label."
         ),
     ] = PredictorName.calibrated,
-    alpha: Annotated[
-        float, typer.Option(help="An interval misses the truth so often at most.")
-    ] = 0.05,
+    alpha: Annotated[float, option(help="An interval misses the truth so often at most.")] = 0.05,
     looks: Annotated[
         int,
-        typer.Option(help="How often intervals are looked at while the sample grows: alpha/LOOKS."),
+        option(help="How often intervals are looked at while the sample grows: alpha/LOOKS."),
     ] = 1,
-    seed: Annotated[int, typer.Option(help="Seed of the intervals of all pairs at once.")] = 0,
+    seed: Annotated[int, option(help="Seed of the intervals of all pairs at once.")] = 0,
     grader: GraderName = None,
     prompt: PromptName = None,
     kind: ItemKind = None,
@@ -118,9 +113,7 @@ def corrected(
     run: RunFiles = None,
     system: SystemNames = None,
     leave_out: LeftOut = None,
-    pairs: Annotated[
-        bool, typer.Option("--pairs", help="A row for every pair of systems.")
-    ] = False,
+    pairs: Annotated[bool, option("--pairs", help="A row for every pair of systems.")] = False,
     on_error: OnError = OnBadLine.refuse,
     scale: Scale = None,
     digits: Digits = None,

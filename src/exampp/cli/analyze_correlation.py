@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from exampp.cli.board_options import (
     OF_GRADED_FILES,
     OF_MEASURES,
@@ -24,6 +22,7 @@ from exampp.cli.board_options import (
     rating_scale,
 )
 from exampp.cli.command import Counts, counting
+from exampp.cli.declare import option
 from exampp.cli.methods import (
     AllMinRatings,
     BankNames,
@@ -52,11 +51,11 @@ def correlation(
     collection: Collections,
     official: Annotated[
         list[Path],
-        typer.Option(help="An official leaderboard, or FILE:MEASURE of one; repeat for several."),
+        option(help="An official leaderboard, or FILE:MEASURE of one; repeat for several."),
     ],
     measure: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--measure",
             "-m",
             help="Cover@20, nCover@20, or any measure of ir_measures; repeat for several. "
@@ -66,7 +65,7 @@ def correlation(
     min_rating: AllMinRatings = None,
     statistic: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             help="spearman, kendall, tau_ap, rbo, rbo(p=0.8), kendall@10 (the 10 officially best); "
             "repeat for several. [default: spearman, kendall]"
         ),
@@ -81,9 +80,9 @@ def correlation(
     qrels: QrelsFiles = None,
     scores: Scores = None,
     samples: Annotated[
-        int, typer.Option(min=0, help="Resamples for the intervals, 50 or more; 0: no intervals.")
+        int, option(min=0, help="Resamples for the intervals, 50 or more; 0: no intervals.")
     ] = 2000,
-    seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 0,
+    seed: Annotated[int, option(help="Seed of the resamples.")] = 0,
     decisions: CountDecisions = DecisionMode.WITH,
     round_to: RoundTo = None,
     on_error: OnError = OnBadLine.refuse,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-import typer
-
 import exampp
 from exampp.cli.board_options import (
     OF_GRADED_FILES,
@@ -26,6 +24,7 @@ from exampp.cli.board_options import (
     rating_scale,
 )
 from exampp.cli.command import Counts, counting
+from exampp.cli.declare import option
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -64,28 +63,24 @@ class CreditName(StrEnum):
 def items(
     collection: CollectionOrWorkbench,
     min_rating: MinRating = None,
-    k: Annotated[
-        int, typer.Option("-k", min=1, help="Passages of each system that are read.")
-    ] = 20,
+    k: Annotated[int, option("-k", min=1, help="Passages of each system that are read.")] = 20,
     credit: Annotated[
         CreditName,
-        typer.Option(help="An item is covered or not, or has its best rating as credit."),
+        option(help="An item is covered or not, or has its best rating as credit."),
     ] = CreditName.covered,
     official: Officials = None,
     irt: Annotated[
         bool,
-        typer.Option("--irt", help="Fit the two-parameter model: abilities with standard errors."),
+        option("--irt", help="Fit the two-parameter model: abilities with standard errors."),
     ] = False,
     min_relevant: Annotated[
         int | None,
-        typer.Option(
+        option(
             help="Lowest judgment that is relevant: 2 for TREC DL, 1 for TREC CAR. "
             "[default: 2, or 1 where none is higher]"
         ),
     ] = None,
-    limit: Annotated[
-        int, typer.Option(min=0, help="So many of the items to look at are shown.")
-    ] = 20,
+    limit: Annotated[int, option(min=0, help="So many of the items to look at are shown.")] = 20,
     grader: GraderName = None,
     prompt: PromptName = None,
     kind: ItemKind = None,
@@ -94,8 +89,8 @@ def items(
     system: SystemNames = None,
     leave_out: LeftOut = None,
     subtopics: Subtopics = SubtopicMode.auto,
-    splits: Annotated[int, typer.Option(min=2, help="Random halves of items and queries.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the halves.")] = 0,
+    splits: Annotated[int, option(min=2, help="Random halves of items and queries.")] = 1000,
+    seed: Annotated[int, option(min=0, help="Seed of the halves.")] = 0,
     decisions: CountDecisions = DecisionMode.WITH,
     on_error: OnError = OnBadLine.refuse,
     scale: Scale = None,

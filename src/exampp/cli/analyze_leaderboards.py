@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from exampp.cli.board_options import (
     OF_GRADED_FILES,
     OF_MEASURES,
@@ -25,6 +23,7 @@ from exampp.cli.board_options import (
     rating_scale,
 )
 from exampp.cli.command import counting
+from exampp.cli.declare import option
 from exampp.cli.methods import (
     AllMinRatings,
     BankNames,
@@ -43,7 +42,7 @@ def leaderboards(
     official: Officials = None,
     measure: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--measure",
             "-m",
             help="Cover@20, nCover@20, or any measure of ir_measures; repeat for several. "
@@ -53,9 +52,7 @@ def leaderboards(
     min_rating: AllMinRatings = None,
     order: Annotated[
         int,
-        typer.Option(
-            min=0, help="Order by the n-th column of scores; 0: by the official leaderboard."
-        ),
+        option(min=0, help="Order by the n-th column of scores; 0: by the official leaderboard."),
     ] = 1,
     grader: GraderNames = None,
     prompt: PromptName = None,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 import exampp
 from exampp.cli.board_options import (
     LABELLING,
@@ -35,6 +33,7 @@ from exampp.cli.board_options import (
     rating_scale,
 )
 from exampp.cli.command import Counts, Given, counting
+from exampp.cli.declare import argument, option
 from exampp.cli.methods import BankNames
 from exampp.cli.options import (
     ItemKind,
@@ -86,7 +85,7 @@ OF_ITEMS = Counts(
 def reliability(
     collection: Annotated[
         Path,
-        typer.Argument(
+        argument(
             metavar="COLLECTION",
             help="A collection, graded passages (graded.jsonl.gz), or a table of scores by query "
             "(FILE or FILE:MEASURE).",
@@ -94,33 +93,33 @@ def reliability(
     ],
     measure: Annotated[
         str,
-        typer.Option("--measure", "-m", help="Cover@20, or any measure of ir_measures."),
+        option("--measure", "-m", help="Cover@20, or any measure of ir_measures."),
     ] = "Cover@20",
     min_rating: MinRating = None,
-    target: Annotated[float, typer.Option(help="The reliability that is wanted.")] = 0.95,
+    target: Annotated[float, option(help="The reliability that is wanted.")] = 0.95,
     drop: Annotated[
         list[float] | None,
-        typer.Option(
+        option(
             help="Leave out this share of the worst systems; repeat for several. "
             "[default: 0, 0.03, 0.25]"
         ),
     ] = None,
     queries: Annotated[
         list[int] | None,
-        typer.Option(
+        option(
             help="Foresee an exam of so many queries; repeat for several. "
             "[default: half, as many, twice and four times as many]"
         ),
     ] = None,
     items: Annotated[
         list[int] | None,
-        typer.Option(
+        option(
             help="Foresee an exam of so many items per query; repeat for several. "
             "[default: half, as many, twice and four times as many]"
         ),
     ] = None,
-    query_cost: Annotated[float, typer.Option(help="What one more query costs.")] = 1.0,
-    item_cost: Annotated[float, typer.Option(help="What one more item of one query costs.")] = 1.0,
+    query_cost: Annotated[float, option(help="What one more query costs.")] = 1.0,
+    item_cost: Annotated[float, option(help="What one more item of one query costs.")] = 1.0,
     grader: GraderNames = None,
     prompt: PromptName = None,
     kind: ItemKind = None,
@@ -133,10 +132,8 @@ def reliability(
     label: LabelKind = Label.BEST,
     at_least: AtLeast = 1,
     gains: LabelGains = Gains.graded,
-    samples: Annotated[
-        int, typer.Option(help="Bootstrap samples of the queries, 50 or more.")
-    ] = 1000,
-    seed: Annotated[int, typer.Option(help="Seed of the samples.")] = 0,
+    samples: Annotated[int, option(help="Bootstrap samples of the queries, 50 or more.")] = 1000,
+    seed: Annotated[int, option(help="Seed of the samples.")] = 0,
     decisions: CountDecisions = DecisionMode.WITH,
     on_error: OnError = OnBadLine.refuse,
     scale: Scale = None,

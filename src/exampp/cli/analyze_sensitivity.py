@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 import exampp
 from exampp.cli.board_options import (
     LABELLING,
@@ -33,6 +31,7 @@ from exampp.cli.board_options import (
     rating_scale,
 )
 from exampp.cli.command import Counts, Given, counting
+from exampp.cli.declare import option
 from exampp.cli.methods import AllMinRatings, BankNames
 from exampp.cli.options import (
     CollectionOrWorkbench,
@@ -74,7 +73,7 @@ def sensitivity(
     collection: CollectionOrWorkbench,
     measure: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--measure",
             "-m",
             help="Cover, P, or any measure of ir_measures, without a cutoff for all --cutoff; "
@@ -83,14 +82,12 @@ def sensitivity(
     ] = None,
     cutoff: Annotated[
         list[int] | None,
-        typer.Option(help="A cutoff; repeat for several. [default: 5, 10, 20]"),
+        option(help="A cutoff; repeat for several. [default: 5, 10, 20]"),
     ] = None,
     min_rating: AllMinRatings = None,
     missing: Annotated[
         list[MissingPolicy] | None,
-        typer.Option(
-            help="What cells without a grade are; repeat for several. [default: zero, skip]"
-        ),
+        option(help="What cells without a grade are; repeat for several. [default: zero, skip]"),
     ] = None,
     official: Officials = None,
     grader: GraderNames = None,

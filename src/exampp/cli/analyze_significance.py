@@ -5,8 +5,6 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-import typer
-
 import exampp
 from exampp.cli.board_options import (
     LABELLING,
@@ -35,6 +33,7 @@ from exampp.cli.board_options import (
     rating_scale,
 )
 from exampp.cli.command import Counts, counting
+from exampp.cli.declare import option
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -85,23 +84,21 @@ def significance(
     at_least: AtLeast = 1,
     gains: LabelGains = Gains.graded,
     alpha: Annotated[
-        float, typer.Option(help="Systems differ where the corrected p-value is at most this.")
+        float, option(help="Systems differ where the corrected p-value is at most this.")
     ] = 0.05,
     correction: Annotated[
-        CorrectionName, typer.Option(help="Letters follow p-values corrected in this way.")
+        CorrectionName, option(help="Letters follow p-values corrected in this way.")
     ] = CorrectionName.holm,
     permutations: Annotated[
         int | None,
-        typer.Option(
+        option(
             help="Random sign patterns of the randomisation test. "
             "[default: 10000, or what the correction needs for so many pairs]"
         ),
     ] = None,
-    samples: Annotated[int, typer.Option(help="Bootstrap samples of the queries.")] = 2000,
-    seed: Annotated[int, typer.Option(help="Seed of both.")] = 0,
-    pairs: Annotated[
-        bool, typer.Option("--pairs", help="A row for every pair of systems.")
-    ] = False,
+    samples: Annotated[int, option(help="Bootstrap samples of the queries.")] = 2000,
+    seed: Annotated[int, option(help="Seed of both.")] = 0,
+    pairs: Annotated[bool, option("--pairs", help="A row for every pair of systems.")] = False,
     decisions: CountDecisions = DecisionMode.WITH,
     on_error: OnError = OnBadLine.refuse,
     scale: Scale = None,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 import exampp
 from exampp.cli.board_options import (
     OF_GRADED_FILES,
@@ -21,6 +19,7 @@ from exampp.cli.board_options import (
     rating_scale,
 )
 from exampp.cli.command import Counts, counting
+from exampp.cli.declare import option
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -49,18 +48,16 @@ def unsaid(
     collection: CollectionOrWorkbench,
     pair: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             metavar="ANSWER=RETRIEVED",
             help="The system of answers and that of what they were made of; repeat for several. "
             "[default: by their names, NAME and NAME:cited, NAME:response and NAME]",
         ),
     ] = None,
     min_rating: MinRating = None,
-    k: Annotated[
-        int, typer.Option("-k", min=1, help="Passages of each system that are read.")
-    ] = 20,
+    k: Annotated[int, option("-k", min=1, help="Passages of each system that are read.")] = 20,
     limit: Annotated[
-        int, typer.Option(min=0, help="So many of the items that were left out are shown.")
+        int, option(min=0, help="So many of the items that were left out are shown.")
     ] = 20,
     grader: GraderName = None,
     prompt: PromptName = None,

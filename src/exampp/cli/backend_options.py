@@ -8,8 +8,7 @@ from enum import Enum, StrEnum
 from functools import wraps
 from typing import Annotated, Any
 
-import typer
-
+from exampp.cli.declare import option
 from exampp.llm.options import Option, declarations
 
 OPTIONS = "options"
@@ -90,7 +89,7 @@ def _annotation(name: str, one: Option) -> Any:
     if one.choices:
         kind = enumeration(name, {choice: choice for choice in one.choices})
     metavar = one.metavar or ("JSON" if one.type is Mapping else None)
-    return Annotated[kind | None, typer.Option(help=one.help, metavar=metavar)]
+    return Annotated[kind | None, option(help=one.help, metavar=metavar)]
 
 
 def _plain(value: Any) -> Any:

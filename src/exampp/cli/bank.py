@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 import exampp
 from exampp.cli.board_options import (
@@ -21,7 +21,8 @@ from exampp.cli.board_options import (
     SubtopicMode,
     Subtopics,
 )
-from exampp.cli.command import Commands, Counts, Given, counting
+from exampp.cli.command import Counts, Given, Group, counting
+from exampp.cli.declare import argument, option
 from exampp.cli.generate import generate_bank
 from exampp.cli.options import (
     BankName,
@@ -40,17 +41,17 @@ if TYPE_CHECKING:
     from exampp.banks import Bank
     from exampp.report.table import Table
 
-app = Commands(help="Own a bank: generate, look, edit, check, seal.")
+app = Group("bank", help="Own a bank: generate, look, edit, check, seal.")
 
-app.command("generate")(generate_bank)
+app.verb("generate")(generate_bank)
 
-NamedBank = Annotated[str, typer.Option("--bank", help="The name of the bank.")]
-QueryId = Annotated[str | None, typer.Option("--query", help="Only this query.")]
-Author = Annotated[str | None, typer.Option(help="Who edits. [default: the user]")]
-Reason = Annotated[str, typer.Option(help="Why; kept with every edit.")]
+NamedBank = Annotated[str, option("--bank", help="The name of the bank.")]
+QueryId = Annotated[str | None, option("--query", help="Only this query.")]
+Author = Annotated[str | None, option(help="Who edits. [default: the user]")]
+Reason = Annotated[str, option(help="Why; kept with every edit.")]
 DryRun = Annotated[
     bool,
-    typer.Option("--dry-run", help="Show what it would do to labels and scores; change nothing."),
+    option("--dry-run", help="Show what it would do to labels and scores; change nothing."),
 ]
 
 
@@ -84,10 +85,10 @@ class Part(StrEnum):
     sealed = "sealed"
 
 
-PartName = Annotated[Part | None, typer.Option("--part", help="One part of a bank that was split.")]
+PartName = Annotated[Part | None, option("--part", help="One part of a bank that was split.")]
 
 
-@app.command("list")
+@app.verb("list")
 def list_banks(collection: CollectionFile, style: TableStyle = Style.text) -> None:
     """List the banks of a collection.
 
@@ -97,7 +98,7 @@ def list_banks(collection: CollectionFile, style: TableStyle = Style.text) -> No
         show(opened.banks(), style.value)
 
 
-@app.command("show")
+@app.verb("show")
 def show_bank(
     collection: CollectionFile,
     query: QueryId = None,
@@ -114,7 +115,7 @@ def show_bank(
     show(table, style.value)
 
 
-@app.command("edit")
+@app.verb("edit")
 @counting(
     Counts(
         ("--subtopic", "--answer", "--model"),
@@ -130,26 +131,26 @@ def show_bank(
 )
 def edit_bank(
     collection: CollectionFile,
-    operation: Annotated[OperationName, typer.Argument(help="What to do.")],
+    operation: Annotated[OperationName, argument(help="What to do.")],
     subject: Annotated[
-        str, typer.Argument(metavar="ITEM", help="The item's id or its start; to add, the query.")
+        str, argument(metavar="ITEM", help="The item's id or its start; to add, the query.")
     ],
     values: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[VALUE]...", help="The text, the number, or the answers."),
+        argument(metavar="VALUE", help="The text, the number, or the answers."),
     ] = None,
     query: QueryId = None,
     kind: Annotated[
         BankItemKind | None,
-        typer.Option(help="What is added [default: question], or which item of this id is meant."),
+        option(help="What is added [default: question], or which item of this id is meant."),
     ] = None,
-    subtopic: Annotated[str | None, typer.Option(help="The subtopic of what is added.")] = None,
+    subtopic: Annotated[str | None, option(help="The subtopic of what is added.")] = None,
     answer: Annotated[
-        list[str] | None, typer.Option(help="A known answer of what is added; may be repeated.")
+        list[str] | None, option(help="A known answer of what is added; may be repeated.")
     ] = None,
     model: Annotated[
         str,
-        typer.Option(help="The model that made what is added.", rich_help_panel=GOES_IN),
+        option(help="The model that made what is added.", panel=GOES_IN),
     ] = "",
     dry_run: DryRun = False,
     bank: NamedBank = "main",
@@ -192,10 +193,10 @@ def edit_bank(
         _make(opened.bank(bank), edit, dry_run, style)
 
 
-@app.command("export")
+@app.verb("export")
 def export_bank(
     collection: CollectionFile,
-    to: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")],
+    to: Annotated[Path, argument(metavar="FILE", help="The file to write.")],
     bank: NamedBank = "main",
     part: PartName = None,
 ) -> None:
@@ -208,16 +209,16 @@ def export_bank(
     told(to, f"{to}: {count} items")
 
 
-@app.command("apply")
+@app.verb("apply")
 @counting(KEPT_WITH_EDITS)
 def apply_bank(
     collection: CollectionFile,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="An exported bank, edited.")],
+    file: Annotated[Path, argument(metavar="FILE", help="An exported bank, edited.")],
     retire_missing: Annotated[
-        bool, typer.Option("--retire-missing", help="Retire what the file no longer has.")
+        bool, option("--retire-missing", help="Retire what the file no longer has.")
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Apply even though the bank was edited meanwhile.")
+        bool, option("--force", help="Apply even though the bank was edited meanwhile.")
     ] = False,
     dry_run: DryRun = False,
     bank: NamedBank = "main",
@@ -243,16 +244,14 @@ def apply_bank(
         _make(opened.bank(bank), edit, dry_run, style)
 
 
-@app.command("log")
+@app.verb("log")
 @counting(Counts(("--kind",), "with --item", lambda given: given["item"] is not None))
 def log_bank(
     collection: CollectionFile,
     query: QueryId = None,
-    item: Annotated[str | None, typer.Option(help="Only this item: its id or its start.")] = None,
-    kind: Annotated[
-        BankItemKind | None, typer.Option(help="Which item of this id is meant.")
-    ] = None,
-    last: Annotated[int | None, typer.Option(min=1, help="Only the last edits.")] = None,
+    item: Annotated[str | None, option(help="Only this item: its id or its start.")] = None,
+    kind: Annotated[BankItemKind | None, option(help="Which item of this id is meant.")] = None,
+    last: Annotated[int | None, option(min=1, help="Only the last edits.")] = None,
     bank: NamedBank = "main",
     style: TableStyle = Style.text,
 ) -> None:
@@ -267,13 +266,13 @@ def log_bank(
     show(table, style.value)
 
 
-@app.command("diff")
+@app.verb("diff")
 def diff_bank(
     collection: CollectionFile,
     one: Annotated[
-        str, typer.Argument(metavar="A", help="An edit's number, a date, now, or a bank's name.")
+        str, argument(metavar="A", help="An edit's number, a date, now, or a bank's name.")
     ],
-    other: Annotated[str, typer.Argument(metavar="B", help="The same.")] = "now",
+    other: Annotated[str, argument(metavar="B", help="The same.")] = "now",
     bank: NamedBank = "main",
     style: TableStyle = Style.text,
 ) -> None:
@@ -285,11 +284,11 @@ def diff_bank(
         show(opened.bank(bank).diff(one, other), style.value)
 
 
-@app.command("revert")
+@app.verb("revert")
 @counting(KEPT_WITH_EDITS)
 def revert_bank(
     collection: CollectionFile,
-    to: Annotated[str, typer.Option(help="The edit (exampp bank log) or date to go back to.")],
+    to: Annotated[str, option(help="The edit (exampp bank log) or date to go back to.")],
     dry_run: DryRun = False,
     bank: NamedBank = "main",
     author: Author = None,
@@ -308,13 +307,11 @@ def revert_bank(
         _make(opened.bank(bank), edit, dry_run, style)
 
 
-@app.command("undo")
+@app.verb("undo")
 @counting(KEPT_WITH_EDITS)
 def undo_edit(
     collection: CollectionFile,
-    number: Annotated[
-        int, typer.Argument(metavar="EDIT", help="The edit's number (exampp bank log).")
-    ],
+    number: Annotated[int, argument(metavar="EDIT", help="The edit's number (exampp bank log).")],
     dry_run: DryRun = False,
     bank: NamedBank = "main",
     author: Author = None,
@@ -333,7 +330,7 @@ def undo_edit(
         _make(opened.bank(bank), edit, dry_run, style)
 
 
-@app.command("lint")
+@app.verb("lint")
 def lint_bank(
     collection: CollectionFile, bank: NamedBank = "main", style: TableStyle = Style.text
 ) -> None:
@@ -345,7 +342,7 @@ def lint_bank(
         show(opened.bank(bank).lint(), style.value)
 
 
-@app.command("near")
+@app.verb("near")
 def near_items(
     collection: CollectionFile,
     query: QueryId = None,
@@ -360,15 +357,15 @@ def near_items(
         show(opened.bank(bank).near(query), style.value)
 
 
-@app.command("split")
+@app.verb("split")
 def split_bank(
     collection: CollectionFile,
-    secret: Annotated[float, typer.Option(help="The share to be sealed, between 0 and 1.")],
-    seed: Annotated[int, typer.Option(help="Another seed seals other items.")] = 0,
-    public: Annotated[Path | None, typer.Option(help="Write the public part here.")] = None,
-    sealed: Annotated[Path | None, typer.Option(help="Write the sealed part here.")] = None,
+    secret: Annotated[float, option(help="The share to be sealed, between 0 and 1.")],
+    seed: Annotated[int, option(help="Another seed seals other items.")] = 0,
+    public: Annotated[Path | None, option(help="Write the public part here.")] = None,
+    sealed: Annotated[Path | None, option(help="Write the sealed part here.")] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Split anew a bank that was split already.")
+        bool, option("--again", help="Split anew a bank that was split already.")
     ] = False,
     bank: NamedBank = "main",
     author: Author = None,
@@ -397,17 +394,15 @@ def split_bank(
     show(table, style.value)
 
 
-@app.command("verify")
+@app.verb("verify")
 @counting(Counts(("--bank",), "for a collection", lambda given: _of_collection(given)))
 def verify_bank(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A file of sealed items, or a collection.")
+        Path, argument(metavar="FILE", help="A file of sealed items, or a collection.")
     ],
-    commitment: Annotated[
-        str | None, typer.Option(help="The commitment that was published.")
-    ] = None,
+    commitment: Annotated[str | None, option(help="The commitment that was published.")] = None,
     against: Annotated[
-        Path | None, typer.Option(help="The collection that was split: names every change.")
+        Path | None, option(help="The collection that was split: names every change.")
     ] = None,
     bank: NamedBank = "main",
     style: TableStyle = Style.text,
@@ -429,15 +424,15 @@ def verify_bank(
         found = verify_file(file, commitment)
     show(found.table(), style.value)
     if not found.unchanged:
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
 
 
-@app.command("compare")
+@app.verb("compare")
 @counting(OF_MEASURES["--min-rating"], OF_MEASURES["--missing"])
 def compare_parts(
     collection: CollectionFile,
     measure: Annotated[
-        str, typer.Option("--measure", "-m", help="Cover@20, nCover@20, or any of ir_measures.")
+        str, option("--measure", "-m", help="Cover@20, nCover@20, or any of ir_measures.")
     ] = "Cover@20",
     min_rating: MinRating = None,
     grader: GraderName = None,

@@ -7,9 +7,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from exampp.cli.command import Counts, Given
+from exampp.cli.declare import option
 from exampp.cli.options import OnBadLine
 from exampp.cli.panels import ASKED_FOR
 from exampp.errors import InputError
@@ -58,14 +57,14 @@ class Gains(StrEnum):
 
 GraderNames = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         help="Which grader: a model, model:prompt, or the start of its key; repeat for "
         "several. [default: all]"
     ),
 ]
 Measures = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--measure",
         "-m",
         help="Cover@20, nCover@20, nugget scores (NuggetVital@20), or any measure of "
@@ -75,57 +74,53 @@ Measures = Annotated[
 ]
 MinRating = Annotated[
     int | None,
-    typer.Option(
+    option(
         help="Lowest rating that counts as an answer. "
         "[default: 4 of 0-5, two thirds up any other scale]"
     ),
 ]
 MinRatings = Annotated[
     list[int] | None,
-    typer.Option(
+    option(
         help="Lowest rating that counts as an answer; repeat for several. "
         "[default: 4 of 0-5, two thirds up any other scale]"
     ),
 ]
 RunFiles = Annotated[
-    list[Path] | None, typer.Option(help="Evaluate this run file instead; repeat for several.")
+    list[Path] | None, option(help="Evaluate this run file instead; repeat for several.")
 ]
 SystemNames = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--system",
         help="Only this system; repeat for several. [default: all]",
-        rich_help_panel=ASKED_FOR,
+        panel=ASKED_FOR,
     ),
 ]
-LeftOut = Annotated[
-    list[str] | None, typer.Option(help="All systems but this one; repeat for several.")
-]
+LeftOut = Annotated[list[str] | None, option(help="All systems but this one; repeat for several.")]
 Subtopics = Annotated[
-    SubtopicMode, typer.Option(help="Bank and rankings per query, per subtopic, or pooled.")
+    SubtopicMode, option(help="Bank and rankings per query, per subtopic, or pooled.")
 ]
 Missing = Annotated[
-    MissingPolicy, typer.Option(help="Cells without a grade: not covered, left out, or both.")
+    MissingPolicy, option(help="Cells without a grade: not covered, left out, or both.")
 ]
 LabelKind = Annotated[
-    Label, typer.Option(help="Relevance label: best rating, or number of covered items.")
+    Label, option(help="Relevance label: best rating, or number of covered items.")
 ]
 AtLeast = Annotated[
-    int, typer.Option(help="Items that must reach the threshold: the label is the m-th best.")
+    int, option(help="Items that must reach the threshold: the label is the m-th best.")
 ]
 CountDecisions = Annotated[
     DecisionMode,
-    typer.Option(help="People's decisions in place of the grader's ratings, or as if none were."),
+    option(help="People's decisions in place of the grader's ratings, or as if none were."),
 ]
-LabelGains = Annotated[
-    Gains, typer.Option(help="Labels as they are, 0 below the threshold, or 1 and 0.")
-]
+LabelGains = Annotated[Gains, option(help="Labels as they are, 0 below the threshold, or 1 and 0.")]
 OnError = Annotated[
-    OnBadLine, typer.Option(help="A bad line of a graded file: refuse the file, or skip.")
+    OnBadLine, option(help="A bad line of a graded file: refuse the file, or skip.")
 ]
 Scale = Annotated[
     str | None,
-    typer.Option(
+    option(
         metavar="LOW..HIGH",
         help="The scale of a graded file's graders whose prompt is not known, such as 0..3. "
         "[default: 0 to the highest label found]",
@@ -135,13 +130,11 @@ Scale = Annotated[
 
 Officials = Annotated[
     list[Path] | None,
-    typer.Option(
-        help="Compare with an official leaderboard, FILE or FILE:MEASURE; repeat for several."
-    ),
+    option(help="Compare with an official leaderboard, FILE or FILE:MEASURE; repeat for several."),
 ]
 RoundTo = Annotated[
     int | None,
-    typer.Option(
+    option(
         "--round",
         min=0,
         max=15,
@@ -151,7 +144,7 @@ RoundTo = Annotated[
 ]
 Digits = Annotated[
     int | None,
-    typer.Option(min=0, max=15, help="Decimals of the numbers in tables for people."),
+    option(min=0, max=15, help="Decimals of the numbers in tables for people."),
 ]
 
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 import exampp
+from exampp.cli.declare import argument
 from exampp.cli.options import BankName, CollectionFile, Style, TableStyle
 from exampp.cli.output import remark, show_several
 
 
 def calibrate(
     collection: CollectionFile,
-    calibration: Annotated[
-        Path, typer.Argument(help="What exampp analyze calibration --save wrote.")
-    ],
+    calibration: Annotated[Path, argument(help="What exampp analyze calibration --save wrote.")],
     bank: BankName = None,
     style: TableStyle = Style.text,
 ) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
+from exampp.cli.declare import argument, option
 from exampp.cli.options import CollectionFile
 from exampp.cli.program import command
 
@@ -15,17 +16,17 @@ def citations(
     collection: CollectionFile,
     answers: Annotated[
         list[Path],
-        typer.Argument(metavar="ANSWERS", help="Answers with citations, such as of TREC RAG."),
+        argument(metavar="ANSWERS", help="Answers with citations, such as of TREC RAG."),
     ],
     corpus: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="CORPUS",
             help="Where the texts of what is cited are: a file, a folder, irds:ID.",
         ),
     ] = None,
     system: Annotated[
-        str | None, typer.Option(help="The system of answers that do not name theirs.")
+        str | None, option(help="The system of answers that do not name theirs.")
     ] = None,
 ) -> None:
     """Make a collection of the sentences of answers and of what they cite.
@@ -40,7 +41,7 @@ def citations(
     with collect(collection, *answers, corpus=corpus, system=system) as exam:
         counts = {str(thing): count for thing, count in exam.contents().rows}
         sentences, cited = counts["queries"], counts["passages"]
-        typer.echo(f"{sentences} sentences, {cited} cited passages")
+        click.echo(f"{sentences} sentences, {cited} cited passages")
     model = ("--grader", "openai", "--model", "MODEL", "--prompt", "citation-support")
-    typer.echo(f"Next:\n  {command('grade', collection, *model)}")
-    typer.echo(f"  {command('analyze', 'citations', collection)}")
+    click.echo(f"Next:\n  {command('grade', collection, *model)}")
+    click.echo(f"  {command('analyze', 'citations', collection)}")

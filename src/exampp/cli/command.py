@@ -12,7 +12,7 @@ earlier versions that became commands, so that who gives one is told.
 
 from __future__ import annotations
 
-import functools
+import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,10 +21,11 @@ from importlib import import_module
 from itertools import pairwise
 from typing import Annotated, Any, TypeVar
 
-import typer
-from typer.core import TyperCommand, TyperGroup
+import click
+from click.exceptions import Exit
 
 from exampp.cli import terminal
+from exampp.cli.declare import option, parameters
 from exampp.cli.panels import by_panel
 from exampp.errors import InputError
 from exampp.outside import check_texts
@@ -76,20 +77,23 @@ def failing(code: int) -> Callable[[Function], Function]:
     return declare
 
 
-class Command(TyperCommand):
+class Command(click.Command):
     """A command of which every option is given once, is not empty, and changes something.
 
     The docstring of its function is its help, and the last paragraph there, `Example: exampp ...`,
     the end of it.
     """
 
-    def __init__(self, *arguments: Any, help: str | None = None, **options: Any) -> None:  # noqa: A002
-        told, _, example = (help or "").partition(_EXAMPLE)
-        super().__init__(*arguments, help=told, **options)
-        shows = [at for at, one in enumerate(self.params, 1) if "--format" in one.opts]
-        for at in shows:
-            self.params.insert(at, _wide_option())
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        told, _, example = (inspect.getdoc(function) or "").partition(_EXAMPLE)
+        params = parameters(function)
+        for at in [at for at, one in enumerate(params, 1) if "--format" in one.opts]:
+            params[at:at] = parameters(_showing)
+        super().__init__(name, callback=function, params=params, help=told)
         self.example = " ".join(example.split())
+
+    def format_arguments(self, ctx: Any, formatter: Any) -> None:
+        """Write nothing: `format_options` writes them, too."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, and the options by purpose."""
@@ -120,11 +124,10 @@ class Command(TyperCommand):
         """Read the arguments. Raises InputError for what is given twice or is empty."""
         try:
             rest = super().parse_args(ctx, args)
-        except Exception as error:
-            # the class of the error has no public name in some versions of typer
-            option = getattr(error, "option_name", None)
-            if to := vars(self.callback).get("moved", {}).get(option):
-                raise InputError(f"{option} is a command of its own", mend=f"Say: {to}") from None
+        except click.NoSuchOption as error:
+            if to := vars(self.callback).get("moved", {}).get(error.option_name):
+                what = f"{error.option_name} is a command of its own"
+                raise InputError(what, mend=f"Say: {to}") from None
             raise
         raw, order = ctx.meta[_AS_GIVEN]
         for param, times in Counter(order).items():
@@ -157,13 +160,13 @@ class Command(TyperCommand):
         """Give errors the exit code that is declared for them."""
         try:
             yield
-        except (typer.Exit, typer.Abort):
+        except (Exit, click.Abort):
             raise
         except Exception as error:
             code = vars(self.callback).get("failing")
             if code is not None and isinstance(error, BrokenPipeError):
-                # typer has a code of its own for it
-                raise typer.Exit(code) from None
+                # click has a code of its own for it
+                raise Exit(code) from None
             if code is not None:
                 vars(error)["exit_code"] = code
             raise
@@ -178,11 +181,7 @@ class Command(TyperCommand):
         for declared in ("counting", "moved"):
             if declared in vars(self.callback):
                 vars(function)[declared] = vars(self.callback)[declared]
-        alone = Commands()
-        alone.command(self.name)(function)
-        command = typer.main.get_command(alone)
-        command.context_settings = self.context_settings
-        return command
+        return type(self)(self.name or "", function)
 
     def invoke(self, ctx: Any) -> Any:
         """Do what is asked.
@@ -206,17 +205,25 @@ class Command(TyperCommand):
         return super().invoke(ctx)
 
 
-class Group(TyperGroup):
+class Group(click.Group):
     """Commands with whole summaries."""
+
+    def verb(self, name: str) -> Callable[[Function], Function]:
+        """Add a function as a command."""
+
+        def add(function: Function) -> Function:
+            self.add_command(Command(name, function))
+            return function
+
+        return add
 
     def sections(self) -> Iterable[tuple[str, Iterable[tuple[str, str]]]]:
         """(heading, [(command, what it does)]), in order."""
-        found: dict[str, list[tuple[str, str]]] = {}
-        for name, command in self.commands.items():
-            heading = getattr(command, "rich_help_panel", None) or "Commands"
-            summary = " ".join((command.help or "").partition("\n\n")[0].split())
-            found.setdefault(heading, []).append((name, summary))
-        return found.items()
+        summaries = [
+            (name, " ".join((command.help or "").partition("\n\n")[0].split()))
+            for name, command in self.commands.items()
+        ]
+        return [("Commands", summaries)]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         """Write them by purpose, no summary cut."""
@@ -236,11 +243,8 @@ class Unloaded(Mapping[str, Any]):
         if name not in self.loaded:
             module, _, attribute = self.homes[name].partition(":")
             found = getattr(import_module(f"exampp.cli.{module}"), attribute)
-            if not isinstance(found, Commands):
-                function, found = found, Commands()
-                found.command(name)(function)
-            self.loaded[name] = typer.main.get_command(found)
-            self.loaded[name].name = name
+            named = isinstance(found, click.Command)
+            self.loaded[name] = found if named else Command(name, found)
         return self.loaded[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -250,39 +254,15 @@ class Unloaded(Mapping[str, Any]):
         return len(self.homes)
 
 
-class Commands(typer.Typer):
-    """A group of such commands."""
-
-    def __init__(self, **options: Any) -> None:
-        plain = {"add_completion": False, "pretty_exceptions_enable": False}
-        super().__init__(
-            **{"cls": Group, "no_args_is_help": True, "rich_markup_mode": None, **plain, **options}
-        )
-
-    def command(
-        self, name: str | None = None, *, cls: type[TyperCommand] | None = Command, **options: Any
-    ) -> Callable[[Function], Function]:
-        """Add a command."""
-        return super().command(name, cls=cls, **options)
-
-
 _OF_TEXT = Counts(("--wide",), "for tables as text", lambda given: given["style"] == "text")
 
 
-@functools.cache
-def _wide_option() -> Any:
+def _showing(
+    wide: Annotated[
+        bool, option("--wide", help="Show tables whole, however narrow the terminal is.")
+    ] = False,
+) -> None:
     """The option of every command that shows tables; `terminal` reads it."""
-
-    def declared(
-        wide: Annotated[
-            bool,
-            typer.Option("--wide", help="Show tables whole, however narrow the terminal is."),
-        ] = False,
-    ) -> None: ...
-
-    alone = typer.Typer(add_completion=False)
-    alone.command()(declared)
-    return typer.main.get_command(alone).params[0]
 
 
 _AS_GIVEN = "exampp.given"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import shutil
 from typing import Annotated
 
-import typer
-
 import exampp
 from exampp.cli.board_options import (
     OF_GRADED_FILES,
@@ -23,6 +21,7 @@ from exampp.cli.board_options import (
     rating_scale,
 )
 from exampp.cli.command import counting
+from exampp.cli.declare import argument, option
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -47,18 +46,16 @@ _BESIDE_TEXTS = 48
 @counting(OF_GRADED_FILES, OF_READING)
 def compare(
     collection: CollectionOrWorkbench,
-    first: Annotated[str, typer.Argument(metavar="A", help="The system to go from.")],
-    second: Annotated[str, typer.Argument(metavar="B", help="The system to go to.")],
+    first: Annotated[str, argument(metavar="A", help="The system to go from.")],
+    second: Annotated[str, argument(metavar="B", help="The system to go to.")],
     measure: Annotated[
         str | None,
-        typer.Option(
-            "--measure", "-m", help="Cover, or any measure of ir_measures. [default: Cover]"
-        ),
+        option("--measure", "-m", help="Cover, or any measure of ir_measures. [default: Cover]"),
     ] = None,
     min_rating: MinRating = None,
     k: Annotated[
         int | None,
-        typer.Option(
+        option(
             "-k",
             help="Passages of a ranking of which items are explained, and that Cover reads. "
             "[default: the cutoff of the measure, or 20]",
@@ -72,7 +69,7 @@ def compare(
     subtopics: Subtopics = SubtopicMode.auto,
     queries: Annotated[
         int | None,
-        typer.Option(
+        option(
             min=0,
             help="Explain this many queries, the largest differences first; 0: all. "
             "[default: 5 for people; all for tsv, csv, json]",
@@ -80,13 +77,13 @@ def compare(
     ] = None,
     query: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--query",
             help="One query alone, item by item: the best passage of each system with its whole "
             "quote, items that only B covers first.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the test and the interval.")] = 0,
+    seed: Annotated[int, option(min=0, help="Seed of the test and the interval.")] = 0,
     decisions: CountDecisions = DecisionMode.WITH,
     on_error: OnError = OnBadLine.refuse,
     scale: Scale = None,

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
 import exampp
+from exampp.cli.declare import argument, option
 from exampp.cli.grade import work
 from exampp.cli.output import show
 from exampp.cli.program import command
@@ -19,14 +20,14 @@ from exampp.cli.program import command
 def demo(
     collection: Annotated[
         Path | None,
-        typer.Argument(
+        argument(
             metavar="COLLECTION",
             help="Where to make the example. [default: a temporary file, or demo.exam in --files]",
         ),
     ] = None,
     files: Annotated[
         Path | None,
-        typer.Option(
+        option(
             metavar="FOLDER",
             help="Write the files of README and docs/tour.md here, to try their commands on.",
         ),
@@ -44,18 +45,18 @@ def demo(
         write_tour(files)
     path = collection or (files or Path(tempfile.mkdtemp(prefix="exampp-"))) / "demo.exam"
     with exampp.Collection.create(path) as opened:
-        typer.echo("1. Import: queries, passages, two banks, judgments and the runs of 5 systems")
+        click.echo("1. Import: queries, passages, two banks, judgments and the runs of 5 systems")
         report = opened.import_files(*demo_files())
-        typer.echo("   " + ", ".join(f"{count} {thing}" for thing, count in report.after.items()))
-        typer.echo("2. Grade every passage against every question, with the offline draft grader")
-        typer.echo(f"   {work(opened.grading('draft'))}")
-        typer.echo("3. Evaluate\n")
+        click.echo("   " + ", ".join(f"{count} {thing}" for thing, count in report.after.items()))
+        click.echo("2. Grade every passage against every question, with the offline draft grader")
+        click.echo(f"   {work(opened.grading('draft'))}")
+        click.echo("3. Evaluate\n")
         show(wide(opened.grades().evaluate(min_rating=4)), "text")
         if files:
             opened.export(files / "graded.jsonl.gz")
-    typer.echo(f"\nDone in {time.monotonic() - started:.0f} s. The collection is {path}\n\nNext:")
+    click.echo(f"\nDone in {time.monotonic() - started:.0f} s. The collection is {path}\n\nNext:")
     for arguments, what in _next(path, files):
-        typer.echo(f"  {command(*arguments)}\n      {what}")
+        click.echo(f"  {command(*arguments)}\n      {what}")
 
 
 def _next(path: Path, files: Path | None) -> Iterator[tuple[Sequence[object], str]]:

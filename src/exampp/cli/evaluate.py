@@ -7,8 +7,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 import exampp
 from exampp.cli.board_options import (
     LABELLING,
@@ -40,6 +38,7 @@ from exampp.cli.board_options import (
     rating_scale,
 )
 from exampp.cli.command import Counts, Given, counting, moved
+from exampp.cli.declare import option
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -95,7 +94,7 @@ def evaluate(
     leave_out: LeftOut = None,
     weights: Annotated[
         list[ItemWeights] | None,
-        typer.Option(
+        option(
             help="Cover with items weighted by what they tell of systems, beside the plain one; "
             "repeat for both."
         ),
@@ -107,13 +106,13 @@ def evaluate(
     label: LabelKind = Label.BEST,
     at_least: AtLeast = 1,
     gains: LabelGains = Gains.graded,
-    qrels: Annotated[Path | None, typer.Option(help="Write EXAM-Qrels to this file.")] = None,
+    qrels: Annotated[Path | None, option(help="Write EXAM-Qrels to this file.")] = None,
     per_query: Annotated[
-        bool, typer.Option("--per-query", help="A row for every system and query.")
+        bool, option("--per-query", help="A row for every system and query.")
     ] = False,
     compat: Annotated[
         Definitions,
-        typer.Option(
+        option(
             help="rubric: the definitions of the papers' own program; nuggetizer: means over the "
             "queries that a system answered, as its scores are published."
         ),

@@ -5,38 +5,37 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
+from exampp.cli.declare import argument, option
 from exampp.cli.output import remark
 
 
 def finetune(
     base_model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="A folder or a model hub name to start from.")
+        str, argument(metavar="MODEL", help="A folder or a model hub name to start from.")
     ],
     squad: Annotated[
-        Path, typer.Argument(metavar="SQUAD", help="Training data in the format of SQuAD 2.0.")
+        Path, argument(metavar="SQUAD", help="Training data in the format of SQuAD 2.0.")
     ],
-    out: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the model goes.")],
+    out: Annotated[Path, argument(metavar="FOLDER", help="Where the model goes.")],
     task: Annotated[
-        str | None, typer.Option(help="seq2seq or extractive. [default: what the model is]")
+        str | None, option(help="seq2seq or extractive. [default: what the model is]")
     ] = None,
     prompt: Annotated[
-        str, typer.Option(help="What a seq2seq model learns to reply to.")
+        str, option(help="What a seq2seq model learns to reply to.")
     ] = "question-answering",
-    revision: Annotated[str | None, typer.Option(help="The model's revision.")] = None,
-    epochs: Annotated[float, typer.Option(help="Passes over the data.")] = 2.0,
-    batch_size: Annotated[int, typer.Option(min=1, help="Examples in a step.")] = 16,
+    revision: Annotated[str | None, option(help="The model's revision.")] = None,
+    epochs: Annotated[float, option(help="Passes over the data.")] = 2.0,
+    batch_size: Annotated[int, option(min=1, help="Examples in a step.")] = 16,
     learning_rate: Annotated[
-        float | None, typer.Option(help="At the start. [default: 1e-4 seq2seq, 3e-5 extractive]")
+        float | None, option(help="At the start. [default: 1e-4 seq2seq, 3e-5 extractive]")
     ] = None,
-    max_steps: Annotated[int | None, typer.Option(help="Steps at most.")] = None,
-    save_steps: Annotated[int, typer.Option(min=1, help="Steps between checkpoints.")] = 500,
-    seed: Annotated[int, typer.Option(help="Of the order of the examples.")] = 0,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps.")] = None,
-    resume: Annotated[
-        bool, typer.Option(help="Go on from the last checkpoint, or start afresh.")
-    ] = True,
+    max_steps: Annotated[int | None, option(help="Steps at most.")] = None,
+    save_steps: Annotated[int, option(min=1, help="Steps between checkpoints.")] = 500,
+    seed: Annotated[int, option(help="Of the order of the examples.")] = 0,
+    device: Annotated[str | None, option(help="cpu, cuda, cuda:1, mps.")] = None,
+    resume: Annotated[bool, option(help="Go on from the last checkpoint, or start afresh.")] = True,
 ) -> None:
     """Train a model to extract answers, or say that there is none (the papers' SQuAD2 variation).
 
@@ -72,4 +71,4 @@ def finetune(
         report=lambda step, steps, loss: remark(f"step {step} of {steps}, loss {loss:.4f}"),
     )
     now = trained.steps - trained.started
-    typer.echo(f"{trained.folder}: {trained.steps} steps, {now} of them now")
+    click.echo(f"{trained.folder}: {trained.steps} steps, {now} of them now")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import click
 
 from exampp.cli import streams
 from exampp.cli.board_options import OF_READING, Digits, MinRating, RunFiles, SystemNames
 from exampp.cli.command import counting, failing
+from exampp.cli.declare import argument, option
 from exampp.cli.options import BankName, GraderName, ItemKind, PromptName, Style, TableStyle
 from exampp.cli.output import show
 from exampp.errors import Unfinished
@@ -23,14 +24,14 @@ NO_VERDICT = 3
 def gate(
     collection: Annotated[
         Path,
-        typer.Argument(
+        argument(
             metavar="COLLECTION",
             help="A collection, graded passages, or a file of these options: gate.toml.",
         ),
     ],
     require: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--require",
             "-r",
             metavar="REQUIREMENT",
@@ -40,14 +41,14 @@ def gate(
     ] = None,
     baseline: Annotated[
         Path | None,
-        typer.Option(
+        option(
             help="Compare with this: what evaluate --per-query --format json wrote, a run, a "
             "collection or graded passages."
         ),
     ] = None,
     baseline_system: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="SYSTEM",
             help="Compare with this system of the baseline, or of COLLECTION without one. "
             "[default: that of the same name, or the only one]",
@@ -55,7 +56,7 @@ def gate(
     ] = None,
     margin: Annotated[
         float | None,
-        typer.Option(
+        option(
             help="How much lower than the baseline's a mean may be, of the measures of which no "
             "requirement says it."
         ),
@@ -69,19 +70,17 @@ def gate(
     system: SystemNames = None,
     may_lack: Annotated[
         float | None,
-        typer.Option(
+        option(
             metavar="SHARE",
             help="The share of what a measure reads that may have no grade. [default: 0]",
         ),
     ] = None,
     alpha: Annotated[
         float | None,
-        typer.Option(help="Intervals hold in 1 - alpha of all cases, each. [default: 0.05]"),
+        option(help="Intervals hold in 1 - alpha of all cases, each. [default: 0.05]"),
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of intervals by bootstrap. [default: 0]")
-    ] = None,
-    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
+    seed: Annotated[int | None, option(help="Seed of intervals by bootstrap. [default: 0]")] = None,
+    junit: Annotated[Path | None, option(help="Write JUnit XML to this file.")] = None,
     digits: Digits = None,
     style: TableStyle = Style.text,
 ) -> None:
@@ -130,4 +129,4 @@ def gate(
     show(tables["gate"], style.value, digits)
     if not streams.flush():
         raise Unfinished("nobody reads the verdict")
-    raise typer.Exit(found.exit_code)
+    raise click.exceptions.Exit(found.exit_code)

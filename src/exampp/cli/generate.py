@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 import exampp
 from exampp.cli.backend_options import backend_options
 from exampp.cli.command import Counts, Given, counting
+from exampp.cli.declare import option
 from exampp.cli.interrupting import interruptible
 from exampp.cli.options import (
     LIMITS,
@@ -54,45 +55,45 @@ def generate_bank(
     collection: CollectionFile,
     grader: Annotated[
         str,
-        typer.Option(
+        option(
             help="Who writes: hf (a model on this machine), openai (any OpenAI-compatible server)."
         ),
     ],
     prompt: Annotated[
         str,
-        typer.Option(
+        option(
             help="car-questions, car-nuggets, dl-questions, dl-nuggets, or a TOML file of yours."
         ),
     ],
     *,
     options: Mapping[str, Any],
-    bank: Annotated[str, typer.Option(help="The bank that the items are added to.")] = "main",
+    bank: Annotated[str, option(help="The bank that the items are added to.")] = "main",
     per: Annotated[
-        Per | None, typer.Option(help="What a request is about. [default: as the prompt asks]")
+        Per | None, option(help="What a request is about. [default: as the prompt asks]")
     ] = None,
     keys: Annotated[
-        bool, typer.Option("--keys", help="Ask for answer keys, too; they are marked machine-made.")
+        bool, option("--keys", help="Ask for answer keys, too; they are marked machine-made.")
     ] = False,
-    query: Annotated[str | None, typer.Option(help="Only this query.")] = None,
+    query: Annotated[str | None, option(help="Only this query.")] = None,
     more: Annotated[
         int | None,
-        typer.Option(min=1, help="With --query: so many others than the bank has already."),
+        option(min=1, help="With --query: so many others than the bank has already."),
     ] = None,
     keep_near: Annotated[
         bool,
-        typer.Option("--keep-near", help="Keep items that ask the same as others, too, marked."),
+        option("--keep-near", help="Keep items that ask the same as others, too, marked."),
     ] = False,
     grounded: Annotated[
         int | None,
-        typer.Option(min=1, help="Show so many of the query's best passages with the prompt."),
+        option(min=1, help="Show so many of the query's best passages with the prompt."),
     ] = None,
-    author: Annotated[str | None, typer.Option(help="Who edits. [default: the user]")] = None,
+    author: Annotated[str | None, option(help="Who edits. [default: the user]")] = None,
     reason: Annotated[
-        str, typer.Option(help="Why; kept with every edit. [default: model and prompt]")
+        str, option(help="Why; kept with every edit. [default: model and prompt]")
     ] = "",
     grace: Grace = GRACE_SECONDS,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be asked; ask nothing.")
+        bool, option("--dry-run", help="Say what would be asked; ask nothing.")
     ] = False,
     style: TableStyle = Style.text,
 ) -> None:
@@ -155,10 +156,10 @@ def _preview(run: GenerationRun, price_read: float | None, price_written: float 
     found = run.preview(price_read, price_written)
     about = "" if found.exact else "about "
     cost = "unknown (no prices given)" if found.cost is None else f"about {found.cost:.4f}"
-    typer.echo(f"requests        {found.requests}, one per {run.per}")
-    typer.echo(f"prompt tokens   {about}{found.tokens}")
-    typer.echo(f"cost            {cost}")
+    click.echo(f"requests        {found.requests}, one per {run.per}")
+    click.echo(f"prompt tokens   {about}{found.tokens}")
+    click.echo(f"cost            {cost}")
     for note in found.notes:
         remark(note)
     for number, text in enumerate(found.prompts, 1):
-        typer.echo(f"\n--- prompt {number} ---\n{text}")
+        click.echo(f"\n--- prompt {number} ---\n{text}")

@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 import exampp
 from exampp.cli.backend_options import backend_options
 from exampp.cli.command import Counts, Given, counting, moved
+from exampp.cli.declare import option
 from exampp.cli.interrupting import interruptible
 from exampp.cli.options import (
     LIMITS,
@@ -68,7 +69,7 @@ def grade(
     collection: CollectionFile,
     grader: Annotated[
         str,
-        typer.Option(
+        option(
             help="Who grades: hf (a model on this machine), openai (any OpenAI-compatible server), "
             "draft (offline similarity, for trying things out), or one that a package adds."
         ),
@@ -76,38 +77,34 @@ def grade(
     *,
     options: Mapping[str, Any],
     bank: BankName = None,
-    depth: Annotated[
-        int, typer.Option(min=1, help="How many passages of each ranking are graded.")
-    ] = 20,
+    depth: Annotated[int, option(min=1, help="How many passages of each ranking are graded.")] = 20,
     answers_of: Annotated[
         str | None,
-        typer.Option(help="Verify the answers that this grader extracted (answer-verification)."),
+        option(help="Verify the answers that this grader extracted (answer-verification)."),
     ] = None,
-    max_failures: Annotated[
-        int, typer.Option(min=1, help="Stop after so many failures in a row.")
-    ] = 20,
+    max_failures: Annotated[int, option(min=1, help="Stop after so many failures in a row.")] = 20,
     max_queries: Annotated[
         int | None,
-        typer.Option(min=1, help="Grade the first so many queries only: a trial. [default: all]"),
+        option(min=1, help="Grade the first so many queries only: a trial. [default: all]"),
     ] = None,
     shard: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="N/OF",
             help="One of so many parts of the passages, the same on every copy: 3/16. "
             "[default: all]",
         ),
     ] = None,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Only cells that were tried and have no grade.")
+        bool, option("--retry-failed", help="Only cells that were tried and have no grade.")
     ] = False,
     take_over: Annotated[
         bool,
-        typer.Option("--take-over", help="Also what another run holds that is known to be gone."),
+        option("--take-over", help="Also what another run holds that is known to be gone."),
     ] = False,
     batch: Annotated[
         bool,
-        typer.Option(
+        option(
             "--batch",
             help="By batches of the provider, at half the price: wait for them. Ctrl-C leaves them "
             "running, and the same command goes on.",
@@ -115,61 +112,59 @@ def grade(
     ] = False,
     batch_file: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Write the requests there, as for vllm run-batch; ask nobody."
-        ),
+        option(metavar="FILE", help="Write the requests there, as for vllm run-batch; ask nobody."),
     ] = None,
     replies: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Read what came back for a file of --batch-file."),
+        option(metavar="FILE", help="Read what came back for a file of --batch-file."),
     ] = None,
     cancel_batches: Annotated[
         bool,
-        typer.Option("--cancel-batches", help="End the batches that are out; keep what came."),
+        option("--cancel-batches", help="End the batches that are out; keep what came."),
     ] = False,
     poll: Annotated[
         float | None,
-        typer.Option(
+        option(
             min=0, max=86400, metavar="SECONDS", help="Between two looks. [default: 15, growing]"
         ),
     ] = None,
     grace: Grace = GRACE_SECONDS,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what is due, what it takes, what is asked.")
+        bool, option("--dry-run", help="Say what is due, what it takes, what is asked.")
     ] = False,
     plan: Annotated[
         int | None,
-        typer.Option(
+        option(
             min=1,
             metavar="MACHINES",
-            rich_help_panel="Cost and stopping",
+            panel="Cost and stopping",
             help="Grade some 200 cells, and say what the rest takes on so many machines like this.",
         ),
     ] = None,
     price_hour: Annotated[
-        float | None, typer.Option(min=0, help="What a machine costs in an hour.")
+        float | None, option(min=0, help="What a machine costs in an hour.")
     ] = None,
     on: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="CLUSTER",
             help="Grade by workers on a Ray cluster: its address, or ray for the one here.",
         ),
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(
+        option(
             min=1,
             help="So many workers at most. [default: as many as the nodes have room for]",
         ),
     ] = None,
     worker_cpus: Annotated[
         int | None,
-        typer.Option(min=0, help="CPUs of a worker. [default: 1]"),
+        option(min=0, help="CPUs of a worker. [default: 1]"),
     ] = None,
     worker_gpus: Annotated[
         int | None,
-        typer.Option(
+        option(
             min=0,
             help="Cards of a worker. [default: 1 for hf where a node has any]",
         ),
@@ -209,7 +204,7 @@ def grade(
         progress = work(run, grace)
     if note := run.late_note:
         remark(note)
-    typer.echo(str(progress))
+    click.echo(str(progress))
     _unfinished(run, progress)
 
 
@@ -246,14 +241,14 @@ def _estimate(
         if machines > 1:
             seconds += f": {_duration(found.seconds)} on {machines} machines"
     cost = "unknown (no prices given)" if found.cost is None else f"{found.cost:.2f}"
-    typer.echo(f"cells due       {found.cells}")
-    typer.echo(f"to be asked     {found.asks}")
-    typer.echo(f"prompt tokens   {about}{found.tokens}")
-    typer.echo(f"reply tokens    about {found.written}")
-    typer.echo(f"time            {seconds}")
-    typer.echo(f"cost            {cost}")
+    click.echo(f"cells due       {found.cells}")
+    click.echo(f"to be asked     {found.asks}")
+    click.echo(f"prompt tokens   {about}{found.tokens}")
+    click.echo(f"reply tokens    about {found.written}")
+    click.echo(f"time            {seconds}")
+    click.echo(f"cost            {cost}")
     for number, text in enumerate(found.prompts, 1):
-        typer.echo(f"\n--- prompt {number} ---\n{text}")
+        click.echo(f"\n--- prompt {number} ---\n{text}")
 
 
 def _duration(seconds: float) -> str:

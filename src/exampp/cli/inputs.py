@@ -9,11 +9,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 import exampp
 from exampp.cli.board_options import Scale, rating_scale
 from exampp.cli.command import Counts, Given, counting
+from exampp.cli.declare import argument, option
 from exampp.cli.options import BankName, CollectionFile, ExportFormat, OnBadLine, UnknownPassages
 from exampp.cli.output import remark, show, show_several, told
 from exampp.cli.panels import GOES_IN
@@ -41,14 +42,14 @@ class ImportStyle(StrEnum):
 def init(
     collection: Annotated[
         Path | None,
-        typer.Argument(metavar="[COLLECTION]", help="The collection, such as my.exam."),
+        argument(metavar="[COLLECTION]", help="The collection, such as my.exam."),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(help="Write a commented configuration file, for exampp run.")
+        Path | None, option(help="Write a commented configuration file, for exampp run.")
     ] = None,
     rescue: Annotated[
         Path | None,
-        typer.Option(help="Fill it with what can be read of this collection, which is damaged."),
+        option(help="Fill it with what can be read of this collection, which is damaged."),
     ] = None,
 ) -> None:
     """Make an empty collection, or with --config a file that describes a whole exam.
@@ -60,16 +61,16 @@ def init(
 
         for table, saved, orphans in save(rescue, collection):
             lost = f", {orphans} whose other rows are lost" if orphans else ""
-            typer.echo(f"{table:>16}  {saved:>9}{lost}")
+            click.echo(f"{table:>16}  {saved:>9}{lost}")
     elif rescue is not None:
         raise InputError("--rescue fills a new collection", mend="Name it, and no --config")
     elif config is not None:
         write_template(config, collection)
-        typer.echo(f"{config}: a configuration. Fill it in, then: {command('run', config)}")
+        click.echo(f"{config}: a configuration. Fill it in, then: {command('run', config)}")
     elif collection is not None:
         exampp.Collection.create(collection).close()
         following = command("import", collection)
-        typer.echo(f"{collection}: an empty collection. Next: {following} FILE ...")
+        click.echo(f"{collection}: an empty collection. Next: {following} FILE ...")
     else:
         raise InputError("what is to be made?", mend="Name a collection, or a file with --config")
 
@@ -149,7 +150,7 @@ def import_(
     collection: CollectionFile,
     files: Annotated[
         list[Path] | None,
-        typer.Argument(
+        argument(
             metavar="FILE...",
             help="Queries, passages, banks, runs, qrels, responses, graded passages, in any known "
             "format; a folder of runs, of texts or of BEIR; irds:ID for a dataset of ir_datasets.",
@@ -157,93 +158,85 @@ def import_(
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option("--as", help="What the files are, where it cannot be told from them."),
+        option("--as", help="What the files are, where it cannot be told from them."),
     ] = None,
     queries: Annotated[
         Files,
-        typer.Option(
+        option(
             help="A file of queries, or a folder of such; may be repeated.",
-            rich_help_panel=GOES_IN,
+            panel=GOES_IN,
         ),
     ] = None,
     passages: Annotated[
-        Files, typer.Option(help="A file of passages, or a folder of such; may be repeated.")
+        Files, option(help="A file of passages, or a folder of such; may be repeated.")
     ] = None,
     bank: Annotated[
         Files,
-        typer.Option(
-            help="A file of questions or nuggets; may be repeated.", rich_help_panel=GOES_IN
-        ),
+        option(help="A file of questions or nuggets; may be repeated.", panel=GOES_IN),
     ] = None,
     runs: Annotated[
         Files,
-        typer.Option(
+        option(
             help="A file of rankings, or a folder of files that are named after their systems; may "
             "be repeated."
         ),
     ] = None,
     qrels: Annotated[
         Files,
-        typer.Option(
+        option(
             help="A file of judgments, or a folder of such; may be repeated.",
-            rich_help_panel=GOES_IN,
+            panel=GOES_IN,
         ),
     ] = None,
     responses: Annotated[
-        Files, typer.Option(help="A file or folder of responses; may be repeated.")
+        Files, option(help="A file or folder of responses; may be repeated.")
     ] = None,
     bank_name: Annotated[
-        str, typer.Option(help="The name of the bank that questions and nuggets go into.")
+        str, option(help="The name of the bank that questions and nuggets go into.")
     ] = "main",
     on_error: Annotated[
-        OnBadLine, typer.Option(help="Refuse everything at a bad line, or skip and count it.")
+        OnBadLine, option(help="Refuse everything at a bad line, or skip and count it.")
     ] = OnBadLine.refuse,
     unknown_passages: Annotated[
         UnknownPassages,
-        typer.Option(help="Ranked passages without a text: an error, or kept as ungraded."),
+        option(help="Ranked passages without a text: an error, or kept as ungraded."),
     ] = UnknownPassages.error,
     corpus: Annotated[
         str | None,
-        typer.Option(
+        option(
             help="Where the texts of ranked and judged passages are looked up: a file or a folder "
             "of passages, or irds:ID."
         ),
     ] = None,
     depth: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="Passages of each run that are taken. [default: all; 20 with --corpus]"
-        ),
+        option(min=1, help="Passages of each run that are taken. [default: all; 20 with --corpus]"),
     ] = None,
     system: Annotated[
-        str | None, typer.Option(help="The system of responses that do not name it.")
+        str | None, option(help="The system of responses that do not name it.")
     ] = None,
     passage_tokens: Annotated[
         int,
-        typer.Option(
-            min=0, help="Tokens of a passage of a response at most; 0: a passage a sentence."
-        ),
+        option(min=0, help="Tokens of a passage of a response at most; 0: a passage a sentence."),
     ] = 400,
     cited: Annotated[
         bool,
-        typer.Option(
+        option(
             "--cited", help="What responses cite becomes a ranking, too, of a system NAME:cited."
         ),
     ] = False,
     update: Annotated[
         bool,
-        typer.Option("--update", help="Let files change what is graded, and items people edited."),
+        option("--update", help="Let files change what is graded, and items people edited."),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would change; change nothing.")
+        bool, option("--dry-run", help="Say what would change; change nothing.")
     ] = False,
-    style: Annotated[
-        ImportStyle, typer.Option("--format", help="How it is said.")
-    ] = ImportStyle.text,
+    style: Annotated[ImportStyle, option("--format", help="How it is said.")] = ImportStyle.text,
     scale: Scale = None,
     columns: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             metavar="NAME=COLUMN",
             help="A column of a table that goes by a name of its own, as in query_id=topic; may be "
             "repeated.",
@@ -289,7 +282,7 @@ def import_(
         columns=columns_of(columns),
     )
     if style is ImportStyle.json:
-        typer.echo(report.to_json(), nl=False)
+        click.echo(report.to_json(), nl=False)
     else:
         _say(report)
 
@@ -311,7 +304,7 @@ def columns_of(given: Sequence[str] | None) -> dict[str, str]:
 def _say(report: ImportReport) -> None:
     for file in report.files:
         told = f"{file.kind} (by its name)" if file.by_name else file.kind
-        typer.echo(f"{file.file}: {told}, {counted(file.records, 'record')}")
+        click.echo(f"{file.file}: {told}, {counted(file.records, 'record')}")
     for sentence in report.remarks:
         remark(sentence)
     _tell(report.skipped_first, report.skipped, "skipped", "bad line")
@@ -320,12 +313,12 @@ def _say(report: ImportReport) -> None:
         remark(f"{report.replaced}")
     if report.findings.rows:
         show(report.findings, "text")
-    typer.echo("\n".join(_told(report)))
+    click.echo("\n".join(_told(report)))
     if report.retired:
         retired = counted(report.retired, "item")
-        typer.echo(f"Retired {retired} that the bank's file no longer holds.")
+        click.echo(f"Retired {retired} that the bank's file no longer holds.")
     if not report.changes:
-        typer.echo("Nothing changed.")
+        click.echo("Nothing changed.")
     elif report.dry_run:
         if report.impact:
             show_several(report.impact, "text")
@@ -362,10 +355,10 @@ def _exports_bank(given: Given) -> bool:
 @counting(Counts(("--bank",), "for banks", _exports_bank))
 def export(
     collection: CollectionFile,
-    to: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write (.gz packs it).")],
+    to: Annotated[Path, argument(metavar="FILE", help="The file to write (.gz packs it).")],
     kind: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--format",
             metavar="KIND",
             help=f"What is written: {', '.join(ExportFormat)}, or a format of a package. "

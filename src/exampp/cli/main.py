@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import gc
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable
-from typing import Annotated, Any, NoReturn
+from collections.abc import Iterable
+from typing import Any, NoReturn, cast
 
-import typer
-from typer.core import TyperCommand, TyperGroup
+import click
+from click.shell_completion import CompletionItem, get_completion_class
 
 import exampp
 from exampp.cli import streams
-from exampp.cli.command import Commands, Group, Unloaded
+from exampp.cli.command import Group, Unloaded
 from exampp.cli.program import this_command
 from exampp.cli.streams import SIGNALLED
 from exampp.cli.verbs import PURPOSES
@@ -24,6 +23,8 @@ from exampp.errors import ExamError
 
 GARBAGE = 100_000
 """Objects that come to be before those that refer to each other are looked for."""
+COMPLETING = "_EXAMPP_COMPLETE"
+"""The variable by which a shell asks what may come next."""
 
 
 class Verbs(Group):
@@ -31,51 +32,50 @@ class Verbs(Group):
 
     def __init__(self, **options: Any) -> None:
         homes = {name: verb.home for verbs in PURPOSES.values() for name, verb in verbs.items()}
-        super().__init__(**{**options, "commands": Unloaded(homes)})
+        super().__init__(commands=cast("Any", Unloaded(homes)), **options)
 
     def sections(self) -> Iterable[tuple[str, Iterable[tuple[str, str]]]]:
         """The verbs with their summaries, by purpose."""
         for purpose, verbs in PURPOSES.items():
             yield purpose, [(name, verb.summary) for name, verb in verbs.items()]
 
-    def shell_complete(self, ctx: Any, incomplete: str) -> Any:  # noqa: ARG002
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """What a shell is told of the verbs: their summaries, none of them imported."""
-        told = TyperGroup(params=self.params)
-        for _, verbs in self.sections():
-            for name, summary in verbs:
-                told.add_command(TyperCommand(name, help=summary))
-        return told.shell_complete(typer.Context(told), incomplete)
+        return [
+            *(
+                CompletionItem(name, help=summary)
+                for _, verbs in self.sections()
+                for name, summary in verbs
+                if name.startswith(incomplete)
+            ),
+            *click.Command.shell_complete(self, ctx, incomplete),
+        ]
 
 
-app = Commands(
-    cls=Verbs,
+def _completion(ctx: click.Context, _option: click.Parameter, shell: str | None) -> None:
+    """Print what a shell runs to complete commands, and end."""
+    if shell is not None and (of_shell := get_completion_class(shell)) is not None:
+        click.echo(of_shell(app, {}, "exampp", COMPLETING).source())
+        ctx.exit()
+
+
+app = Verbs(
     name="exampp",
     help="Evaluate retrieval, generation and RAG systems by an exam.",
     epilog="exampp COMMAND --help says more, with an example.",
     context_settings={"help_option_names": ["-h", "--help"]},
-    add_completion=True,
 )
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"exampp {exampp.__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _main(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Evaluate retrieval, generation and RAG systems by an exam."""
-
-
-@functools.cache
-def command() -> Callable[[], None]:
-    """What `app` declares, as a program: reading all the declarations anew is slow."""
-    return typer.main.get_command(app)
+click.version_option(exampp.__version__, message="exampp %(version)s", help="Print the version.")(
+    app
+)
+click.option(
+    "--completion",
+    type=click.Choice(["bash", "zsh", "fish"]),
+    expose_value=False,
+    is_eager=True,
+    callback=_completion,
+    help="Print what has a shell complete commands, options and files.",
+)(app)
 
 
 def main() -> None:
@@ -89,13 +89,11 @@ def main() -> None:
     # a large exam is many objects, none of which is garbage: they are gone through less often
     gc.set_threshold(GARBAGE)
     try:
-        command()()
+        code = _run()
+        sys.exit(code if streams.flush() else code or 1)
     except SystemExit as end:
         if isinstance(end.code, int) and end.code > SIGNALLED:
-            # typer has seen the KeyboardInterrupt first, or another signal has come
             _interrupted(end.code)
-        if not streams.flush():
-            sys.exit(end.code or 1)
         raise
     except ExamError as error:
         _fail(f"exampp: {error}", error.exit_code)
@@ -111,6 +109,20 @@ def main() -> None:
             "This is a defect of exampp. EXAMPP_DEBUG=1 shows where; please report it.",
             _code(error),
         )
+
+
+def _run() -> int:
+    """Do what the arguments say; the exit code."""
+    try:
+        return app.main(prog_name="exampp", complete_var=COMPLETING, standalone_mode=False) or 0
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.Abort as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise error.__cause__ from None
+        print("Aborted.", file=sys.stderr)
+        return 1
 
 
 def _code(error: Exception) -> int:

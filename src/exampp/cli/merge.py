@@ -5,21 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 import exampp
+from exampp.cli.declare import argument, option
 from exampp.cli.options import Style, TableStyle
 from exampp.cli.output import show_several
 from exampp.report.table import MACHINES
 
 
 def merge(
-    into: Annotated[Path, typer.Argument(metavar="INTO", help="The collection that is filled.")],
+    into: Annotated[Path, argument(metavar="INTO", help="The collection that is filled.")],
     others: Annotated[
-        list[Path], typer.Argument(metavar="OTHER", help="Collections; they are only read.")
+        list[Path], argument(metavar="OTHER", help="Collections; they are only read.")
     ],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would come; change nothing.")
+        bool, option("--dry-run", help="Say what would come; change nothing.")
     ] = False,
     style: TableStyle = Style.text,
 ) -> None:

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 import exampp
+from exampp.cli.declare import argument, option
 from exampp.records.grading import RatingScale
 
 if TYPE_CHECKING:
@@ -17,32 +16,26 @@ if TYPE_CHECKING:
 
 Collections = Annotated[
     list[Path],
-    typer.Argument(
-        metavar="COLLECTION...", help="Collections, or graded passages (graded.jsonl.gz)."
-    ),
+    argument(metavar="COLLECTION...", help="Collections, or graded passages (graded.jsonl.gz)."),
 ]
 AllMinRatings = Annotated[
     list[int] | None,
-    typer.Option(
+    option(
         help="Lowest rating that counts as an answer; repeat for several. "
         "[default: all of the scale]"
     ),
 ]
 BankNames = Annotated[
     list[str] | None,
-    typer.Option(
-        help="The bank, where the collection has several of this kind; repeat for several."
-    ),
+    option(help="The bank, where the collection has several of this kind; repeat for several."),
 ]
 QrelsFiles = Annotated[
     list[Path] | None,
-    typer.Option(
-        help="Qrels made elsewhere, on the same runs, as one more method; repeat for several."
-    ),
+    option(help="Qrels made elsewhere, on the same runs, as one more method; repeat for several."),
 ]
 Scores = Annotated[
     list[Path] | None,
-    typer.Option(
+    option(
         help="A leaderboard made elsewhere, FILE or FILE:MEASURE, as one more method; repeat for "
         "several."
     ),

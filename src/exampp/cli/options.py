@@ -6,22 +6,20 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from exampp.cli.declare import argument, option
 
 CollectionFile = Annotated[
-    Path, typer.Argument(metavar="COLLECTION", help="The collection, such as my.exam.")
+    Path, argument(metavar="COLLECTION", help="The collection, such as my.exam.")
 ]
 CollectionOrWorkbench = Annotated[
     Path,
-    typer.Argument(
-        metavar="COLLECTION", help="A collection, or graded passages (graded.jsonl.gz)."
-    ),
+    argument(metavar="COLLECTION", help="A collection, or graded passages (graded.jsonl.gz)."),
 ]
 GraderName = Annotated[
     str | None,
-    typer.Option(help="Which grader's grades: a model, model:prompt, or the start of its key."),
+    option(help="Which grader's grades: a model, model:prompt, or the start of its key."),
 ]
-PromptName = Annotated[str | None, typer.Option(help="Grades made with this prompt.")]
+PromptName = Annotated[str | None, option(help="Grades made with this prompt.")]
 
 
 class Kind(StrEnum):
@@ -109,22 +107,22 @@ class VotingRule(StrEnum):
     mean = "mean"
 
 
-ItemKind = Annotated[Kind | None, typer.Option(help="Grades of this kind of item.")]
+ItemKind = Annotated[Kind | None, option(help="Grades of this kind of item.")]
 BankName = Annotated[
-    str | None, typer.Option(help="The bank, where the collection has several of this kind.")
+    str | None, option(help="The bank, where the collection has several of this kind.")
 ]
-TableStyle = Annotated[Style, typer.Option("--format", help="How tables are written.")]
+TableStyle = Annotated[Style, option("--format", help="How tables are written.")]
 
 UnnumberedText = Annotated[
     Unnumbered | None,
-    typer.Option(
+    option(
         help="What a self-rating without a number is: an answer, which counts 1, or unparsed. "
         "[default: what the model's kind says]"
     ),
 ]
 Grace = Annotated[
     float,
-    typer.Option(
+    option(
         min=0,
         max=3600,
         metavar="SECONDS",

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import typer
+import click
 
 from exampp.cli import terminal
 from exampp.errors import Undefined
@@ -65,11 +65,11 @@ def told(path: Path, text: str) -> None:
     if descriptor(path) == 1:
         remark(text)
     else:
-        typer.echo(text)
+        click.echo(text)
 
 
 def remark(text: str) -> None:
     """Say something that is no result."""
     # nobody may be reading remarks: no reason to end what is being done
     with contextlib.suppress(OSError, ValueError):
-        typer.echo(text, err=True)
+        click.echo(text, err=True)

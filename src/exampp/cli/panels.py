@@ -41,7 +41,7 @@ _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.sp
 def panel_of(option: Any) -> str:
     """The panel of an option."""
     name = max(option.opts, key=len).lstrip("-")
-    return option.rich_help_panel or _PANEL_OF.get(name, OTHER)
+    return getattr(option, "panel", None) or _PANEL_OF.get(name, OTHER)
 
 
 def by_panel(options: Sequence[Any]) -> Iterable[tuple[str, list[Any]]]:

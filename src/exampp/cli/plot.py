@@ -7,8 +7,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import typer
-
 import exampp
 from exampp.cli.analyze_sensitivity import at_cutoffs
 from exampp.cli.board_options import (
@@ -28,6 +26,7 @@ from exampp.cli.board_options import (
     rating_scale,
 )
 from exampp.cli.command import Counts, Given, counting
+from exampp.cli.declare import argument, option
 from exampp.cli.methods import BankNames, Scores
 from exampp.cli.options import (
     CollectionOrWorkbench,
@@ -159,11 +158,11 @@ def _is_drawn(given: Given) -> bool:
     ),
 )
 def plot(
-    what: Annotated[PlotKind, typer.Argument(metavar="KIND", help="; ".join(PlotKind))],
+    what: Annotated[PlotKind, argument(metavar="KIND", help="; ".join(PlotKind))],
     collection: CollectionOrWorkbench,
     output: Annotated[
         Path,
-        typer.Option(
+        option(
             "--output",
             "-o",
             dir_okay=False,
@@ -172,7 +171,7 @@ def plot(
     ],
     measure: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--measure",
             "-m",
             help="The measure; for methods and sensitivity, repeat for up to six; for curve, "
@@ -183,25 +182,25 @@ def plot(
     ] = None,
     min_rating: MinRatings = None,
     official: Annotated[
-        Path | None, typer.Option(help="The official leaderboard, for scatter and methods.")
+        Path | None, option(help="The official leaderboard, for scatter and methods.")
     ] = None,
     scores: Scores = None,
     round_to: RoundTo = None,
-    theme: Annotated[Theme, typer.Option(help="Dark ink on white, or light ink on near-black.")] = (
+    theme: Annotated[Theme, option(help="Dark ink on white, or light ink on near-black.")] = (
         Theme.light
     ),
     width: Annotated[
         Width,
-        typer.Option(
+        option(
             help="As wide as a column of a paper (3.33 in), as both (7 in), or as it is drawn best."
         ),
     ] = Width.own,
     no_title: Annotated[
-        bool, typer.Option("--no-title", help="Leave out the title: a paper has a caption.")
+        bool, option("--no-title", help="Leave out the title: a paper has a caption.")
     ] = False,
     grader: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             help="Which grader's grades: a model, model:prompt, or the start of its key; for "
             "methods and sensitivity, repeat for several."
         ),
@@ -334,10 +333,10 @@ def _checked(what: PlotKind, measures: Sequence[str] | None) -> Sequence[str]:
 
 def _check_one(what: PlotKind, given: Mapping[str, Sequence[object] | None]) -> None:
     """Raise InputError where a plot of one series is asked for several."""
-    for option, values in given.items():
+    for name, values in given.items():
         if what not in _SEVERAL and len(values or ()) > 1:
             raise exampp.InputError(
-                f"the plot {what.value} shows one value of {option}", mend="Name one"
+                f"the plot {what.value} shows one value of {name}", mend="Name one"
             )
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 import exampp
+from exampp.cli.declare import option
 from exampp.cli.options import CollectionFile, Style, TableStyle
 from exampp.cli.output import show_several
 
@@ -14,7 +13,7 @@ from exampp.cli.output import show_several
 def pool(
     collection: CollectionFile,
     depth: Annotated[
-        int, typer.Option(min=1, help="How many passages of each ranking belong to the pool.")
+        int, option(min=1, help="How many passages of each ranking belong to the pool.")
     ] = 20,
     style: TableStyle = Style.text,
 ) -> None:

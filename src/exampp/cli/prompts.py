@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
-from exampp.cli.command import Commands, Counts, Given, counting
+from exampp.cli.command import Counts, Given, Group, counting
+from exampp.cli.declare import argument, option
 from exampp.cli.options import Style, TableStyle
 from exampp.cli.output import show
 from exampp.report.table import Table
@@ -24,10 +25,10 @@ EXAMPLE = {
     "answer": "because it is runny",
 }
 
-app = Commands(help="Show what a grader is asked, and a writer of banks.")
+app = Group("prompts", help="Show what a grader is asked, and a writer of banks.")
 
 
-@app.command("list")
+@app.verb("list")
 def list_prompts(style: TableStyle = Style.text) -> None:
     """List the prompts: those that grade, those that ask for items, and those of packages.
 
@@ -54,15 +55,13 @@ def _has_text(given: Given) -> bool:
     return not given["toml"] and bool(find(given["name"]).user)
 
 
-@app.command("show")
+@app.verb("show")
 @counting(Counts(("--filled",), "for prompts that have a text, and without --toml", _has_text))
 def show_prompt(
-    name: Annotated[str, typer.Argument(help="A bundled prompt, or a TOML file of yours.")],
-    filled: Annotated[bool, typer.Option("--filled", help="Fill the slots with an example.")] = (
-        False
-    ),
+    name: Annotated[str, argument(help="A bundled prompt, or a TOML file of yours.")],
+    filled: Annotated[bool, option("--filled", help="Fill the slots with an example.")] = (False),
     toml: Annotated[
-        bool, typer.Option("--toml", help="The whole declaration: a file to start your own from.")
+        bool, option("--toml", help="The whole declaration: a file to start your own from.")
     ] = False,
 ) -> None:
     """Print a prompt's text, its slots in braces or filled with an example.
@@ -75,17 +74,17 @@ def show_prompt(
 
     prompt = find(name)
     if toml:
-        typer.echo(toml_of(name), nl=False)
+        click.echo(toml_of(name), nl=False)
         return
-    typer.echo(f"# {prompt.title}\n# {prompt.source}\n")
+    click.echo(f"# {prompt.title}\n# {prompt.source}\n")
     if not prompt.user:
-        typer.echo("(this grader reads item and passage without a prompt)")
+        click.echo("(this grader reads item and passage without a prompt)")
         return
     parts = _filled(prompt) if filled else _template(prompt)
     if list(parts) == ["user"]:
-        typer.echo(parts["user"])
+        click.echo(parts["user"])
     else:
-        typer.echo("\n\n".join(f"[{part}]\n{text}" for part, text in parts.items()))
+        click.echo("\n\n".join(f"[{part}]\n{text}" for part, text in parts.items()))
 
 
 def _filled(prompt: Prompt | GenerationPrompt) -> dict[str, str]:

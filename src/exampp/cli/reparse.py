@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 import exampp
+from exampp.cli.declare import option
 from exampp.cli.options import (
     CollectionFile,
     Compat,
@@ -27,17 +28,17 @@ def reparse(
     kind: ItemKind = None,
     rules: Annotated[
         str | None,
-        typer.Option(
+        option(
             help="Read by the rules of this prompt, by name or TOML file, in place of the "
             "grader's own."
         ),
     ] = None,
     unnumbered: UnnumberedText = None,
     compat: Annotated[
-        Compat, typer.Option(help="rubric: read as the papers' own program does.")
+        Compat, option(help="rubric: read as the papers' own program does.")
     ] = Compat.exam,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would change, and write nothing.")
+        bool, option("--dry-run", help="Say what would change, and write nothing.")
     ] = False,
 ) -> None:
     """Read the kept replies of a grader again, without a model.
@@ -57,7 +58,7 @@ def reparse(
             compat=compat.value,
             dry_run=dry_run,
         )
-    typer.echo(told(found))
+    click.echo(told(found))
 
 
 def told(found: Reparsed) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 import exampp
 from exampp.cli.board_options import (
     OF_GRADED_FILES,
@@ -31,6 +29,7 @@ from exampp.cli.board_options import (
     rating_scale,
 )
 from exampp.cli.command import counting
+from exampp.cli.declare import option
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -47,7 +46,7 @@ def report(
     collection: CollectionOrWorkbench,
     output: Annotated[
         Path,
-        typer.Option(
+        option(
             "--output",
             "-o",
             help="The page to write, such as report.html; .json: the same as data.",
@@ -56,12 +55,12 @@ def report(
     official: Officials = None,
     round_to: RoundTo = None,
     title: Annotated[
-        str, typer.Option(help="What the page is called. [default: the name of the file]")
+        str, option(help="What the page is called. [default: the name of the file]")
     ] = "",
-    json: Annotated[Path | None, typer.Option(help="Write the report as JSON, too.")] = None,
+    json: Annotated[Path | None, option(help="Write the report as JSON, too.")] = None,
     measure: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--measure",
             "-m",
             help="Cover@20, nCover@20, or any measure of ir_measures; repeat for several. The "
@@ -71,7 +70,7 @@ def report(
     min_rating: MinRating = None,
     min_relevant: Annotated[
         int | None,
-        typer.Option(
+        option(
             help="Lowest judgment that counts as relevant. [default: 2, or 1 where none is higher]"
         ),
     ] = None,

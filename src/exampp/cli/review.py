@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 import exampp
 from exampp.cli.board_options import OF_GRADED_FILES, Scale, rating_scale
-from exampp.cli.command import Command, Commands, Counts, Given, counting, moved
+from exampp.cli.command import Command, Counts, Given, counting, moved
+from exampp.cli.declare import argument, option
 from exampp.cli.options import (
     BankName,
     CollectionOrWorkbench,
@@ -130,7 +129,7 @@ def review(
     collection: CollectionOrWorkbench,
     name: Annotated[
         ListName | None,
-        typer.Argument(
+        argument(
             metavar="[LIST]",
             help="verify: what the grader said, item by item. grid: passages by items. missing: "
             "relevant passages that no item covers. spurious: items covered by passages that are "
@@ -138,39 +137,37 @@ def review(
             "people to decide, drawn with --labels.",
         ),
     ] = None,
-    query: Annotated[str | None, typer.Option(help="Only this query.")] = None,
-    item: Annotated[
-        str | None, typer.Option(help="Only this item, or those whose ids start so.")
-    ] = None,
+    query: Annotated[str | None, option(help="Only this query.")] = None,
+    item: Annotated[str | None, option(help="Only this item, or those whose ids start so.")] = None,
     min_rating: Annotated[
         int | None,
-        typer.Option(
+        option(
             help="Lowest rating that covers an item. [default: 4, or the highest of a shorter "
             "scale]"
         ),
     ] = None,
     min_relevant: Annotated[
         int | None,
-        typer.Option(
+        option(
             help="Lowest judgment of a relevant passage. [default: 2, or 1 where none is higher]"
         ),
     ] = None,
     by: Annotated[
-        Basis, typer.Option(help="What tells relevant passages; auto: the first that is there.")
+        Basis, option(help="What tells relevant passages; auto: the first that is there.")
     ] = Basis.auto,
     depth: Annotated[
-        int, typer.Option(min=1, help="Passages of each ranking that count as returned.")
+        int, option(min=1, help="Passages of each ranking that count as returned.")
     ] = 20,
     answers_of: Annotated[
-        str | None, typer.Option(help="The grader whose replies are the extracted answers.")
+        str | None, option(help="The grader whose replies are the extracted answers.")
     ] = None,
     min_answers: Annotated[
         int,
-        typer.Option(min=0, help="Only passages that cover so many items of their query or more."),
+        option(min=0, help="Only passages that cover so many items of their query or more."),
     ] = 0,
     limit: Annotated[
         int | None,
-        typer.Option(
+        option(
             min=0,
             help="Cells of each item (verify), passages of each query (grid), rows; 0: all. "
             "[default: 6, 20, 30 for people; all for tsv, csv, json, decisions, disputes]",
@@ -180,10 +177,10 @@ def review(
     prompt: PromptName = None,
     kind: ItemKind = None,
     bank: BankName = None,
-    author: Annotated[str | None, typer.Option(help="Only this person's decisions.")] = None,
+    author: Annotated[str | None, option(help="Only this person's decisions.")] = None,
     labels: Annotated[
         int | None,
-        typer.Option(
+        option(
             min=1,
             help="Draw a sample of about so many passages, or items for Cover, for people to "
             "decide, and keep it. [default: show the newest plan]",
@@ -191,23 +188,21 @@ def review(
     ] = None,
     measure: Annotated[
         str,
-        typer.Option("--measure", "-m", help="What the sample is for: P@20, RBP@20 or Cover@20."),
+        option("--measure", "-m", help="What the sample is for: P@20, RBP@20 or Cover@20."),
     ] = "P@20",
     design: Annotated[
         DesignName,
-        typer.Option(
+        option(
             help="Chances all equal, by the influence on differences of systems, or also by how "
             "uncertain earlier judgments show the grades to be."
         ),
     ] = DesignName.influence,
     seed: Annotated[
-        int, typer.Option(min=0, help="The same seed draws the same, and of more labels more.")
+        int, option(min=0, help="The same seed draws the same, and of more labels more.")
     ] = 0,
-    number: Annotated[
-        int | None, typer.Option(help="Which plan to show. [default: the newest]")
-    ] = None,
+    number: Annotated[int | None, option(help="Which plan to show. [default: the newest]")] = None,
     on_error: Annotated[
-        OnBadLine, typer.Option(help="A bad line of a graded file: refuse the file, or skip.")
+        OnBadLine, option(help="A bad line of a graded file: refuse the file, or skip.")
     ] = OnBadLine.refuse,
     scale: Scale = None,
     style: TableStyle = Style.text,
@@ -331,5 +326,4 @@ class EitherWay(Command):
         return super().parse_args(ctx, args)
 
 
-app = Commands()
-app.command("review", cls=EitherWay)(review)
+app = EitherWay("review", review)

@@ -7,9 +7,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
 from exampp.cli.command import Counts, Given, counting
+from exampp.cli.declare import argument, option
 from exampp.cli.generate import make
 from exampp.cli.grade import work
 from exampp.cli.options import Grace
@@ -28,11 +29,11 @@ def _does(given: Given) -> bool:
 @counting(Counts(("--grace",), "where something is done, not with --dry-run", _does))
 def run(
     config: Annotated[
-        Path, typer.Argument(metavar="CONFIG", help="The configuration, such as exam.toml.")
+        Path, argument(metavar="CONFIG", help="The configuration, such as exam.toml.")
     ],
     until: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="STEP",
             help="Nothing after this step: inputs, bank, generate, grade, evaluate or report, or "
             "one of several, such as 'grade 1'.",
@@ -40,14 +41,14 @@ def run(
     ] = None,
     again: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             metavar="STEP",
             help="This step also where nothing of it has changed; may be repeated. Grades that "
             "there are stay.",
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done; change nothing.")
+        bool, option("--dry-run", help="Say what would be done; change nothing.")
     ] = False,
     grace: Grace = GRACE_SECONDS,
 ) -> None:
@@ -70,7 +71,7 @@ def run(
         )
     )
     for step in steps:
-        typer.echo(f"{step.name}: {'skipped, ' if step.skipped else ''}{step.what}")
+        click.echo(f"{step.name}: {'skipped, ' if step.skipped else ''}{step.what}")
         for remarked in step.remarks:
             remark(f"  {remarked}")
         if step.stopped:

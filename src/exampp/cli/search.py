@@ -5,9 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-import typer
-
 import exampp
+from exampp.cli.declare import argument, option
 from exampp.cli.options import BankName, CollectionFile, GraderName, Style, TableStyle
 from exampp.cli.output import show
 
@@ -26,12 +25,12 @@ class SearchedKind(StrEnum):
 
 def search(
     collection: CollectionFile,
-    words: Annotated[list[str], typer.Argument(metavar="WORDS...", help="All of them must occur.")],
+    words: Annotated[list[str], argument(metavar="WORDS...", help="All of them must occur.")],
     kinds: Annotated[
         list[SearchedKind] | None,
-        typer.Option("--in", help="Look through these alone; may be repeated.", show_default="all"),
+        option("--in", help="Look through these alone; may be repeated. [default: all]"),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="So many of each kind.")] = 10,
+    limit: Annotated[int, option(min=1, help="So many of each kind.")] = 10,
     grader: GraderName = None,
     bank: BankName = None,
     style: TableStyle = Style.text,

@@ -5,34 +5,31 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from exampp.cli.board_options import MinRating
+from exampp.cli.declare import option
 from exampp.cli.options import BankName, CollectionFile, GraderName, ItemKind, PromptName
 
 
 def serve(
     collection: CollectionFile,
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    host: Annotated[str, option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="The port; 0 takes a free one. [default: 8765]"),
+        option(min=0, max=65535, help="The port; 0 takes a free one. [default: 8765]"),
     ] = None,
     assessor: Annotated[
-        list[str] | None, typer.Option(help="An assessor's name; repeat for several.")
+        list[str] | None, option(help="An assessor's name; repeat for several.")
     ] = None,
     blind: Annotated[
-        bool, typer.Option("--blind", help="Hide automatic grades until one has decided.")
+        bool, option("--blind", help="Hide automatic grades until one has decided.")
     ] = False,
     shared: Annotated[
         float,
-        typer.Option(
-            min=0, max=100, help="Percent of the queue's cells that everybody decides, blind."
-        ),
+        option(min=0, max=100, help="Percent of the queue's cells that everybody decides, blind."),
     ] = 10,
     guidelines: Annotated[
         Path | None,
-        typer.Option(exists=True, dir_okay=False, help="A Markdown file that says how to decide."),
+        option(exists=True, dir_okay=False, help="A Markdown file that says how to decide."),
     ] = None,
     min_rating: MinRating = None,
     grader: GraderName = None,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-import typer
+import click
 
 import exampp
 from exampp.cli.command import Counts, counting
+from exampp.cli.declare import argument, option
 from exampp.cli.options import CollectionFile, Style, TableStyle
 from exampp.cli.output import show_several
 from exampp.errors import InputError
@@ -30,12 +31,12 @@ class SystemOperation(StrEnum):
 def systems(
     collection: CollectionFile,
     operation: Annotated[
-        SystemOperation, typer.Argument(help="list, rename OLD NEW, or remove NAME...")
+        SystemOperation, argument(help="list, rename OLD NEW, or remove NAME...")
     ] = SystemOperation.list,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="The systems that are meant.")
+        list[str] | None, argument(metavar="NAME", help="The systems that are meant.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Remove without asking.")] = False,
+    yes: Annotated[bool, option("--yes", help="Remove without asking.")] = False,
     style: TableStyle = Style.text,
 ) -> None:
     """List the systems with the passages that each returns, rename one, or remove some.
@@ -55,10 +56,10 @@ def systems(
             if len(given) != 2:
                 raise InputError("rename takes two names", mend="Say: rename OLD NEW")
             opened.systems.rename(*given)
-            typer.echo(f"{given[0]} is {given[1]} now.")
+            click.echo(f"{given[0]} is {given[1]} now.")
         else:
             told = counted(len(given), "system")
             if given and not yes:
-                typer.confirm(f"Remove the rankings of {', '.join(given)}?", abort=True)
+                click.confirm(f"Remove the rankings of {', '.join(given)}?", abort=True)
             removed = opened.systems.remove(*given)
-            typer.echo(f"Removed {told} with {counted(removed, 'ranked passage')}.")
+            click.echo(f"Removed {told} with {counted(removed, 'ranked passage')}.")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 import exampp
+from exampp.cli.declare import option
 from exampp.cli.options import CollectionFile, Style, TableStyle, VotingRule
 from exampp.cli.output import remark, show_several
 
@@ -15,12 +14,12 @@ def vote(
     collection: CollectionFile,
     grader: Annotated[
         list[str],
-        typer.Option(help="Who votes: a model, model:prompt, or the start of a key; repeatable."),
+        option(help="Who votes: a model, model:prompt, or the start of a key; repeatable."),
     ],
-    rule: Annotated[VotingRule, typer.Option(help="What they say together.")] = VotingRule.majority,
+    rule: Annotated[VotingRule, option(help="What they say together.")] = VotingRule.majority,
     at_least: Annotated[
         int | None,
-        typer.Option(min=1, help="How many of them must have graded a cell. [default: all]"),
+        option(min=1, help="How many of them must have graded a cell. [default: all]"),
     ] = None,
     style: TableStyle = Style.text,
 ) -> None:
