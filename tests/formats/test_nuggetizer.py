@@ -123,7 +123,7 @@ def entries(draw: st.DrawFn) -> list[BankEntry]:
         for subtopic_id in subtopics:
             items: list[Item] = []
             for text in draw(st.lists(SPOKEN, min_size=1, max_size=3, unique_by=str.strip)):
-                own = f"own {subtopic_id} {len(items)}"
+                own = f"own {subtopic_id!r} {len(items)}"
                 weight, word = draw(st.sampled_from([(1.0, "vital"), (0.5, "okay")]))
                 name = draw(st.sampled_from([own, item_id(query_id, text, subtopic_id)]))
                 kind = draw(st.sampled_from(["nugget", "question"]))
