@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from axe import put_axe, violations
 from rooms import Client
 
 if TYPE_CHECKING:
@@ -20,22 +21,18 @@ IN_BOTH_SCHEMES: dict[str, dict[str, object]] = {
 
 
 def faults(page: Page) -> list[tuple[str, list[str]]]:
-    """What axe finds in a page, in the light and then in the dark, no colour being on its way."""
-    from axe_playwright_python.base import AXE_SCRIPT
-
-    page.evaluate(AXE_SCRIPT)
+    """What axe finds in a page that has it, in the light and then in the dark."""
     found = []
     for scheme, options in IN_BOTH_SCHEMES.items():
         page.emulate_media(
             color_scheme="dark" if scheme == "dark" else "light", reduced_motion="reduce"
         )
-        asked = {**options, "resultTypes": ["violations"]}
-        found += page.evaluate("asked => axe.run(asked).then(made => made.violations)", asked)
+        found += violations(page, **options)
     # the colours are back before anything may move: a colour on its way is not stopped by `reduce`
     page.emulate_media(color_scheme="light", reduced_motion="reduce")
     page.evaluate("() => getComputedStyle(document.body).color + document.body.offsetWidth")
     page.emulate_media(color_scheme="light", reduced_motion="null")
-    return [(one["id"], [node["html"][:200] for node in one["nodes"]][:3]) for one in found]
+    return found
 
 
 class Trouble(list[str]):
@@ -44,9 +41,9 @@ class Trouble(list[str]):
 
 @contextmanager
 def page_of(
-    browser: Browser, client: Client, *, width: int = 1440
+    browser: Browser, client: Client, *, width: int = 1440, axe: bool = False
 ) -> Iterator[tuple[Page, Trouble]]:
-    """A page in which the client's assessor has come in."""
+    """A page in which the client's assessor has come in, with `axe` for its `faults`."""
     context = browser.new_context(
         base_url=f"http://{client.host}",
         viewport={"width": width, "height": 900},
@@ -55,6 +52,8 @@ def page_of(
     try:
         for name, value in client.cookies.items():
             context.add_cookies([{"name": name, "value": value, "url": f"http://{client.host}"}])
+        if axe:
+            put_axe(context)
         page = context.new_page()
         page.on("pageerror", lambda error: trouble.append(f"script: {error}"))
         page.on("dialog", lambda dialog: trouble.append(f"dialog: {dialog.message}"))

@@ -55,7 +55,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[rooms.Served]:
 
 @pytest.fixture(scope="module")
 def opened(browser: Browser, served: rooms.Served) -> Iterator[tuple[Page, Trouble]]:
-    with page_of(browser, Client(served).enter(), width=1280) as both:
+    with page_of(browser, Client(served).enter(), width=1280, axe=True) as both:
         yield both
 
 

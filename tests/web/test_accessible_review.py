@@ -50,7 +50,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 
 @pytest.fixture(scope="module")
 def opened(browser: Browser, client: Client) -> Iterator[tuple[Page, Trouble]]:
-    with page_of(browser, client) as found:
+    with page_of(browser, client, axe=True) as found:
         yield found
 
 
