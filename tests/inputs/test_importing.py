@@ -294,3 +294,22 @@ def test_a_prompt_that_names_the_query_is_due_when_the_query_changes(tmp_path: P
         collection.import_files(queries, update=True)
         assert collection.grade(ScriptedGrader("4"), **options).done == 2
         assert collection.grade(ScriptedGrader("4"), **options).total == 0
+
+
+def test_a_file_is_opened_to_be_told_read_and_digested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Six looks at how it starts, of which three are for data sets and other programs."""
+    opened: list[Path] = []
+    real = Path.open
+
+    def counted(path: Path, *how: Any) -> Any:
+        opened.append(path)
+        return real(path, *how)
+
+    files = exams.write_files(tmp_path / "files")
+    with exampp.create(tmp_path / "new.exam") as collection:
+        monkeypatch.setattr(Path, "open", counted)
+        collection.import_files(*files)
+    assert {path: opened.count(path) for path in files if opened.count(path) > 8} == {}
+    assert all(path in opened for path in files)

@@ -7,10 +7,12 @@ default, `refuse`, raises it; a `Skipped` counts it and lets the reader go on.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from errno import EACCES
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -66,7 +68,10 @@ LONGEST_TEXT = 1 << 30
 
 
 def existing_file(path: str | Path) -> Path:
-    """The path, if it is a file that can be read and holds something; InputError otherwise."""
+    """The path, if it is a file that may be read and holds something; InputError otherwise.
+
+    It is not opened: whoever reads it finds what else is wrong.
+    """
     if held(path):
         return Path(path)
     path = check_path(path)
@@ -82,12 +87,13 @@ def existing_file(path: str | Path) -> Path:
         # to open it here would take away the locks that this process may hold on it
         refuse_binary(SQLITE, path)
     try:
-        with path.open("rb") as stream:
-            empty = not stream.read(1)
+        empty = not path.stat().st_size
     except FileNotFoundError:
         raise InputError("no such file", file=path, mend="Check the path") from None
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", file=path) from None
+    if not os.access(path, os.R_OK):
+        raise InputError(f"cannot be read ({os.strerror(EACCES)})", file=path)
     if empty:
         raise InputError("the file is empty", file=path)
     return path

@@ -69,31 +69,22 @@ SCORED = ("ragas", "deepeval", ANSWERS)
 """The kinds in whose records the scores of that program stand beside the texts."""
 
 
-def kind_of(path: str | Path) -> str | None:
-    """The kind of a file, one of `KINDS` but `ANSWERS`, told from the fields of its first record.
+def kind_of(path: str | Path) -> tuple[str | None, bool]:
+    """The kind of a file, one of `KINDS` or None, told from the fields of its first record.
 
-    None where they are of none of these kinds; `is_answers` looks at names that are less certain.
+    And whether that is sure: answers without what was retrieved may be something else, which
+    whoever asks has to rule out.
     """
     with suppress(InputError, OSError, ValueError, RecursionError, csv.Error):
-        if (fields := _fields(path)) is not None:
-            return _marked(fields)
-        return _wrapped(path)
-    return None
-
-
-def is_answers(path: str | Path) -> tuple[bool, bool]:
-    """Whether the fields are those of answers; and whether they are with what was retrieved.
-
-    Answers alone may be something else, which whoever asks has to rule out.
-    """
-    with suppress(InputError, OSError, ValueError, RecursionError, csv.Error):
-        names = {
-            "contexts" if NUMBERED.fullmatch(one) else one
-            for one in map(plain, _fields(path) or ())
-        }
+        if (fields := _fields(path)) is None:
+            return _wrapped(path), True
+        if (kind := _marked(fields)) is not None:
+            return kind, True
+        names = {"contexts" if NUMBERED.fullmatch(one) else one for one in map(plain, fields)}
         fits = [all(names & some for some in marks) for marks in OWN_MARKS]
-        return any(fits), fits[0]
-    return False, False
+        if any(fits):
+            return ANSWERS, fits[0]
+    return None, True
 
 
 def _marked(fields: frozenset[str]) -> str | None:

@@ -18,8 +18,7 @@ from exampp.formats.detect import tell
 from exampp.formats.fields import repeated, shown
 from exampp.formats.held import HeldLines, as_lines, held
 from exampp.formats.lines import OnError, system_of
-from exampp.formats.rag_presets import ANSWERS
-from exampp.formats.rag_records import KINDS, RagRecord, is_answers, kind_of, read
+from exampp.formats.rag_records import KINDS, RagRecord, kind_of, read
 from exampp.inputs.files import GivenFile
 from exampp.outside import check_path
 
@@ -75,16 +74,12 @@ def _kind(given: GivenFile) -> str | None:
     path = check_path(given.path)
     if not path.is_file():
         return None
-    return kind_of(path) or (ANSWERS if _holds_answers(path) else None)
-
-
-def _holds_answers(path: Path) -> bool:
-    fits, retrieved = is_answers(path)
-    if fits and not retrieved:
+    kind, is_sure = kind_of(path)
+    if not is_sure:
         with suppress(InputError):
             tell(path)
-            return False
-    return fits
+            return None
+    return kind
 
 
 def _parts(
