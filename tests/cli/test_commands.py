@@ -285,7 +285,7 @@ def test_what_is_refused_prints_and_writes_nothing(
         (["evaluate", "EXAM", "--grader", ""], "--grader is empty"),
         (["evaluate", "EXAM", "-m", "AP", "-m", " "], "--measure is empty"),
         (["evaluate", ""], "COLLECTION is empty"),
-        (["import", "EXAM", "a.run", ""], "FILE... is empty"),
+        (["import", "EXAM", "a.run", ""], "FILE is empty"),
     ],
 )
 def test_what_is_given_twice_or_empty_is_refused(

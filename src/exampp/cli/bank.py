@@ -131,7 +131,7 @@ def show_bank(
 )
 def edit_bank(
     collection: CollectionFile,
-    operation: Annotated[OperationName, argument(help="What to do.")],
+    operation: Annotated[OperationName, argument(help=f"What to do: {', '.join(OperationName)}.")],
     subject: Annotated[
         str, argument(metavar="ITEM", help="The item's id or its start; to add, the query.")
     ],

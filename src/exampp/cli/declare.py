@@ -128,7 +128,7 @@ class ByPlace(click.Argument):
 
     def make_metavar(self, ctx: click.Context) -> str:  # noqa: ARG002
         """How the usage names it."""
-        name = self.human_readable_name.removesuffix("...") + "..." * (self.nargs != 1)
+        name = self.human_readable_name + "..." * (self.nargs != 1)
         return name if self.required else f"[{name}]"
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
@@ -154,8 +154,6 @@ def _parameter(name: str, annotation: Any, default: Any) -> click.Parameter:
     if not more["required"]:
         more["default"] = _written(default)
     if not declared.by_name:
-        if isinstance(kind, type) and issubclass(kind, Enum):
-            more["metavar"] = declared.metavar or _metavar(kind)
         return ByPlace([name], said=declared.help, nargs=-1 if several else 1, **more)
     spelled = name.replace("_", "-")
     if kind is bool:

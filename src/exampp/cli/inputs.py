@@ -42,7 +42,7 @@ class ImportStyle(StrEnum):
 def init(
     collection: Annotated[
         Path | None,
-        argument(metavar="[COLLECTION]", help="The collection, such as my.exam."),
+        argument(metavar="COLLECTION", help="The collection, such as my.exam."),
     ] = None,
     config: Annotated[
         Path | None, option(help="Write a commented configuration file, for exampp run.")
@@ -151,7 +151,7 @@ def import_(
     files: Annotated[
         list[Path] | None,
         argument(
-            metavar="FILE...",
+            metavar="FILE",
             help="Queries, passages, banks, runs, qrels, responses, graded passages, in any known "
             "format; a folder of runs, of texts or of BEIR; irds:ID for a dataset of ir_datasets.",
         ),

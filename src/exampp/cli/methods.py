@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Collections = Annotated[
     list[Path],
-    argument(metavar="COLLECTION...", help="Collections, or graded passages (graded.jsonl.gz)."),
+    argument(metavar="COLLECTION", help="Collections, or graded passages (graded.jsonl.gz)."),
 ]
 AllMinRatings = Annotated[
     list[int] | None,

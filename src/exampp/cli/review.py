@@ -130,7 +130,7 @@ def review(
     name: Annotated[
         ListName | None,
         argument(
-            metavar="[LIST]",
+            metavar="LIST",
             help="verify: what the grader said, item by item. grid: passages by items. missing: "
             "relevant passages that no item covers. spurious: items covered by passages that are "
             "not relevant. decisions, disputes, agreement: what people decided. plan: a sample for "

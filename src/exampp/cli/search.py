@@ -25,7 +25,7 @@ class SearchedKind(StrEnum):
 
 def search(
     collection: CollectionFile,
-    words: Annotated[list[str], argument(metavar="WORDS...", help="All of them must occur.")],
+    words: Annotated[list[str], argument(metavar="WORDS", help="All of them must occur.")],
     kinds: Annotated[
         list[SearchedKind] | None,
         option("--in", help="Look through these alone; may be repeated. [default: all]"),
