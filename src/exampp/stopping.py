@@ -19,6 +19,12 @@ Something is wrong with the model, the server or the prompt then, and every furt
 """
 PATIENCE_SECONDS = 1.5
 """How much later than its grace work may end by itself before it is interrupted."""
+LOOK_UP_SECONDS = 0.5
+"""After which a wait for something that may never come looks up, and begins anew.
+
+A signal that comes just before a wait begins, or to another thread, does not end the wait, and its
+handler runs when the main thread does something next.
+"""
 FLOOD_SECONDS = 1.0
 """Signals that follow an interrupt so soon do not disturb what is being kept."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -10,7 +12,9 @@ import pytest
 from contract import make_asks
 from servers import Answer, FaultServer, Plan, error
 
+from exampp.llm.function import FunctionGrader
 from exampp.llm.openai import OpenAICompatibleGrader, Patience
+from exampp.llm.openai.apart import Errand
 
 PATIENT = Patience(max_concurrency=4, max_retries=6, timeout=60)
 
@@ -118,3 +122,40 @@ def test_replies_that_had_come_when_it_was_closed_are_at_hand() -> None:
         time.sleep(0.1)
         replies.close()  # type: ignore[attr-defined]
         assert {ask.key for ask, _ in grader.late} | {first.key} == {ask.key for ask in asks}
+
+
+def to_another_thread() -> None:
+    """Ctrl-C that another thread gets, which does not wake the main thread out of a wait."""
+
+    def get() -> None:
+        time.sleep(0.2)
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+    threading.Thread(target=get, daemon=True).start()
+
+
+async def _never() -> None:
+    await asyncio.Event().wait()
+
+
+def _errand() -> None:
+    Errand(_never).result()
+
+
+def _server() -> None:
+    with FaultServer(plan=lambda _: Answer(hang=True)) as server:
+        list(grader_at(server).answer(make_asks(3)))
+
+
+def _function() -> None:
+    async def hangs(*_: object) -> None:
+        await _never()
+
+    list(FunctionGrader(hangs, (0, 5)).answer(make_asks(3)))
+
+
+@pytest.mark.parametrize("waits", [_errand, _server, _function])
+def test_a_signal_that_does_not_wake_a_wait_is_heard(waits: Callable[[], None]) -> None:
+    to_another_thread()
+    with pytest.raises(KeyboardInterrupt):
+        waits()

@@ -14,6 +14,7 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.llm.base import Ask, Grader, Reply
+from exampp.stopping import LOOK_UP_SECONDS
 
 CONCURRENCY = 8
 """Calls of an async function that are under way at a time."""
@@ -111,7 +112,7 @@ class FunctionGrader(Grader):
                     under_way[asyncio.run_coroutine_threadsafe(call, loop)] = window
                 if not under_way:
                     return
-                for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+                for future in wait(under_way, LOOK_UP_SECONDS, FIRST_COMPLETED).done:
                     window, said = under_way.pop(future), future.result()
                     if isinstance(said, Exception):
                         yield from _failed(window, said)

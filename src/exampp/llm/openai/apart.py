@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from exampp.errors import Unfinished
+from exampp.stopping import LOOK_UP_SECONDS
 
 T = TypeVar("T")
 
@@ -58,6 +59,8 @@ class Errand(Generic[T]):
     def result(self) -> T:
         """What it returned, or its error; GivenUp if it was given up."""
         try:
+            while not wait([self._future], LOOK_UP_SECONDS).done:
+                pass
             return self._future.result()
         finally:
             self.give_up()

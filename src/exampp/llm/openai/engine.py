@@ -28,6 +28,7 @@ from exampp.llm.openai.connection import ServerConnection
 from exampp.llm.openai.dialect import Dialect
 from exampp.llm.openai.sender import SLOT, Lane, Patience, Sender
 from exampp.llm.openai.trouble import Then, Trouble
+from exampp.stopping import LOOK_UP_SECONDS
 
 JOIN_SECONDS = 1.0
 """After which a thread that does not end is left behind."""
@@ -142,7 +143,10 @@ class Engine:
 
     def take(self) -> tuple[Pairs, bool]:
         """Wait for replies, and whether a turn ends; raises what the run must stop with."""
-        done = self._done.get()
+        while True:
+            with suppress(Empty):
+                done = self._done.get(timeout=LOOK_UP_SECONDS)
+                break
         if isinstance(done, BaseException):
             raise done
         return done
