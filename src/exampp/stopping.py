@@ -100,6 +100,14 @@ def _watch(
         interrupt_main()
 
 
+def rest(halted: threading.Event, seconds: float) -> None:
+    """Wait so long, or until something is halted; Ctrl-C is heard meanwhile."""
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        if halted.wait(min(left, LOOK_UP_SECONDS)):
+            return
+
+
 def interrupt_main() -> None:
     """Send this process's main thread a SIGINT, wherever it waits."""
     main = threading.main_thread().ident

@@ -15,6 +15,7 @@ from servers import Answer, FaultServer, Plan, error
 from exampp.llm.function import FunctionGrader
 from exampp.llm.openai import OpenAICompatibleGrader, Patience
 from exampp.llm.openai.apart import Errand
+from exampp.stopping import rest
 
 PATIENT = Patience(max_concurrency=4, max_retries=6, timeout=60)
 
@@ -154,7 +155,11 @@ def _function() -> None:
     list(FunctionGrader(hangs, (0, 5)).answer(make_asks(3)))
 
 
-@pytest.mark.parametrize("waits", [_errand, _server, _function])
+def _pause() -> None:
+    rest(threading.Event(), 60)
+
+
+@pytest.mark.parametrize("waits", [_errand, _server, _function, _pause])
 def test_a_signal_that_does_not_wake_a_wait_is_heard(waits: Callable[[], None]) -> None:
     to_another_thread()
     with pytest.raises(KeyboardInterrupt):

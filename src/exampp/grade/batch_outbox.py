@@ -25,6 +25,7 @@ from exampp.llm.batches.form import BatchForm
 from exampp.llm.openai.budget import Budget
 from exampp.llm.openai.trouble import Then, Trouble
 from exampp.records.wording import counted
+from exampp.stopping import rest
 from exampp.store import batches as kept
 from exampp.store.batches import COLLECTED, ENDED, OPEN, PREPARED, BatchRow
 from exampp.store.connection import transaction
@@ -189,7 +190,8 @@ class Outbox:
                 break
             doubtful |= trouble.lost or trouble.status >= 500
             pause = BACKOFF * 2**attempt if trouble.wait is None else trouble.wait
-            self._halted.wait(min(pause, LONGEST_BACKOFF if self._pause is None else self._pause))
+            longest = LONGEST_BACKOFF if self._pause is None else self._pause
+            rest(self._halted, min(pause, longest))
             if doubtful and (found := self._sought(row)):
                 return found
             if self._halted.is_set():

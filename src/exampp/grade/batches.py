@@ -26,6 +26,7 @@ from exampp.llm.openai.grader import OpenAICompatibleGrader
 from exampp.outside import check_path
 from exampp.records import GraderIdentity
 from exampp.records.wording import counted
+from exampp.stopping import rest
 from exampp.store import batches as kept
 from exampp.store.batches import said_of_batches
 from exampp.store.connection import transaction
@@ -247,7 +248,7 @@ class BatchGrader(Grader):
             if not self._outbox.out(self._key) or self._outbox.look(self._key):
                 break
             yield said_of_batches(self._outbox.out(self._key))
-            self._halted.wait(pause)
+            rest(self._halted, pause)
             if self._chosen.poll is None:
                 pause = min(pause * GROWTH, LONGEST_POLL)
         if self._halted.is_set() and (rows := self._outbox.out(self._key)):
