@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import exampp
 from exampp.errors import InputError
 from exampp.formats import workbench
 from exampp.formats.remarks import hearing
@@ -188,3 +189,49 @@ def test_rules_are_counted_the_same_where_the_ratings_are_known(tmp_path: Path, 
     for grader in book.graders:
         counted = read_readings(path, grader, rated=book.rated(grader))
         assert counted == read_readings(path, grader)
+
+
+AS_QUERY = {
+    "exampp": {
+        "model": "mine",
+        "prompt": "own",
+        "kind": "query",
+        "lowest": 0,
+        "highest": 5,
+        "settings": {},
+    }
+}
+DIRECT = {"correctAnswered": True, "answer": "Yes", "llm": "m", "llm_options": {}}
+
+
+@pytest.mark.parametrize(
+    ("entries", "what"),
+    [
+        (
+            {"grades": [DIRECT | {"prompt_info": RATED["prompt_info"]}]},
+            "[1][0].grades[0].prompt_info: here stand grades of the query itself, and the prompt "
+            "'question-self-rating' is for a question. Move the entry to exam_grades, or correct "
+            "its prompt",
+        ),
+        (
+            {"exam_grades": [RATED, RATED | {"prompt_info": {"prompt_class": "Thomas"}}]},
+            "[1][0].exam_grades[1].prompt_info: here stand grades of questions and nuggets, and "
+            "the prompt 'thomas-workbench' is for a query. Move the entry to grades, or correct "
+            "its prompt",
+        ),
+        (
+            {"exam_grades": [RATED | {"llm_options": AS_QUERY}]},
+            "[1][0].exam_grades[0].prompt_info: here stand grades of questions and nuggets, and "
+            "the prompt 'own' is for a query. Move the entry to grades, or correct its prompt",
+        ),
+    ],
+)
+def test_a_prompt_of_the_other_kind_of_grades_is_refused(
+    tmp_path: Path, entries: dict[str, Any], what: str
+) -> None:
+    """Written again it would stand where it says something else, or nowhere."""
+    path = tmp_path / "graded.jsonl"
+    path.write_text(json.dumps(["q", [PASSAGE | {"exam_grades": None} | entries]]) + "\n")
+    assert read(path)[0] == f"{path}:1, {what}"
+    with pytest.raises(InputError, match="here stand grades"):
+        exampp.open(path)

@@ -47,11 +47,21 @@ _scaled: dict[tuple[str, int, int], GraderIdentity] = {}
 def head_of(entry: MarksJson | DirectJson, scale: RatingScale | None = None) -> EntryHead:
     """Who made an entry; whoever reads several takes the widest scale of them.
 
-    Raises InputError with the field for a `prompt_info` that is none.
+    Raises InputError with the field for a `prompt_info` that is none, and for a prompt that grades
+    items where grades of the query itself stand, or the other way around.
     """
     if isinstance(entry, DirectJson):
-        return _direct_head(entry, scale)
-    return _exam_head(entry, scale)
+        head, here, other = _direct_head(entry, scale), "the query itself", "exam_grades"
+    else:
+        head, here, other = _exam_head(entry, scale), "questions and nuggets", "grades"
+    prompt, kind = head.identity.prompt, head.identity.kind
+    if (kind == "query") is isinstance(entry, DirectJson):
+        return head
+    raise InputError(
+        f"here stand grades of {here}, and the prompt {prompt!r} is for a {kind}",
+        field="prompt_info",
+        mend=f"Move the entry to {other}, or correct its prompt",
+    )
 
 
 def _exam_head(entry: MarksJson, scale: RatingScale | None) -> EntryHead:
