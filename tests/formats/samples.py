@@ -26,8 +26,8 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 SPOKEN = TEXTS.filter(lambda text: bool(text.strip()))
 WORDS = st.text(
     st.characters(exclude_categories=["Cs", "Zs", "Zl", "Zp", "Cc"]), min_size=1, max_size=8
-).filter(lambda text: not text.startswith("\ufeff"))
-"""Ids without whitespace, as TREC files need them."""
+).filter(lambda text: not text.startswith(("\ufeff", "[{")))
+"""Ids without whitespace, as TREC files need them; a file that begins with `[{` is one of JSON."""
 IDS = WORDS
 
 in_one_folder = settings(
