@@ -277,7 +277,11 @@ def item(**keys: Any) -> Json:
             "items[1]",
             "item 'a' differs from the one of the same id at items[0] of this line",
         ),
-        (item(question_id="1", question_text="x"), "items", "item '1' was on line 1 already"),
+        (
+            {"query_id": "q0", "facet_id": "f", "items": GOOD["items"]},
+            "items",
+            "item '1' was on line 1 already",
+        ),
         (GOOD, "query_id", "query 'q0' was on line 1 already"),
         ({"query_id": "q0", "items": []}, "query_id", "query 'q0' was on line 1 already"),
         ({"query_id": "q1", "items": [], bank.FORM: 1}, "", f"the key `{bank.FORM}` is reserved"),
@@ -290,6 +294,15 @@ def test_bad_lines(tmp_path: Path, row: Json, field: str, what: str) -> None:
     skipped = Skipped()
     assert [entry.query_id for entry in bank.read(path, skipped)] == ["q0", "q9"]
     assert [str(one) for one in skipped.first] == [str(error)]
+
+
+def test_each_query_may_number_its_items(tmp_path: Path) -> None:
+    nuggets = [{"nugget_id": "1", "nugget_text": "x"}, {"nugget_id": "2", "nugget_text": "y"}]
+    content = jsonl(*({"query_id": query_id, "items": nuggets} for query_id in ("q1", "q2")))
+    found = list(bank.read(file(tmp_path, content)))
+    assert [[item.item_id for item in entry.items] for entry in found] == [["1", "2"]] * 2
+    bank.write(tmp_path / "again.jsonl", found)
+    assert list(bank.read(tmp_path / "again.jsonl")) == found
 
 
 def test_text_that_is_not_utf_8(tmp_path: Path) -> None:

@@ -354,12 +354,14 @@ MODELS = PADLESS | st.lists(PADLESS, min_size=2, max_size=3, unique=True)
 def entries(draw: st.DrawFn, ids: st.SearchStrategy[str]) -> list[BankEntry]:
     made: list[BankEntry] = []
     for query_id in draw(st.lists(ids, min_size=1, max_size=3, unique=True)):
-        for subtopic_id in draw(st.lists(st.none() | ids, min_size=1, max_size=3, unique=True)):
+        # ids count within a query
+        subtopic_ids = draw(st.lists(st.none() | ids, min_size=1, max_size=3, unique=True))
+        for place, subtopic_id in enumerate(subtopic_ids):
             items: list[Item] = []
             for text in draw(st.lists(SPOKEN, min_size=1, max_size=3, unique_by=str.strip)):
                 own = draw(st.booleans())
                 kind = draw(st.sampled_from(["question", "nugget"]))
-                number = f"{len(made)} {len(items)} {draw(ids)}"
+                number = f"{place} {len(items)} {draw(ids)}"
                 name = number if own else item_id(query_id, text, subtopic_id)
                 answers = tuple(draw(st.lists(PADLESS, max_size=3)))
                 extra = {"model": draw(MODELS)} if draw(st.booleans()) else {}

@@ -69,7 +69,7 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
     An item without an id gets the one that its content has. An item that its line repeats word for
     word counts once. InputError for a line without a list of items, an item without text, with keys
     of both a question and a nugget or of another query than its line, a negative weight, and for a
-    query (or subtopic) or an item id that occurs twice.
+    query (or subtopic), or an item id of one query, that occurs twice.
 
     Source: Autograding Workbench, phase 1, and the files published with it.
     """
@@ -87,7 +87,8 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
                 what = f"query {shown(entry.query_id)}{subtopic}"
                 raise repeated(what, earlier, path, number, "query_id")
             for item in entry.items:
-                if earlier := first_item.add((item.kind, item.item_id), number):
+                name = item.query_id, item.kind, item.item_id
+                if earlier := first_item.add(name, number):
                     raise repeated(f"item {shown(item.item_id)}", earlier, path, number, "items")
         except InputError as error:
             on_error(error.at(path, number))

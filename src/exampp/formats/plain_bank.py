@@ -43,10 +43,10 @@ def read(
     columns. Items without an id get the one of their content, those without a query id the query
     that has their `query_text`, by `query_of`. InputError, with the line, for an
     item without text or query, unknown columns or keys, a weight that is negative or no number, an
-    id that occurs twice, and texts of one query that differ.
+    id that one query has twice, and texts of one query that differ.
     """
     read_rows = _reader(path)
-    first: dict[tuple[str, str], int] = {}
+    first: dict[tuple[str, str, str], int] = {}
     groups: dict[tuple[str, str | None], _Group] = {}
     for row in read_rows(path, on_error):
         try:
@@ -55,7 +55,7 @@ def read(
                     row, cells={**row.cells, "query_id": query_of(row.cells["query_text"])}
                 )
             item = item_of(row)
-            name = item.kind, item.item_id
+            name = item.query_id, item.kind, item.item_id
             if name in first:
                 raise repeated(f"item {shown(item.item_id)}", first[name], path, row.line)
             group = groups.setdefault((item.query_id, item.subtopic_id), _Group(row.line))
@@ -118,8 +118,8 @@ def write(
 
     What a plain bank has no place for (the `extra` of entries and items, but for an importance and
     who made an item) is left out. Otherwise reading gives the same entries; InputError where it
-    would not: for an entry without items or there twice, an item id that occurs twice, an answer in
-    a table with spaces around it ...
+    would not: for an entry without items or there twice, an item id that a query has twice, an
+    answer in a table with spaces around it ...
     """
     name = plain_name(path)
     text_of = _TEXTS.get(name[name.rfind(".") :])
@@ -140,12 +140,12 @@ def write(
 def _bare(entries: Iterable[BankEntry]) -> list[BankEntry]:
     """The entries without their `extra`; InputError where they could not be read back."""
     bare: dict[tuple[str, str | None], BankEntry] = {}
-    ids: set[tuple[str, str]] = set()
+    ids: set[tuple[str, str, str]] = set()
     for entry in entries:
         who = f"query {shown(entry.query_id)}"
         items = tuple(replace(item, extra=kept_extra(entry, item)) for item in entry.items)
         encode_text("".join((entry.query_id, *(item.text for item in items))), "")
-        own_ids = {(item.kind, item.item_id) for item in items}
+        own_ids = {(item.query_id, item.kind, item.item_id) for item in items}
         if not items:
             raise InputError(f"{who} has no items, which a plain bank cannot say")
         place = (entry.query_id, entry.subtopic_id)

@@ -56,7 +56,7 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
     """Yield one entry per query, or per subtopic of one, in the order of their first items.
 
     Other keys of a line stay in `Item.extra`. InputError for an item without a query, without a
-    text or with two, with a weight that is negative, and for one that occurs twice.
+    text or with two, with a weight that is negative, and for one that its query has twice.
     """
     first = FirstLines()
     keys = Keys(path, _KNOWN | {"importance", *MODEL_KEYS})
@@ -66,7 +66,7 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
             row = decode_json(data, _OBJECT, path, line)
             keys.see(row, line)
             item = _item(row)
-            if earlier := first.add((item.kind, item.item_id), line):
+            if earlier := first.add((item.query_id, item.kind, item.item_id), line):
                 raise repeated(f"item {shown(item.item_id)}", earlier, path, line)
             items, *texts = entries.get((item.query_id, item.subtopic_id), ([], "", ""))
             texts = [
