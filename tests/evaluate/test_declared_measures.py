@@ -102,6 +102,7 @@ def test_none_leaves_a_query_out_of_the_mean(collection: exampp.Collection) -> N
         ("much", "Odd gives 'much', which is no number .query 'q1', system 'alpha', 2 passages"),
         (True, "Odd gives True, which is no number"),
         (float("nan"), "Odd gives nan"),
+        (10**400, "Odd gives inf"),
         (1.5, "Odd gives 1.5, and is declared to be a share"),
         (np.ones(2), "which is no number"),
     ],
@@ -135,14 +136,16 @@ def test_names_are_told_apart() -> None:
     assert "Did you mean Reach?" in error.value.mend
     with pytest.raises(exampp.InputError, match="'nDCG' cannot be added: exampp has one"):
         exampp.measure("nDCG")(reach)
-    for name in ("a b", "MAP", "", "P@5"):
+    for name in ("a b", "MAP", "", "P@5", None, 3):
         with pytest.raises(exampp.InputError, match="cannot be the name of a measure"):
-            exampp.measure(name)
+            exampp.measure(name)  # type: ignore[arg-type]
     with pytest.raises(exampp.InputError, match="has no parameter 'rel'"):
         parse_measure("Reach(rel=2)")
 
 
 def test_a_function_alone_is_no_measure(collection: exampp.Collection) -> None:
+    with pytest.raises(exampp.InputError, match="a measure needs a name"):
+        exampp.measure(reach)  # type: ignore[arg-type]
     with pytest.raises(exampp.InputError, match="is a function, and no measure yet"):
         collection.grades().evaluate([reach])  # type: ignore[list-item]
 

@@ -87,7 +87,10 @@ def measure(
     Raises:
         InputError: The name is no name, or is taken.
     """
-    if not _NAME.fullmatch(name) or name in ALIASES or name in TREC_NAMES:
+    if callable(name):
+        raise InputError("a measure needs a name", mend='Declare it: exampp.measure("Name")')
+    is_name = isinstance(name, str) and _NAME.fullmatch(name)
+    if not is_name or name in ALIASES or name in TREC_NAMES:
         raise InputError(
             f"{name!r} cannot be the name of a measure",
             mend="Give one of letters, digits and _ that no measure has",
@@ -180,7 +183,10 @@ def _value(formula: Formula, asked: Measure, query: RankedQuery) -> float:
     number = found.item() if isinstance(found, np.ndarray) and found.ndim == 0 else found
     if isinstance(number, bool | np.bool_) or not isinstance(number, Real):
         raise _wrong(asked, query, f"gives {found!r}, which is no number")
-    value = float(number)
+    try:
+        value = float(number)
+    except OverflowError:
+        value = np.inf
     if not np.isfinite(value):
         raise _wrong(asked, query, f"gives {value}")
     if asked.kind.share and not -_ROUNDING <= value <= 1 + _ROUNDING:
