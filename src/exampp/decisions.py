@@ -17,7 +17,7 @@ from exampp.grades.grades import Grades
 from exampp.records import Grade, GraderIdentity
 from exampp.records.decisions import Decided, Decision, Disputed, disputed, standing
 from exampp.store.bank import MAIN_BANK, now
-from exampp.store.connection import transaction
+from exampp.store.connection import transaction, written
 from exampp.store.decisions import (
     JudgedCell,
     after_others,
@@ -151,6 +151,11 @@ class CollectionGrades(Grades):
     stored: StoredGrader
 
     @property
+    def written(self) -> int:
+        """How often something was written through their collection."""
+        return written(self.connection)
+
+    @property
     def bank_name(self) -> str:
         """The bank that was graded; "" where the relevance for the query itself was rated."""
         return MAIN_BANK if self.bank is None else self.bank
@@ -161,7 +166,7 @@ class CollectionGrades(Grades):
         from exampp.records.gradebook import without_decisions
         from exampp.store.gradebook import read_ratings
 
-        if "gradebook" in vars(self) or self.runs or self.systems or self.without:
+        if self.is_read or self.runs or self.systems or self.without:
             return self.gradebook
         book = read_ratings(self.connection, self.stored, self.bank_name, self.part)
         return without_decisions(book) if self.decisions == "without" else book

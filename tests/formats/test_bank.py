@@ -345,7 +345,8 @@ def test_what_could_not_be_read_is_not_written(
 
 
 VALUES = st.none() | st.booleans() | st.integers() | TEXTS | st.lists(TEXTS, max_size=2)
-EXTRA = st.dictionaries(TEXTS.filter(lambda key: key != bank.FORM), VALUES, max_size=2)
+KNOWN = {bank.FORM, "importance"} | bank._LINE_KEYS | bank._ITEM_KEYS
+EXTRA = st.dictionaries(TEXTS.filter(lambda key: key not in KNOWN), VALUES, max_size=2)
 
 
 @st.composite

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,8 +25,9 @@ if TYPE_CHECKING:
 class ChosenGrades:
     """The grades of one grader on one bank, as they are read and looked at.
 
-    They are read when something is first asked of them, and are the same from then on: what is
-    graded later is in the next `exam.grades()`. `asked` is how they were asked for.
+    They are read when something is first asked of them, and again when something was written
+    through the collection that they are of: a decision, more grades, another edit of the bank. What
+    other programs write is in the next `exam.grades()`. `asked` is how they were asked for.
     Only `systems` count, if some are named, and none of `without`.
     """
 
@@ -40,14 +40,33 @@ class ChosenGrades:
     systems: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     asked: Mapping[str, str | None] = field(default_factory=dict, compare=False)
+    _read: list[tuple[int, Gradebook]] = field(default_factory=list, init=False, compare=False)
 
     def __repr__(self) -> str:
         bank = f", bank {self.bank}" if self.bank else ""
         return f"<grades of {label(self.grader)}{bank} in {self.source.path}>"
 
-    @cached_property
+    @property
     def gradebook(self) -> Gradebook:
         """The grades as arrays, query by query."""
+        if not self.is_read:
+            book = self._gradebook()
+            # reading may itself have counted something
+            self._read[:] = [(self.written, book)]
+        ((_, book),) = self._read
+        return book
+
+    @property
+    def is_read(self) -> bool:
+        """Whether `gradebook` is at hand, and nothing was written since."""
+        return [written for written, _ in self._read] == [self.written]
+
+    @property
+    def written(self) -> int:
+        """How often something was written through what they are read from."""
+        return 0
+
+    def _gradebook(self) -> Gradebook:
         book = self.source.read_gradebook(self.grader, self.bank, self.part)
         book = without_decisions(book) if self.decisions == "without" else book
         return choose_systems(with_run_files(book, self.runs), self.systems, self.without)

@@ -165,6 +165,11 @@ def data_version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA data_version").fetchone()[0])
 
 
+def written(connection: sqlite3.Connection) -> int:
+    """How many transactions that write have begun on this connection."""
+    return connection.written if isinstance(connection, GuardedConnection) else 0
+
+
 def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
     try:
         migrate(connection)
@@ -247,6 +252,8 @@ def transaction(
         if "readonly" in str(error):
             raise InputError("cannot be written", file=file_of(connection)) from None
         raise _busy(file_of(connection)) if "locked" in str(error) else error from None
+    if isinstance(connection, GuardedConnection):
+        connection.written += 1
     return connection
 
 

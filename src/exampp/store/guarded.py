@@ -34,9 +34,13 @@ class Damaged(InputError):
 
 
 class GuardedConnection(sqlite3.Connection):
-    """A connection whose errors are exampp's own; `file` is what it has open."""
+    """A connection whose errors are exampp's own.
+
+    `file` is what it has open, `written` how many transactions that write have begun.
+    """
 
     file = ""
+    written = 0
 
     def __enter__(self) -> Self:
         """As that of sqlite3, with the errors of `execute`."""

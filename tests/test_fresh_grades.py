@@ -1,0 +1,73 @@
+"""Grades that were asked for once show what is written through their collection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import exams
+import pytest
+
+import exampp
+
+MEASURES = ["Cover@2"]
+
+
+def rate(_item: object, passage: object) -> int:
+    return 5 if "light" in str(passage) else 0
+
+
+@pytest.fixture
+def exam(tmp_path: Path) -> Iterator[exampp.Collection]:
+    with exams.make(tmp_path) as exam:
+        exam.grade(rate, name="judge")
+        yield exam
+
+
+def means(grades: exampp.Grades) -> dict[str, float | None]:
+    return {row.system: row.mean for row in grades.evaluate(MEASURES).rows}
+
+
+def decide(exam: exampp.Collection, grades: exampp.Grades) -> None:
+    (item, *_) = exam.bank().items("q2")
+    exam.grades("judge").decide("q2", item.item_id, "p3", 5, author="ann")
+
+
+def decide_here(exam: exampp.Collection, grades: exampp.Grades) -> None:
+    (item, *_) = exam.bank().items("q2")
+    grades.decide("q2", item.item_id, "p3", 5, author="ann")  # type: ignore[attr-defined]
+
+
+def retire(exam: exampp.Collection, grades: exampp.Grades) -> None:
+    (item, *_) = exam.bank().items("q2")
+    exam.bank().retire(item.item_id)
+
+
+def rename(exam: exampp.Collection, grades: exampp.Grades) -> None:
+    exam.systems.rename("alpha", "omega")
+
+
+def add(exam: exampp.Collection, grades: exampp.Grades) -> None:
+    row = {"query_id": "q1", "passage_id": "p2", "rank": 1, "score": 1.0, "system": "late"}
+    exam.add(runs=[row])
+
+
+@pytest.mark.parametrize("change", [decide, decide_here, retire, rename, add])
+def test_what_is_written_through_the_collection_is_seen(
+    exam: exampp.Collection, change: Callable[[exampp.Collection, exampp.Grades], None]
+) -> None:
+    grades = exam.grades("judge")
+    before = means(grades)
+    change(exam, grades)
+    assert means(grades) != before
+    assert means(grades) == means(exam.grades("judge"))
+
+
+def test_what_others_write_is_in_the_next(exam: exampp.Collection, tmp_path: Path) -> None:
+    grades = exam.grades("judge")
+    before, book = means(grades), grades.gradebook
+    with exampp.Collection(tmp_path / "my.exam") as other:
+        rename(other, grades)
+    assert means(grades) == before
+    assert grades.gradebook is book
+    assert "omega" in means(exam.grades("judge"))
