@@ -57,6 +57,8 @@ SHAPES: dict[str, Callable[[list[dict[str, Any]]], object]] = {
     "pyarrow": pa.Table.from_pylist,
     "batch": pa.RecordBatch.from_pylist,
     "capsule": capsule,
+    "columns": lambda rows: {name: [row[name] for row in rows] for name in rows[0]},
+    "series": lambda rows: dict(pl.DataFrame(rows).to_dict()),
 }
 
 
@@ -212,6 +214,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a column twice": (
         {"queries": pd.DataFrame([["1", "a", "b"]], columns=["query_id", "text", "text"])},
         "^queries, text: the column 'text' is there twice",
+    ),
+    "columns of two lengths": (
+        {"queries": {"query_id": ["1", "2"], "text": ["a"]}},
+        "^queries: the columns differ in length: query_id 2, text 1",
     ),
     "columns of numbers": ({"queries": pd.DataFrame([["1", "a"]])}, "has no text for a name"),
     "a path": ({"queries": "queries.tsv"}, "^queries: is str.*import_files takes files"),

@@ -1,5 +1,7 @@
 """Rows out of memory: frames of polars, pandas and pyarrow, lists of dicts, dicts, and iterables.
 
+A dict is of ids, or of columns where one of them is named as ids are.
+
 Whatever they come in, they leave as numbered lines of JSON, which the readers of files read (see
 `formats.held`). Types are known by what they can do: no library of frames is imported here.
 """
@@ -75,7 +77,7 @@ def _with_system(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
 
 def parts_of(role: str, data: object) -> Iterator[tuple[str, str | None, object]]:
     """(name for messages, system or None, rows) of an argument: of `runs`, one for each system."""
-    if role in _BY_SYSTEM and isinstance(data, Mapping):
+    if role in _BY_SYSTEM and isinstance(data, Mapping) and not _is_columns(data):
         for system, part in data.items():
             if not isinstance(system, str) or not system.strip():
                 raise InputError(f"{shown(system)} is no name of a system", field=role)
@@ -92,7 +94,7 @@ def _rows(role: str, data: Any) -> Iterable[object]:
         what = f"is {type(data).__name__}, which has no rows"
         raise InputError(what, mend=f"Give {_TABLES}; import_files takes files")
     if isinstance(data, Mapping):
-        return _FROM_MAPPING[role](data)
+        return _of_columns(data) if _is_columns(data) else _FROM_MAPPING[role](data)
     if hasattr(data, "iter_rows") and hasattr(data, "columns"):  # polars
         return data.iter_rows(named=True)  # type: ignore[no-any-return]
     if hasattr(data, "itertuples") and hasattr(data, "columns"):  # pandas
@@ -148,6 +150,23 @@ def _check_names(names: Sequence[object]) -> None:
 
 
 # ---- dicts ---------------------------------------------------------------------------------------
+
+
+def _is_columns(data: Mapping[Any, Any]) -> bool:
+    """Whether it is of lists of cells by the names of columns, as of `frame.to_dict("list")`."""
+    return not _IDS.isdisjoint(data) and all(
+        hasattr(cells, "__len__") and not isinstance(cells, str | bytes | Mapping)
+        for cells in data.values()
+    )
+
+
+def _of_columns(columns: Mapping[Any, Any]) -> Iterator[Row]:
+    _check_names(list(columns))
+    if len({len(cells) for cells in columns.values()}) > 1:
+        lengths = ", ".join(f"{name} {len(cells)}" for name, cells in columns.items())
+        raise InputError(f"the columns differ in length: {lengths}", mend="Leave no cell out")
+    for cells in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, cells, strict=True))
 
 
 def _texts(key: str) -> Callable[[Mapping[Any, Any]], Iterator[Row]]:
