@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import exams
 import numpy as np
@@ -136,16 +137,18 @@ def test_names_are_told_apart() -> None:
     assert "Did you mean Reach?" in error.value.mend
     with pytest.raises(exampp.InputError, match="'nDCG' cannot be added: exampp has one"):
         exampp.measure("nDCG")(reach)
-    for name in ("a b", "MAP", "", "P@5", None, 3):
+    names: tuple[Any, ...] = ("a b", "MAP", "", "P@5", None, 3)
+    for name in names:
         with pytest.raises(exampp.InputError, match="cannot be the name of a measure"):
-            exampp.measure(name)  # type: ignore[arg-type]
+            exampp.measure(name)
     with pytest.raises(exampp.InputError, match="has no parameter 'rel'"):
         parse_measure("Reach(rel=2)")
 
 
 def test_a_function_alone_is_no_measure(collection: exampp.Collection) -> None:
+    unnamed: Any = reach
     with pytest.raises(exampp.InputError, match="a measure needs a name"):
-        exampp.measure(reach)  # type: ignore[arg-type]
+        exampp.measure(unnamed)
     with pytest.raises(exampp.InputError, match="is a function, and no measure yet"):
         collection.grades().evaluate([reach])  # type: ignore[list-item]
 

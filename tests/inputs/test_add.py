@@ -219,6 +219,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"queries": {"query_id": ["1", "2"], "text": ["a"]}},
         "^queries: the columns differ in length: query_id 2, text 1",
     ),
+    "columns without an order": (
+        {"queries": {"query_id": {"1", "2"}, "text": {"a", "b"}}},
+        "^queries:1, text: ",
+    ),
     "columns of numbers": ({"queries": pd.DataFrame([["1", "a"]])}, "has no text for a name"),
     "a path": ({"queries": "queries.tsv"}, "^queries: is str.*import_files takes files"),
     "no rows": ({"queries": 3}, "^queries: int has no rows"),

@@ -153,9 +153,10 @@ def _check_names(names: Sequence[object]) -> None:
 
 
 def _is_columns(data: Mapping[Any, Any]) -> bool:
-    """Whether it is of lists of cells by the names of columns, as of `frame.to_dict("list")`."""
+    """Whether it is of cells in their order by the names of columns, as `frame.to_dict("list")`."""
     return not _IDS.isdisjoint(data) and all(
-        hasattr(cells, "__len__") and not isinstance(cells, str | bytes | Mapping)
+        # a set has no order
+        hasattr(cells, "__getitem__") and not isinstance(cells, str | bytes | Mapping)
         for cells in data.values()
     )
 
