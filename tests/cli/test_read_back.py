@@ -84,3 +84,24 @@ def test_thresholds_that_are_not_chosen_are_named(run: Commands) -> None:
     run.line(f"exampp evaluate two.exam --grader up {options} > board")
     with pytest.raises(exampp.InputError, match="Choose one: 'board:Cover@5 >=2'"):
         read_scores("board:Cover@5")
+
+
+NAMES = ['"s"', 's"2', "s\t3", "-", "s\\|4", "\\", "日本語", "e\u0301", "*s*", "s|5", "1", "s  6"]
+
+
+@pytest.mark.parametrize("style", ["tsv", "csv", "json", "text", "markdown"])
+def test_systems_with_any_name(tmp_path: Path, exampp_command: Commands, style: str) -> None:
+    """What a format escapes or quotes is read as the name that the system has."""
+    shown = [name for name in NAMES if style not in ("text", "markdown") or name.isprintable()]
+    means = {name: at / len(shown) for at, name in enumerate(shown)}
+    with exampp.create(tmp_path / "names.exam") as exam:
+        exam.add(
+            queries={"q": "what is it"},
+            passages={f"p{at}": str(at) for at in range(len(shown))},
+            bank={"q": [str(at) for at in range(len(shown))]},
+            runs={name: {"q": [f"p{at}"]} for at, name in enumerate(shown)},
+        )
+        exam.grade(lambda item, passage: 4 * (int(item.text) < int(passage.text)), name="up")
+    board = tmp_path / "board"
+    exampp_command.line(f"exampp evaluate {exam.path} -m Cover@5 --format {style} > {board}")
+    assert read_scores(board) == pytest.approx(means, abs=5e-4)

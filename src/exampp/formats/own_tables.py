@@ -7,8 +7,9 @@ columns are found by the rule below their names.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,14 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats.lines import read_lines
+from exampp.report.text import width_of
 
 Lines = list[tuple[int, list[str]]]
 """Number of the line, and its cells."""
 _RULE = re.compile(r"-+(  -+)+")
 _MARKDOWN_RULE = re.compile(r"\|(-+:?\|)+")
-_ESCAPED = re.compile(r"\\(?=[\\|*`<\[_])")
+_CELL = re.compile(r"((?:\\.|[^\\|])*)\|")
+_ESCAPED = re.compile(r"\\([\\|*`<\[_])")
 _BESIDE = frozenset({"\u00b1", "ungraded", "passages", "official rank"})
 """Columns beside those of the measures; those of official ranks of several begin with `rank in`."""
 _ELSE = re.compile(r"\\begin\{table\*?\}(\[\w+\])?|\\toprule|<(table|figure|div)\b.*>")
@@ -70,24 +73,26 @@ def from_text(path: str | Path) -> Lines | None:
 def _below(lines: Sequence[tuple[int, str]], rule: int, text: str, cells: Any) -> Iterator[Any]:
     """The rows right below the rule: an empty line or a note ends them."""
     for expected, (number, line) in enumerate((one for one in lines if one[0] > rule), rule + 1):
-        if number != expected or line.startswith(("* ", "- ")):
+        if number != expected or line.startswith("* "):
             return
         yield number, cells(line, text)
 
 
 def _between(line: str, rule: str) -> list[str]:
-    spans = [one.span() for one in re.finditer("-+", rule)]
-    ends = [start for start, _ in spans[1:]] + [None]
-    return [line[start:end].strip() for (start, _), end in zip(spans, ends, strict=True)]
+    starts = [one.start() for one in re.finditer("-+", rule)]
+    # a character may take two columns of a terminal, or none
+    ends = list(accumulate(map(width_of, line)))
+    places = [bisect_right(ends, start) for start in starts[1:]]
+    return [line[start:end].strip() for start, end in pairwise([0, *places, None])]
 
 
 def _piped(line: str, _rule: str) -> list[str]:
-    cells = re.split(r"(?<!\\)\|", line.strip())[1:-1]
-    return [_ESCAPED.sub("", cell).strip() for cell in cells]
+    cells = _CELL.findall(line.strip())[1:]
+    return [_ESCAPED.sub(r"\1", cell).strip() for cell in cells]
 
 
 def _of_measures(table: Lines, path: str | Path) -> Lines:
-    """The columns of systems and measures."""
+    """The columns of systems and measures; a hyphen is a measure without a value."""
     names = table[0][1]
     kept = [
         at
@@ -98,7 +103,8 @@ def _of_measures(table: Lines, path: str | Path) -> Lines:
     if len(set(chosen)) < len(chosen) or any(name.startswith("\u2265") for name in chosen):
         raise _for_people(path)
     return [
-        (number, ["" if cells[at] == "-" else cells[at] for at in kept]) for number, cells in table
+        (number, ["" if at and cells[at] == "-" else cells[at] for at in kept])
+        for number, cells in table
     ]
 
 

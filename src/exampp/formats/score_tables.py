@@ -92,18 +92,24 @@ def _rows(path: str | Path, alone: bool) -> list[_Row] | None:
         return _from_names(lines, path) or list(_from_wide(lines, path))
     text = head.decode(errors="replace")
     separator = next((mark for mark in "\t," if mark in text), None)
-    lines = [
-        (line, [cell.strip() for cell in _cells(data.decode(errors="replace"), separator)])
-        for line, data in read_lines(path)
-    ]
-    found = None if alone else _from_names(lines, path)
-    return _without_names(lines, path, alone) if found is None else found
+    named = None if alone else _from_names(_lines(path, separator, bool(separator)), path)
+    if named is not None:
+        return named
+    # to trec_eval, which writes tabs and no names, a quote is a character as any other
+    return _without_names(_lines(path, separator, separator == ","), path, alone)
 
 
-def _cells(line: str, separator: str | None) -> list[str]:
+def _lines(path: str | Path, separator: str | None, quoted: bool) -> own_tables.Lines:
+    """All lines as cells; `quoted` ones may hold the separator between quotes."""
+    lines = ((line, data.decode(errors="replace")) for line, data in read_lines(path))
+    split = _quoted if quoted else str.split
+    cells = ((line, split(text, separator) or [text]) for line, text in lines)
+    return [(line, [one.strip() for one in found]) for line, found in cells]
+
+
+def _quoted(line: str, separator: str | None) -> list[str]:
     try:
-        cells = next(csv.reader([line]), []) if separator == "," else line.split(separator)
-        return cells or [line]
+        return next(csv.reader([line], delimiter=separator or ",", strict=True), [])
     except csv.Error:
         # a field of more characters than csv takes is no cell of such a table
         return line.split(separator)
