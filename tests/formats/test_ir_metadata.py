@@ -80,3 +80,9 @@ def test_a_system_that_no_file_can_be_named_after(tmp_path: Path, system: str) -
     with pytest.raises(InputError, match="no file can be named after"):
         ir_metadata.write(tmp_path / "out", [replace(RUN[0], system=system)], {})
     assert not list(tmp_path.iterdir())
+
+
+def test_what_is_refused_is_named_as_it_would_stand(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as refused:
+        ir_metadata.write(tmp_path / "out", [replace(RUN[0], system="a b")], {})
+    assert str(refused.value).startswith(f"{tmp_path}/out/a b.run, system: 'a b' cannot be")

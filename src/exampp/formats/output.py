@@ -166,6 +166,11 @@ def new_folder(path: Path) -> Iterator[Path]:
     try:
         yield made
         made.replace(path)
+    except InputError as error:
+        # what was refused was to stand in the folder that was asked for
+        error.what = error.what.replace(str(made), str(path))
+        error.file = error.file and error.file.replace(str(made), str(path))
+        raise
     finally:
         shutil.rmtree(made, ignore_errors=True)
 
