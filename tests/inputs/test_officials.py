@@ -10,6 +10,7 @@ import pandas
 import polars
 import pytest
 
+import exampp
 from exampp.errors import InputError
 from exampp.inputs.officials import read_officials
 
@@ -37,8 +38,33 @@ def file(tmp_path: Path) -> Path:
         iter(ROWS),
         RANKS,
         pandas.DataFrame({"Run_ID": list(RANKS), "Rank": list(RANKS.values())}),
+        {"system": list(SCORES), "score": list(SCORES.values())},
+        pandas.DataFrame(ROWS).to_dict("series"),
+        {"rank": tuple(RANKS.values()), "run": tuple(RANKS)},
+        [{"system": s, "measure": "MAP", "value": v} for s, v in SCORES.items()],
+        pandas.DataFrame(
+            [
+                {"run": s, "topic": t, "metric": "MAP", "score": v + d}
+                for s, v in SCORES.items()
+                for t, d in (("1", 0.1), ("2", -0.1))
+            ]
+        ),
     ],
-    ids=["pandas", "other order", "polars", "arrow", "dicts", "iterable", "ranks", "a rank column"],
+    ids=[
+        "pandas",
+        "other order",
+        "polars",
+        "arrow",
+        "dicts",
+        "iterable",
+        "ranks",
+        "a rank column",
+        "a dict of columns",
+        "a dict of series",
+        "a dict of ranks",
+        "a measure",
+        "a measure of topics",
+    ],
 )
 def test_rows_are_a_leaderboard(data: object, file: Path) -> None:
     assert read_officials(file) == {"official.tsv": RANKS}
@@ -88,3 +114,26 @@ def test_several_have_names(file: Path, tmp_path: Path) -> None:
 def test_what_is_none_is_said(data: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         read_officials(data)
+
+
+def test_leaderboards_of_exampp(tmp_path: Path) -> None:
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.add(
+            queries={"q": "what is it"},
+            passages={"p1": "1", "p2": "2", "p3": "3"},
+            bank={"q": ["1", "2", "3"]},
+            runs={f"s{at}": {"q": [f"p{at}"]} for at in (1, 2, 3)},
+        )
+        exam.grade(lambda item, passage: 4 * (int(item.text) <= int(passage.text)), name="up")
+        exam.grade(lambda item, passage: 4 * (int(item.text) >= int(passage.text)), name="down")
+        up, down = exam.grades("up"), exam.grades("down")
+        board = down.evaluate(["Cover@5"])
+        ranks = {"s1": 1.0, "s2": 2.0, "s3": 3.0}
+        for given in (board, board.to_frame(), board.to_polars()):
+            assert read_officials(given) == {"official": ranks}
+        assert read_officials({"down": board, "other": board}) == {"down": ranks, "other": ranks}
+        assert "-1.00" in str(up.correlate(board, ["Cover@5"]))
+        with pytest.raises(InputError, match=r"official: holds several measures: Cover@5, nDCG@5"):
+            read_officials(down.evaluate(["Cover@5", "nDCG@5"]))
+        with pytest.raises(InputError, match="Cover@5 \u22652, Cover@5 \u22654"):
+            read_officials(down.evaluate(["Cover@5"], min_rating=[2, 4]))

@@ -80,11 +80,15 @@ def of_rows(rows: Iterable[tuple[int, Mapping[str, Any]]], name: str) -> dict[st
     """The rank of every system, 1 being the best, out of rows of two columns, with their numbers.
 
     One column is the system, the other says by its name what it holds, as in a file (see `read`,
-    also for what is raised); `name` is what messages call the leaderboard.
+    also for what is raised); `name` is what messages call the leaderboard. Or the columns are
+    those of a table of scores (`score_tables`) of one measure.
     """
     rows = list(rows)
     # a value that is missing is no column of its row
-    header = _columns_of(list(dict.fromkeys(key for _, row in rows for key in row)), name)
+    names = list(dict.fromkeys(key for _, row in rows for key in row))
+    if (scores := score_tables.of_rows(names, rows, name)) is not None:
+        return ranks_of(_only(scores, name))
+    header = _columns_of(names, name)
     found: list[tuple[int, str, float]] = []
     for number, row in rows:
         system, value = map(row.get, header)
@@ -97,6 +101,15 @@ def of_rows(rows: Iterable[tuple[int, Mapping[str, Any]]], name: str) -> dict[st
     is_score = _is_score(header[1], name, None)
     values = _checked(iter(found), is_score, name, refuse)
     return ranks_of(values) if is_score else values
+
+
+def _only(scores: score_tables.Scores, name: str) -> Mapping[str, float]:
+    """The scores by the only measure."""
+    if len(scores) != 1:
+        what = f"holds several measures: {', '.join(scores)}" if scores else "holds no score"
+        mend = "Give the rows of one, as evaluate(['Cover@20'], min_rating=4) has them"
+        raise InputError(what, file=name, mend=mend)
+    return next(iter(scores.values()))
 
 
 def _columns_of(names: Sequence[str], name: str) -> tuple[str, str]:
@@ -168,7 +181,8 @@ def _below_one(system: str, value: float, path: str | Path, number: int) -> Inpu
         file=path,
         line=number,
         field="rank",
-        mend="If these are scores, call the column `score`, in a header line of a file",
+        mend="If these are scores, call the column `score`: in a header line of a file, or as in "
+        '{"system": [...], "score": [...]}',
     )
 
 

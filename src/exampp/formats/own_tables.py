@@ -45,11 +45,12 @@ def from_json(path: str | Path) -> Lines | None:
         rows = table.get("rows") if isinstance(table, dict) else None
         if isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows):
             names = list(dict.fromkeys(name for row in rows for name in row))
-            return [(1, names), *((1, [_cell(row.get(name)) for name in names]) for row in rows)]
+            return [(1, names), *((1, [cell(row.get(name)) for name in names]) for row in rows)]
     return None
 
 
-def _cell(value: object) -> str:
+def cell(value: object) -> str:
+    """A value as a cell; empty where there is none."""
     return "" if value is None else str(value)
 
 

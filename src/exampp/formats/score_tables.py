@@ -72,6 +72,20 @@ def read(path: str | Path, *, alone: bool = False) -> Scores | None:
     return _means(rows, path)
 
 
+def of_rows(
+    names: Sequence[str], rows: Iterable[tuple[int, Mapping[str, Any]]], name: str
+) -> Scores | None:
+    """The same of rows out of memory, with their numbers; `name` is what messages call them.
+
+    None where no columns are called after system, measure and value.
+    """
+    plain_names = {*map(plain, names)}
+    if any(plain_names.isdisjoint(known) for known in (SYSTEM, MEASURE, VALUE)):
+        return None
+    cells = [(number, [own_tables.cell(row.get(key)) for key in names]) for number, row in rows]
+    return _means(_from_names([(0, list(names)), *cells], name) or [], name)
+
+
 def read_by_topic(path: str | Path) -> Mapping[str, Mapping[str, Mapping[str, float]]] | None:
     """The scores of a file by measure, system and topic; None where it is no such table.
 

@@ -77,7 +77,7 @@ def _with_system(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
 
 def parts_of(role: str, data: object) -> Iterator[tuple[str, str | None, object]]:
     """(name for messages, system or None, rows) of an argument: of `runs`, one for each system."""
-    if role in _BY_SYSTEM and isinstance(data, Mapping) and not _is_columns(data):
+    if role in _BY_SYSTEM and isinstance(data, Mapping) and not is_columns(role, data):
         for system, part in data.items():
             if not isinstance(system, str) or not system.strip():
                 raise InputError(f"{shown(system)} is no name of a system", field=role)
@@ -94,7 +94,7 @@ def _rows(role: str, data: Any) -> Iterable[object]:
         what = f"is {type(data).__name__}, which has no rows"
         raise InputError(what, mend=f"Give {_TABLES}; import_files takes files")
     if isinstance(data, Mapping):
-        return _of_columns(data) if _is_columns(data) else _FROM_MAPPING[role](data)
+        return _of_columns(data) if is_columns(role, data) else _FROM_MAPPING[role](data)
     if hasattr(data, "iter_rows") and hasattr(data, "columns"):  # polars
         return data.iter_rows(named=True)  # type: ignore[no-any-return]
     if hasattr(data, "itertuples") and hasattr(data, "columns"):  # pandas
@@ -152,11 +152,14 @@ def _check_names(names: Sequence[object]) -> None:
 # ---- dicts ---------------------------------------------------------------------------------------
 
 
-def _is_columns(data: Mapping[Any, Any]) -> bool:
+def is_columns(role: str, data: Mapping[Any, Any]) -> bool:
     """Whether it is of cells in their order by the names of columns, as `frame.to_dict("list")`."""
-    return not _IDS.isdisjoint(data) and all(
+    names = SYSTEM_KEYS if role == "official" else _IDS
+    return any(name in data for name in names) and all(
         # a set has no order
-        hasattr(cells, "__getitem__") and not isinstance(cells, str | bytes | Mapping)
+        hasattr(cells, "__getitem__")
+        and not isinstance(cells, str | bytes | Mapping)
+        and not hasattr(cells, "columns")
         for cells in data.values()
     )
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from exampp.errors import InputError
 from exampp.formats import leaderboards
-from exampp.inputs.memory import plain_rows
+from exampp.inputs.memory import is_columns, plain_rows
+from exampp.report.result import Result
 
 Officials = object
 """Official leaderboards, in any of the ways that `read_officials` takes."""
@@ -18,8 +20,9 @@ def read_officials(official: Officials) -> dict[str, dict[str, float]]:
 
     `official` is a file or a list of files (see `formats.leaderboards.read`); or a leaderboard out
     of memory: a dict of system to rank, or rows (a frame of polars, pandas or pyarrow, a list of
-    dicts) with the system in one column and its rank, or its score by any other name, in the
-    other; or a dict of names to any of these. One without a name is called `official`.
+    dicts, a dict of columns) with the system in one column and its rank, or its score by any other
+    name, in the other; or a leaderboard of exampp's own, of one measure; or a dict of names to any
+    of these. One without a name is called `official`.
 
     Raises:
         InputError: A file or value is none, or a name stands for no leaderboard.
@@ -27,7 +30,7 @@ def read_officials(official: Officials) -> dict[str, dict[str, float]]:
     official = held_once(official)
     if (files := files_of(official)) is not None:
         return {name: leaderboards.read(path) for name, path in by_name(files).items()}
-    if not isinstance(official, Mapping) or any(map(_is_number, official.values())):
+    if not isinstance(official, Mapping) or _is_one(official):
         return {"official": _of_memory("official", official)}
     return {
         str(name): leaderboards.read(found)
@@ -51,11 +54,19 @@ def files_of(official: Officials) -> Sequence[str | Path] | None:
     return None
 
 
+def _is_one(official: Mapping[Any, Any]) -> bool:
+    """Whether the dict is one leaderboard: of ranks or of columns, not of leaderboards by name."""
+    return is_columns("official", official) or any(map(_is_number, official.values()))
+
+
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) or hasattr(value, "dtype")
 
 
 def _of_memory(name: str, data: object) -> dict[str, float]:
+    if isinstance(data, Result):
+        table = next(iter(data.records().values()))
+        data = [dict(zip(table.headings(), row, strict=True)) for row in table.rows]
     try:
         return leaderboards.of_rows(plain_rows(name, "official", data), name)
     except InputError as error:
