@@ -86,7 +86,21 @@ def test_thresholds_that_are_not_chosen_are_named(run: Commands) -> None:
         read_scores("board:Cover@5")
 
 
-NAMES = ['"s"', 's"2', "s\t3", "-", "s\\|4", "\\", "日本語", "e\u0301", "*s*", "s|5", "1", "s  6"]
+NAMES = [
+    '"s"',
+    's"2',
+    "s\t3",
+    "-",
+    "s\\|4",
+    "\\",
+    "日本語",
+    "e\u0301",
+    "*s*",
+    "s|5",
+    "1",
+    "s  6",
+    "s.run",
+]
 
 
 @pytest.mark.parametrize("style", ["tsv", "csv", "json", "text", "markdown"])

@@ -79,6 +79,7 @@ def test_several_have_names(file: Path, tmp_path: Path) -> None:
     assert read_officials([file, str(other)]) == {"official.tsv": RANKS, "other.json": {"bm25": 1}}
     assert read_officials(sorted(tmp_path.glob("o*"))) == read_officials([file, other])
     assert read_officials(iter([file])) == {"official.tsv": RANKS}
+    assert read_officials({"run": ROWS}) == {"run": RANKS}
     assert read_officials(()) == read_officials({}) == {}
 
 

@@ -220,7 +220,9 @@ def _from_columns(
         if measure == "runid":
             named = value
             continue
-        system = named if at_system is None else cells[at_system].removesuffix(".run")
+        system = named if at_system is None else cells[at_system]
+        # names of exampp's own tables, which have columns apart, are whole
+        system = system if apart else system.removesuffix(".run")
         topic = None if at_topic is None or cells[at_topic] in _ALL else cells[at_topic]
         if system in _NO_SYSTEMS or not value:
             continue

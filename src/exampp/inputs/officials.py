@@ -56,7 +56,9 @@ def files_of(official: Officials) -> Sequence[str | Path] | None:
 
 def _is_one(official: Mapping[Any, Any]) -> bool:
     """Whether the dict is one leaderboard: of ranks or of columns, not of leaderboards by name."""
-    return is_columns("official", official) or any(map(_is_number, official.values()))
+    # one column alone is no leaderboard, but a leaderboard may be called as a column is
+    columns = len(official) > 1 and is_columns("official", official)
+    return columns or any(map(_is_number, official.values()))
 
 
 def _is_number(value: object) -> bool:
