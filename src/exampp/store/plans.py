@@ -83,11 +83,6 @@ def read_plans(connection: sqlite3.Connection) -> list[SamplePlan]:
     return [_plan(connection, *row) for row in rows]
 
 
-def has_plans(connection: sqlite3.Connection) -> bool:
-    """Whether anything was ever drawn."""
-    return connection.execute("SELECT 1 FROM sample_plan LIMIT 1").fetchone() is not None
-
-
 def _plan(connection: sqlite3.Connection, number: int, systems: str, *values: object) -> SamplePlan:
     units = connection.execute(
         "SELECT query_id, unit_id, pi FROM sample_unit WHERE plan = ? ORDER BY unit", (number,)
