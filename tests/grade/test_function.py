@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator
+from enum import Enum
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -182,6 +184,14 @@ def test_too_many_failures_in_a_row_end_the_run(exam: Collection) -> None:
         (float("nan"), (0, 5), State.UNPARSED, None, "nan"),
         (None, (0, 5), State.UNPARSED, None, "None"),
         ("good", (0, 5), State.UNPARSED, None, "good"),
+        (Enum("Level", {"LOW": "1"}, type=str).LOW, (0, 5), State.GRADED, 1, "1"),  # type: ignore[attr-defined]
+        (
+            {"why": "4 points", "rating": 2},
+            (0, 5),
+            State.GRADED,
+            2,
+            '{"why": "4 points", "rating": 2}',
+        ),
         (Reply("", fault="busy"), (0, 5), State.FAILED, None, None),
     ],
 )
@@ -197,6 +207,28 @@ def test_what_is_no_rating_is_unparsed_with_what_it_was(
     grades = [one for dossier in exam.grades("f").dossiers() for one in dossier.automatic.values()]
     assert {(one.state, one.rating, one.reply) for one in grades} == {(state, rating, reply)}
     assert len(grades) == CELLS
+
+
+@pytest.mark.parametrize("scale", [(0, 1), (0, 5)])
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (TimeoutError("1 of 3 tries failed"), "TimeoutError: 1 of 3 tries failed"),
+        (asyncio.CancelledError(), "CancelledError"),
+        ((1, "it names 1 of 2"), "the function gave tuple: give a number, a text, a Reply or None"),
+        ([1], "the function gave list"),
+        (SimpleNamespace(rating=1), "the function gave SimpleNamespace"),
+        ({"rating": {1}}, "the function gave dict"),
+        (b"1", "the function gave bytes"),
+    ],
+)
+def test_digits_in_what_is_no_reply_are_no_rating(
+    given: object, reason: str, scale: tuple[int, int], exam: Collection
+) -> None:
+    """Such as errors of `asyncio.gather(..., return_exceptions=True)`, in a batch."""
+    told = exam.grade(lambda items, _: [given] * len(items), name="f", batch=2, scale=scale)
+    assert told.states == {State.FAILED: CELLS}
+    assert reason in str(exam.status())
 
 
 def test_a_batch_of_another_length_fails_as_a_whole(exam: Collection) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
+from numbers import Number
 from typing import Any
 
 from exampp.errors import InputError
@@ -146,13 +148,24 @@ class FunctionGrader(Grader):
         if inspect.isawaitable(answer):
             getattr(answer, "close", lambda: None)()
             return Reply("", fault="the function gave a coroutine: define it with async def")
+        if isinstance(answer, BaseException):
+            return Reply("", fault=_reason(answer))
         if isinstance(answer, bool) and self._scale == (0, 1):
             return Reply(str(int(answer)))
-        try:
-            is_whole = not isinstance(answer, bool | str) and answer == int(answer)
-        except (TypeError, ValueError, OverflowError):
-            is_whole = False
-        return Reply(str(int(answer)) if is_whole else str(answer))
+        if isinstance(answer, str):
+            # str() of an enumeration would be its name
+            return Reply(str.__str__(answer))
+        if isinstance(answer, dict):
+            with suppress(TypeError, ValueError):
+                return Reply(json.dumps(answer, ensure_ascii=False))
+        with suppress(TypeError, ValueError, OverflowError):
+            if not isinstance(answer, bool) and answer == int(answer):
+                return Reply(str(int(answer)))
+        if answer is None or isinstance(answer, Number):
+            return Reply(str(answer))
+        # digits in how it is printed are no rating
+        gave = f"the function gave {type(answer).__name__}"
+        return Reply("", fault=f"{gave}: give a number, a text, a Reply or None")
 
 
 FUNCTION = "function"
@@ -162,8 +175,11 @@ _PATIENCE = 2.0
 
 
 def _failed(window: Sequence[Ask], error: Exception) -> Iterator[tuple[Ask, Reply]]:
-    reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return ((ask, Reply("", fault=reason)) for ask in window)
+    return ((ask, Reply("", fault=_reason(error))) for ask in window)
+
+
+def _reason(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 async def _said(call: Awaitable[Any]) -> Any:
