@@ -39,7 +39,7 @@ class Systems(Result):
     def rename(self, old: str, new: str) -> None:
         """Give a system another name.
 
-        Raises InputError where there is no such system, or one of the new name.
+        Raises InputError where there is no such system, one of the new name, or that is no name.
         """
         with self.connection, transaction(self.connection):
             rename_system(self.connection, old, new)

@@ -86,6 +86,25 @@ def test_a_removed_system_comes_back_with_its_run_and_its_scores(tmp_path: Path)
         }
 
 
+@pytest.mark.parametrize("name", ["", " ", "_overall_"])
+def test_what_is_no_name_of_a_system(name: str, tmp_path: Path) -> None:
+    """Wherever it is given: a leaderboard has rows of systems and one of the whole pool."""
+    message = "is no name of a system|as the whole pool is in leaderboards"
+    run = tmp_path / "files" / "more.json"
+    with exams.make(tmp_path) as exam:
+        ranking = {"method": name, "paragraphId": "p1", "queryId": "q1", "rank": 1, "score": 1}
+        data = {"paragraph_id": "p1", "text": "", "paragraph_data": {"rankings": [ranking]}}
+        run.write_text(json.dumps(["q1", [{**data, "exam_grades": []}]]))
+        for action in (
+            lambda: exam.systems.rename("alpha", name),
+            lambda: exam.add(runs={name: {"q1": ["p1"]}}),
+            lambda: exam.import_files(run),
+        ):
+            with pytest.raises(exampp.InputError, match=message):
+                action()
+        assert [one.system for one in exam.systems] == ["alpha", "beta"]
+
+
 def test_a_system_is_renamed_but_not_to_another_ones_name(tmp_path: Path) -> None:
     with exams.make(tmp_path) as exam:
         exam.systems.rename("alpha", "gamma")

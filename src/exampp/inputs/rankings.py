@@ -15,6 +15,7 @@ from exampp.records import RankedPassage, Residue
 from exampp.report.table import Table, Value
 from exampp.store.inputs import stage_rankings, unanswered, unanswered_by_all
 from exampp.store.interning import batches, intern
+from exampp.store.systems import put_systems
 
 SHOWN = 20
 """How many ids a list of what is missing names."""
@@ -95,7 +96,7 @@ def stage(
     count = 0
     for batch in batches(rows):
         ids = intern(connection, "passage", "passage_id", [r.passage_id for r, _ in batch])
-        systems = intern(connection, "system", "name", [r.system for r, _ in batch])
+        systems = put_systems(connection, (r.system for r, _ in batch))
         stage_rankings(
             connection,
             [

@@ -34,12 +34,15 @@ OVERALL = "_overall_"
 
 
 def check_system_names(names: Iterable[str]) -> None:
-    """Raise InputError for the one name that no system may have."""
-    if OVERALL in names:
-        raise InputError(
-            f"a system is called {OVERALL}, which is the name of the whole pool in leaderboards",
-            mend="Rename it",
-        )
+    """Raise InputError for what no system may be called: nothing, or as the whole pool is."""
+    for name in names:
+        if not isinstance(name, str) or not name.strip():
+            raise InputError(f"{name!r} is no name of a system", mend="Give it another")
+        if name == OVERALL:
+            raise InputError(
+                f"a system is called {OVERALL}, as the whole pool is in leaderboards",
+                mend="Rename it",
+            )
 
 
 def content_hash(*parts: str) -> str:

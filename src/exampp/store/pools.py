@@ -19,7 +19,6 @@ from exampp.records import (
     Residue,
     State,
     Subtopic,
-    check_system_names,
     subtopic_of,
 )
 from exampp.store.bank import Edit, graded_versions
@@ -49,6 +48,7 @@ from exampp.store.inputs import (
     titles_of,
 )
 from exampp.store.interning import from_json, intern
+from exampp.store.systems import put_systems
 
 
 def put_pools(connection: sqlite3.Connection, pools: Iterable[QueryPool], edit: Edit) -> int:
@@ -75,9 +75,7 @@ def _put_pool(connection: sqlite3.Connection, pool: QueryPool, edit: Edit) -> No
     )
     put_pool(connection, query, [(versions[p.passage_id][0], p.residue) for p in passages])
     subtopics = _subtopics(connection, query, pool)
-    named = {r.system: None for p in passages for r, _ in p.rankings}
-    check_system_names(named)
-    systems = intern(connection, "system", "name", named)
+    systems = put_systems(connection, (r.system for p in passages for r, _ in p.rankings))
     stage_rankings(
         connection,
         (

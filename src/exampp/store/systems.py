@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping
 
 from exampp.errors import InputError
 from exampp.outside import check_id
+from exampp.records import check_system_names
 from exampp.records.systems import SystemCount
+from exampp.store.interning import intern
 
 _COUNTS = """
 SELECT s.name, count(r.query), coalesce(avg(r.passages), 0) FROM system s LEFT JOIN (
@@ -21,12 +23,20 @@ def system_counts(connection: sqlite3.Connection) -> list[SystemCount]:
     return [SystemCount(*row) for row in connection.execute(_COUNTS).fetchall()]
 
 
+def put_systems(connection: sqlite3.Connection, names: Iterable[str]) -> dict[str, int]:
+    """The key of each system, made where there was none; InputError for what is no name of one."""
+    wanted = dict.fromkeys(names)
+    check_system_names(wanted)
+    return intern(connection, "system", "name", wanted)
+
+
 def rename_system(connection: sqlite3.Connection, old: str, new: str) -> None:
     """Give a system another name, in the caller's transaction.
 
-    Raises InputError where there is no such system, or one of the new name.
+    Raises InputError where there is no such system, one of the new name, or that is no name.
     """
     known = _known(connection, [old])
+    check_system_names([new])
     check_id(new)
     if new != old and connection.execute("SELECT 1 FROM system WHERE name = ?", (new,)).fetchone():
         raise InputError(f"there is a system {new!r} already", mend="Choose another name")
