@@ -245,7 +245,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a run in place of runs": ({"runs": {"1": {"p": 1.0}}}, r"^runs\['1'\], 'p': must be passages"),
     "no score": (
         {"queries": {"1": "a"}, "runs": {"s": [{"qid": "1", "docno": "p"}]}},
-        r"^runs\['s'\]:1, score: no score",
+        r"^runs\['s'\]:1, score: neither a rank nor a score",
     ),
     "an endless score": (
         {"queries": {"1": "a"}, "runs": {"s": {"1": {"p": float("inf")}}}},

@@ -62,7 +62,10 @@ def ranked_of(fields: Fields, named: str, *, ranked: bool) -> RankedPassage:
     query, passage = identifier(fields, QUERY_KEYS), identifier(fields, PASSAGE_KEYS)
     system = identifier(fields, SYSTEM_KEYS) if key_of(fields, SYSTEM_KEYS) else named
     rank = whole(fields, RANK_KEYS) if ranked else 0
-    if ranked and key_of(fields, SCORE_KEYS) is None:
+    if key_of(fields, SCORE_KEYS) is None:
+        if not ranked:
+            mend = "Give a rank (1 comes first) or a score (the highest comes first)"
+            raise InputError("neither a rank nor a score", field=SCORE_KEYS[0], mend=mend)
         if rank < 1:
             raise InputError(f"the rank {rank} is below 1, and there is no score", field="rank")
         return RankedPassage(query, passage, rank, 1 / rank, system)
