@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import exams
 import pytest
 
 import exampp
+from exampp.errors import Unfinished
 from exampp.llm.base import WRITTEN
 
 
@@ -85,3 +86,55 @@ def test_a_grader_without_settings_or_a_count_of_tokens_is_told_so(tmp_path: Pat
             collection.grade(Nameless())
         with pytest.raises(exampp.InputError, match="Limited has a limit and counts no tokens"):
             collection.grade(Limited())
+
+
+Given = Callable[[list[exampp.Ask]], Iterable[Any]]
+
+
+def last_is(given: Any) -> Given:
+    """Every ask has its reply, but the last one."""
+    return lambda asks: [*((ask, exampp.Reply("4")) for ask in asks[:-1]), given]
+
+
+@pytest.mark.parametrize(
+    ("answers", "error", "message"),
+    [
+        (last_is(("?", "4")), exampp.InputError, "the grader gave tuple in place of an ask with"),
+        (last_is(exampp.Reply("4")), exampp.InputError, "the grader gave Reply in place of an ask"),
+        (lambda asks: [*last_is((asks[-1], "4"))(asks)], exampp.InputError, "gave str in place of"),
+        (lambda asks: [*last_is((asks[-1], None))(asks)], exampp.InputError, "gave NoneType in"),
+        (
+            lambda asks: [*last_is((asks[0], exampp.Reply("5")))(asks)],
+            exampp.InputError,
+            "answered what it was not asked, or answered it twice",
+        ),
+        (lambda asks: [*last_is(None)(asks)][:-1], Unfinished, "before it had answered everything"),
+    ],
+)
+def test_what_is_no_answer_ends_the_run_and_the_rest_is_kept(
+    answers: Given, error: type[Exception], message: str, tmp_path: Path
+) -> None:
+    class Odd(Least):
+        def answer(self, asks: Iterable[exampp.Ask]) -> Iterator[Any]:
+            yield from answers(list(asks))
+
+    with exams.make(tmp_path) as collection:
+        with pytest.raises(error, match=message):
+            collection.grade(Odd(), model="m")
+        assert str(collection.grade(Least(), model="m")) == "1 of 1 cells done"
+
+
+def test_a_grader_that_ends_early_is_told(tmp_path: Path) -> None:
+    """Nobody else has the cells that it was never asked about."""
+
+    class Tired(Least):
+        def answer(self, asks: Iterable[exampp.Ask]) -> Iterator[tuple[exampp.Ask, exampp.Reply]]:
+            yield next(iter(asks)), exampp.Reply("4")
+
+    class Frank(Tired):
+        stopped = "enough for today"
+
+    with exams.make(tmp_path) as collection:
+        with pytest.raises(Unfinished, match="before it had answered everything"):
+            collection.grade(Tired())
+        assert str(collection.grade(Frank())) == "1 of 8 cells done"

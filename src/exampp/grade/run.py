@@ -26,7 +26,7 @@ from exampp.grade.leases import at_work, holders, is_gone, new_owner, others
 from exampp.grade.progress import Progress
 from exampp.grade.reading import Reader, Reading, why_ungraded
 from exampp.llm.base import Ask, Grader, Reply, checked
-from exampp.llm.replies import Replies
+from exampp.llm.replies import Replies, unasked
 from exampp.prompts import Prompt
 from exampp.prompts.verification import says_none
 from exampp.records import Grade, GraderIdentity, Outcome, State
@@ -65,6 +65,7 @@ from exampp.store.runs import (
 COMMIT_SECONDS = 1.0
 COMMIT_CELLS = 2000
 POLL_SECONDS = 0.5
+_KEPT = "Everything graded so far is kept; the same command continues"
 _ORDER = {"due": ("new", "failed"), "new": ("new",), "failed": ("failed",)}
 """What is asked first: cells that were tried in vain come when nothing else is left.
 
@@ -289,8 +290,7 @@ class GradingRun:
         replies = self._replies.come(asks)
         try:
             for _ in replies:
-                ask, reply = self._replies.arrived[0]
-                self._settle(key, ask, reply, progress)
+                self._settle(key, progress)
                 late = time.monotonic() - committed > COMMIT_SECONDS
                 if late or len(self._rows) >= COMMIT_CELLS:
                     self._commit(key, progress)
@@ -298,6 +298,9 @@ class GradingRun:
                     yield
                 if not self.grading.grader.prepaid:
                     self._check_failures(progress)
+            is_stopped = self.stopped or self.grading.grader.stopped
+            if not is_stopped and (self._waiting or next(asks, None) is not None):
+                raise Unfinished(f"the grader ended before it had answered everything. {_KEPT}")
         finally:
             replies.close()
             self._leave(key, progress)
@@ -307,16 +310,15 @@ class GradingRun:
     def _check_failures(self, progress: Progress) -> None:
         if self._failures >= self.max_failures:
             raise Unfinished(
-                f"{self._failures} failures in a row, the last: {progress.last_failure}. "
-                "Everything graded so far is kept; the same command continues, and "
-                "--max-failures says how many in a row are too many"
+                f"{self._failures} failures in a row, the last: {progress.last_failure}. {_KEPT}, "
+                "and --max-failures says how many in a row are too many"
             )
 
     def _leave(self, key: int, progress: Progress) -> None:
         """Keep what was answered and give back what is held; what is done is not done again."""
         try:
             while self._replies.arrived:
-                self._settle(key, *self._replies.arrived[0], progress)
+                self._settle(key, progress)
         finally:
             self._commit(key, progress)
             with self.connection, transaction(self.connection):
@@ -380,9 +382,12 @@ class GradingRun:
         is_none = self.exam.answers_of is not None and says_none(one.passage, one.keys)
         return one.twin is None and not is_none
 
-    def _settle(self, key: int, ask: Ask, reply: Reply, progress: Progress) -> None:
-        if ask.key not in self._waiting:
-            raise InputError("the grader answered what it was not asked, or answered it twice")
+    def _settle(self, key: int, progress: Progress) -> None:
+        """Keep the first of the replies that arrived."""
+        if fault := unasked(self._replies.arrived[0], self._waiting):
+            self._replies.arrived.popleft()
+            raise InputError(fault, mend="A grader yields each ask once, with its Reply")
+        ask, reply = self._replies.arrived[0]
         query, one, kept, limit = self._waiting[ask.key]
         if reply.later:
             self._put_off[query] = None

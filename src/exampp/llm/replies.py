@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Generator, Iterable
+from collections.abc import Container, Generator, Iterable
 
 from exampp.llm.base import Ask, Grader, Reply
+
+
+def unasked(given: object, waiting: Container[int]) -> str:
+    """What is wrong with what a grader gave, where asks of these keys wait for replies; or ""."""
+    match given:
+        case (Ask() as ask, Reply()):
+            answered = "the grader answered what it was not asked, or answered it twice"
+            return "" if ask.key in waiting else answered
+        case (Ask(), other):
+            return f"the grader gave {type(other).__name__} in place of a Reply"
+    return f"the grader gave {type(given).__name__} in place of an ask with its Reply"
 
 
 class Replies:
