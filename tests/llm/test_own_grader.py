@@ -88,6 +88,30 @@ def test_a_grader_without_settings_or_a_count_of_tokens_is_told_so(tmp_path: Pat
             collection.grade(Limited())
 
 
+@pytest.mark.parametrize("done", [False, True])
+def test_a_scale_that_changed_is_not_mixed_with_the_old_one(tmp_path: Path, done: bool) -> None:
+    """A 4 from 0 to 5 is no 4 from 0 to 10, and what is due on another scale is not done."""
+    mine = tmp_path / "mine.toml"
+    text = (
+        'name = "mine"\ntitle = "t"\nsource = "s"\nreading = "self-rating"\n'
+        "scale = { lowest = 0, highest = 5 }\n"
+        'grades = "question"\nslots = ["question", "context"]\ncut = "context"\n'
+        'user = "Rate {context} for {question}."\n'
+    )
+    with exams.make(tmp_path) as collection:
+        mine.write_text(text)
+        collection.grade(Least(), prompt=str(mine), max_queries=None if done else 1)
+        mine.write_text(text.replace("5", "10"))
+        before = collection.grades().evaluate(["Cover@5"]).to_json()
+        with pytest.raises(exampp.InputError, match=r"from 0 to 10 now, .* from 0 to 5\. Give the"):
+            collection.grade(Least(), prompt=str(mine))
+        assert collection.grades().evaluate(["Cover@5"]).to_json() == before
+        collection.reparse(rules=mine)
+        mine.write_text(text.replace("5", "10").replace('"mine"', '"mine-10"'))
+        assert collection.grade(Least(), prompt=str(mine)).done == 8
+        assert [one.highest for one in collection.graders] == [5, 10, 10]
+
+
 Given = Callable[[list[exampp.Ask]], Iterable[Any]]
 
 

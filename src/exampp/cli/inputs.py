@@ -246,7 +246,7 @@ def import_(
     """Bring files into a collection, which is made if there is none.
 
     All files or none: after an error the collection is as it was. What was added, changed and
-    removed is said, with examples. Importing a file again changes nothing. Texts, rankings and
+    removed is said, with examples. The same files again change nothing. Texts, rankings and
     grades of what is graded, and items that people edited, are changed only with --update.
 
     Example: exampp import my.exam queries.tsv passages.jsonl bank.csv runs/*.run
@@ -316,7 +316,7 @@ def _say(report: ImportReport) -> None:
     click.echo("\n".join(_told(report)))
     if report.retired:
         retired = counted(report.retired, "item")
-        click.echo(f"Retired {retired} that the bank's file no longer holds.")
+        click.echo(f"Retired {retired} of the bank that none of these files holds.")
     if not report.changes:
         click.echo("Nothing changed.")
     elif report.dry_run:

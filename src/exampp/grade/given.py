@@ -28,8 +28,8 @@ from exampp.llm.base import Grader, check_grader
 from exampp.llm.function import CONCURRENCY, FunctionGrader
 from exampp.llm.options import KINDS, Options, check_options
 from exampp.prompts import Prompt, load
-from exampp.records.choosing import choose_grader
-from exampp.records.grading import USUAL_SCALE, RatingScale, check_scale
+from exampp.records.choosing import choose_grader, label
+from exampp.records.grading import USUAL_SCALE, GraderIdentity, RatingScale, check_scale
 from exampp.records.readings import said_without_key, said_without_text
 from exampp.store.bank import item_kinds
 from exampp.store.bank_choice import bank_of_kind
@@ -106,6 +106,7 @@ def plan(
         else _grading(grader, options, said, kinds, answers, cluster)
     )
     if same := known_grader(connection, grading.identity):
+        _check_scale(grading.identity, same.identity)
         low, high = grading.identity.lowest, grading.identity.highest
         grading = replace(grading, identity=replace(same.identity, lowest=low, highest=high))
         if not batches:
@@ -137,6 +138,18 @@ def plan(
         max_failures=max_failures,
         take_over=take_over,
         notes=[note for note in notes if note],
+    )
+
+
+def _check_scale(asked: GraderIdentity, known: GraderIdentity) -> None:
+    """A scale says how replies are read, not what is asked: its grades are not for another one."""
+    if (asked.lowest, asked.highest) == (known.lowest, known.highest):
+        return
+    raise InputError(
+        f"the prompt {asked.prompt!r} rates from {asked.lowest} to {asked.highest} now, and "
+        f"{label(known)} has rated from {known.lowest} to {known.highest}",
+        mend="Give the prompt another name, which makes it another grader, or read the replies "
+        "that were kept on the new scale: exampp reparse --rules FILE",
     )
 
 

@@ -62,6 +62,7 @@ from exampp.store.connection import transaction
 from exampp.store.decisions import put_decisions
 from exampp.store.grades import put_grader, set_scale
 from exampp.store.import_log import ImportLog
+from exampp.store.import_says import next_file
 from exampp.store.inputs import (
     apply_rankings,
     begin_import,
@@ -410,6 +411,7 @@ def _take_all(
     begin_import(connection)
     changes = connection.total_changes
     for path, found, by_name, system in with_kinds:
+        next_file(connection)
         try:
             taking = importer if system is None else importer.of(system)
             take = KINDS.get(found)

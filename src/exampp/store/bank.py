@@ -18,6 +18,7 @@ from typing import NamedTuple
 from exampp.outside import check_id, kept
 from exampp.records import BankEntry, Item, Query, Subtopic, subtopic_of_item
 from exampp.records.origin import MODEL, makers_of
+from exampp.store.import_says import say
 from exampp.store.inputs import WHOLE_QUERY, put_queries, put_subtopics
 from exampp.store.interning import from_json, insert, intern, to_json
 
@@ -88,7 +89,8 @@ def put_bank(
             subtopic = subtopics.get(item.subtopic_id or entry.subtopic_id or "", WHOLE_QUERY)
             key = _import_item(connection, bank, query, subtopic, item, edit)
             connection.execute(
-                "INSERT OR REPLACE INTO mentioned VALUES (?, ?, ?, ?, ?)",
+                "INSERT INTO mentioned VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE "
+                "SET subtopic = excluded.subtopic WHERE subtopic <> excluded.subtopic",
                 (key, bank, query, subtopic, item.kind),
             )
         count += len(entry.items)
@@ -169,6 +171,8 @@ def _import_item(
         {"item": row, "subtopic": subtopic, "extra": to_json(item.extra)},
     )
     answers = json.dumps(list(item.answers), ensure_ascii=False)
+    told = [(f"{row} {item.item_id}", _told(connection, row, item))]
+    say(connection, item.kind, told, lambda key: key.partition(" ")[2])
     version = put_version(connection, row, item.text)
     last = connection.execute(
         "SELECT version, weight, answers, active FROM item_edit "
@@ -179,6 +183,15 @@ def _import_item(
     if last != (version, item.weight, answers, 1):
         append_edit(connection, row, "import", version, item.weight, answers, True, edit)
     return row
+
+
+def _told(connection: sqlite3.Connection, row: int, item: Item) -> str:
+    """What a file says of an item; one that adds answers to those known says nothing else."""
+    (known,) = connection.execute("SELECT answers FROM item WHERE item = ?", (row,)).fetchone()
+    before = from_json(known)
+    answers = before if before and {*before} <= {*item.answers} else item.answers
+    told = f"{item.text}, weight {item.weight:g}"
+    return f"{told}, answers {', '.join(answers)}" if answers else told
 
 
 def add_items(

@@ -10,12 +10,14 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
 from exampp.outside import check_id, kept
 from exampp.records import Judgment, Passage, Query, RankedPassage, Subtopic
 from exampp.store.decisions import decision_counts
+from exampp.store.import_says import begin_saying, end_saying, say
 from exampp.store.interning import batches, from_json, intern, to_json
 
 WHOLE_QUERY = 0
@@ -26,6 +28,7 @@ def put_queries(connection: sqlite3.Connection, queries: Iterable[Query]) -> Non
     """Add queries and subtopics; a text that is given replaces the one known."""
     for batch in batches(queries):
         known = intern(connection, "query", "query_id", [query.query_id for query in batch])
+        say(connection, "query", [(query.query_id, query.text) for query in batch if query.text])
         connection.executemany(
             "UPDATE query SET text = :text WHERE query = :query AND text <> :text",
             [{"query": known[q.query_id], "text": kept(q.text)} for q in batch if q.text],
@@ -47,6 +50,8 @@ def put_subtopics(
     connection: sqlite3.Connection, query: int, subtopics: Sequence[Subtopic]
 ) -> dict[str, int]:
     """Add subtopics of one query; returns the key of each of its subtopics by id."""
+    texts = [(f"{query} {one.subtopic_id}", one.text) for one in subtopics if one.text]
+    say(connection, "subtopic", texts, lambda key: key.partition(" ")[2])
     connection.executemany(
         "INSERT INTO subtopic (query, subtopic_id, text) VALUES (?, ?, ?) "
         "ON CONFLICT DO UPDATE SET text = excluded.text "
@@ -107,13 +112,14 @@ def begin_import(connection: sqlite3.Connection) -> None:
     connection.execute(
         "CREATE TEMP TABLE given (passage INTEGER PRIMARY KEY, version INTEGER NOT NULL)"
     )
+    begin_saying(connection)
 
 
 def end_import(connection: sqlite3.Connection) -> int:
-    """Drop the scratch tables of an import; returns how many rows they held."""
+    """Drop the scratch tables of an import; returns how often their rows were written."""
     count = connection.execute("SELECT count(*) FROM given").fetchone()[0]
     connection.execute("DROP TABLE given")
-    return int(count)
+    return int(count) + end_saying(connection)
 
 
 def _refuse_second_texts(
@@ -167,12 +173,26 @@ def put_judgments(
     connection: sqlite3.Connection, rows: Iterable[tuple[int, int, int, int, Any]]
 ) -> None:
     """Add judgments: (query, subtopic, passage, relevance, residue), all but the last two keys."""
+    rows = list(rows)
+    said = (
+        (f"{query} {subtopic} {passage}", str(rel)) for query, subtopic, passage, rel, _ in rows
+    )
+    say(connection, "judgment", said, partial(_judged, connection))
     connection.executemany(
         "INSERT INTO judgment (query, subtopic, passage, relevance, extra) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT DO UPDATE SET relevance = excluded.relevance, extra = excluded.extra "
         "WHERE relevance <> excluded.relevance OR extra IS NOT excluded.extra",
         ((*row[:4], to_json(row[4])) for row in rows),
     )
+
+
+def _judged(connection: sqlite3.Connection, keys: str) -> str:
+    query, _, passage = map(int, keys.split())
+    names = connection.execute(
+        "SELECT query_id, passage_id FROM query, passage WHERE query = ? AND passage = ?",
+        (query, passage),
+    )
+    return " ".join(names.fetchone())
 
 
 RankingRow = tuple[int, int, int, int, int, float, Any]
