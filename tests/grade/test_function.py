@@ -182,6 +182,9 @@ def test_too_many_failures_in_a_row_end_the_run(exam: Collection) -> None:
         (-1, (0, 5), State.UNPARSED, None, "-1"),
         (2.5, (0, 5), State.UNPARSED, None, "2.5"),
         (float("nan"), (0, 5), State.UNPARSED, None, "nan"),
+        (np.True_, (0, 5), State.UNPARSED, None, "True"),
+        (np.True_, (0, 1), State.GRADED, 1, "1"),
+        ({"rating": np.int64(2)}, (0, 5), State.GRADED, 2, '{"rating": 2}'),
         (None, (0, 5), State.UNPARSED, None, "None"),
         ("good", (0, 5), State.UNPARSED, None, "good"),
         (Enum("Level", {"LOW": "1"}, type=str).LOW, (0, 5), State.GRADED, 1, "1"),  # type: ignore[attr-defined]
@@ -218,7 +221,7 @@ def test_what_is_no_rating_is_unparsed_with_what_it_was(
         ((1, "it names 1 of 2"), "the function gave tuple: give a number, a text, a Reply or None"),
         ([1], "the function gave list"),
         (SimpleNamespace(rating=1), "the function gave SimpleNamespace"),
-        ({"rating": {1}}, "the function gave dict"),
+        ({"rating": {1}}, "the function gave a dict that is no JSON: it holds set"),
         (b"1", "the function gave bytes"),
     ],
 )
@@ -229,6 +232,49 @@ def test_digits_in_what_is_no_reply_are_no_rating(
     told = exam.grade(lambda items, _: [given] * len(items), name="f", batch=2, scale=scale)
     assert told.states == {State.FAILED: CELLS}
     assert reason in str(exam.status())
+
+
+@pytest.mark.parametrize(
+    ("gives", "kind"),
+    [
+        (lambda items: {item.item_id: 1 for item in items}, "dict"),
+        (lambda items: "1" * len(items), "str"),
+        (lambda items: b"1" * len(items), "bytes"),
+        (lambda items: set(range(len(items))), "set"),
+        (lambda _items: 1, "int"),
+    ],
+)
+def test_what_is_no_list_is_no_batch(
+    gives: Callable[[list[ItemToGrade]], object], kind: str, exam: Collection
+) -> None:
+    told = exam.grade(lambda items, _: gives(items), name="f", batch=3)
+    assert told.states == {State.FAILED: CELLS}
+    assert f"the function gave {kind} for a batch of 3" in str(exam.status())
+
+
+@pytest.mark.parametrize("error", [ValueError("one bad cell"), TypeError("one bad cell")])
+def test_a_batch_that_fails_when_it_is_read_fails_its_cells(
+    error: Exception, exam: Collection
+) -> None:
+    def rate(item: ItemToGrade, passage: PassageToGrade) -> int:
+        if passage.text == "bread":
+            raise error
+        return len(item.text) and 3
+
+    told = exam.grade(lambda items, passages: map(rate, items, passages), name="f", batch=1)
+    assert told.states[State.GRADED] == CELLS - told.states[State.FAILED] > 0
+    assert f"{type(error).__name__}: one bad cell" in str(exam.status())
+
+
+def test_a_call_that_cancels_itself_fails_its_cell(exam: Collection) -> None:
+    async def rate(_item: ItemToGrade, passage: PassageToGrade) -> int:
+        if passage.text == "bread":
+            raise asyncio.CancelledError
+        return 3
+
+    told = exam.grade(rate, name="f")
+    assert told.states[State.GRADED] == CELLS - told.states[State.FAILED] > 0
+    assert "CancelledError" in str(exam.status())
 
 
 def test_a_batch_of_another_length_fails_as_a_whole(exam: Collection) -> None:
@@ -280,8 +326,8 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     (likeness, {"name": "f", "colour": "m"}, "has no such option"),
     (likeness, {"name": "f", "scale": (3, 0)}, "no scale from 3 to 0"),
     (likeness, {"name": "f", "kind": "verse"}, "kind is 'verse'"),
-    (likeness, {"name": "f", "batch": 0}, "batch is 0"),
-    (awaited, {"name": "f", "concurrency": 0}, "concurrency is 0"),
+    (likeness, {"name": "f", "batch": 0}, "batch must be 1 or more, not 0"),
+    (awaited, {"name": "f", "concurrency": 0}, "concurrency must be 1 or more, not 0"),
     (3, {"name": "f"}, "int is no grader"),
     (ScriptedGrader, {"name": "f"}, "ScriptedGrader is a class"),
     (ScriptedGrader("1"), {"scale": (0, 1)}, "scale and batch are those of a function"),

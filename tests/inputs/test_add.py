@@ -170,6 +170,26 @@ def test_ids_stay_what_they_are(exam: Collection, tmp_path: Path) -> None:
     assert ids == [*whole, "007", "7.0", "x"]
 
 
+def test_parts_of_a_dict_may_be_frames(exam: Collection) -> None:
+    """As `groupby` gives them: rows, and not the names of their columns."""
+    bank = pd.DataFrame({"query_id": ["1", "2", "2"], "question": ["Why?", "How?", "When?"]})
+    run = pl.DataFrame({"docno": ["p", "o"], "score": [1.0, 2.0]})
+    exam.add(
+        queries={"1": "a", "2": "b"},
+        passages={"p": "x", "o": "y"},
+        bank=dict(iter(bank.groupby("query_id"))),
+        runs={"frame": {"1": run}, "dicts": {"1": run.to_dicts()}, "series": {"1": run["docno"]}},
+        responses={"mine": [{"query_id": "1", "text": "hello", "run_id": "prod"}]},
+    )
+    texts = {item.text for entry in exam.bank().texts().entries for item in entry.items}
+    assert texts == {"Why?", "How?", "When?"}
+    assert {one.system for one in exam.systems} == {"frame", "dicts", "series", "mine"}
+    exam.export(exam.path.with_name("all.run"), "runs")
+    ranked = [line.split() for line in exam.path.with_name("all.run").read_text().splitlines()]
+    found = {(system, passage, rank) for _, _, passage, rank, _, system in ranked}
+    assert {("frame", "o", "1"), ("dicts", "o", "1"), ("series", "p", "1")} <= found
+
+
 def test_what_is_missing_is_missing(exam: Collection, tmp_path: Path) -> None:
     rows = {
         "id": ["p1", "p2"],
@@ -258,6 +278,18 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown query": (
         {"passages": {"p": "a"}, "runs": {"s": {"1": ["p"]}}},
         r"^runs\['s'\]:1, query_id: query '1' is not in the collection",
+    ),
+    "a set for a ranking": (
+        {"queries": {"1": "a"}, "passages": {"p": "a"}, "runs": {"s": {"1": {"p"}}}},
+        r"^runs\['s'\], '1': a set has no order",
+    ),
+    "an item under another query": (
+        {"queries": {"1": "a", "2": "b"}, "bank": {"1": [{"qid": "2", "question": "Why?"}]}},
+        "^bank, qid: stands under '1', and says '2'",
+    ),
+    "a query under another id": (
+        {"queries": {"1": {"query_id": "2", "text": "b"}}},
+        "^queries, query_id: stands under '1', and says '2'",
     ),
     "half a judgment": ({"queries": {"1": "a"}, "qrels": {"1": {"p": 1.5}}}, "^qrels:1, relevance"),
     "no text in a response": (

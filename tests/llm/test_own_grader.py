@@ -73,6 +73,14 @@ def test_what_derives_from_nothing_is_told_what_it_lacks(tmp_path: Path) -> None
             collection.grade(object())  # type: ignore[arg-type]
 
 
+def test_an_option_that_nobody_would_heed_is_refused(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        for name, value in {"max_requests": 1, "repetition": 2, "temperature": 0.5}.items():
+            with pytest.raises(exampp.InputError, match=f"that you give has no option {name}"):
+                collection.grade(Least(), **{name: value})  # type: ignore[arg-type]
+        assert not collection.graders
+
+
 def test_a_grader_without_settings_or_a_count_of_tokens_is_told_so(tmp_path: Path) -> None:
     class Nameless(exampp.Grader):
         def answer(self, asks: Any) -> Any:  # noqa: ARG002

@@ -23,7 +23,7 @@ from exampp.grade.graders import (
 )
 from exampp.grade.run import Grading, GradingRun
 from exampp.grade.spread.on_ray import Cluster
-from exampp.llm.backends import GRADERS
+from exampp.llm.backends import COMMON, GRADERS
 from exampp.llm.base import Grader, check_grader
 from exampp.llm.function import CONCURRENCY, FunctionGrader
 from exampp.llm.options import KINDS, Options, check_options
@@ -175,6 +175,10 @@ def _grading(
     if isinstance(grader, type):
         raise InputError(f"{grader.__name__} is a class", mend="Give one that is made of it")
     own, wanted = check_grader(grader), check_options(options)
+    if strange := [name for name in wanted if name not in ("model", *COMMON)]:
+        what = f"a grader that you give has no option {strange[0]}"
+        known = f"It has {', '.join(COMMON)} and model, or a name; what else it can do is its own"
+        raise InputError(what, mend=known)
     prompt = load(wanted.get("prompt") or default_prompt(own))
     check_answers_of(prompt, answers_of)
     name = said.name or wanted.get("model") or own.called or type(own).__name__

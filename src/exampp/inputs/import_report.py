@@ -9,10 +9,11 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.outside import Replacements
-from exampp.records.differences import Differences
+from exampp.records.differences import Differences, Protected
 from exampp.report.result import Result
 from exampp.report.table import Table, render
 
+_LISTED = 5
 _TOLD = ("added", "changed", "removed", "unchanged")
 _FINDING = ("system", "finding", "count", "which")
 _NO_FINDINGS = Table((), ())
@@ -110,3 +111,19 @@ class ImportReport(Result):
     def with_skipped(self, count: int, first: Sequence[InputError]) -> ImportReport:
         """The report with the bad lines that were left out: how many, and the first of them."""
         return replace(self, skipped=count, skipped_first=tuple(first))
+
+
+def refused(found: Sequence[Protected]) -> InputError:
+    """The refusal of an import that would change what is protected, with examples of each."""
+    groups: dict[tuple[str, str], list[Protected]] = {}
+    for one in found:
+        groups.setdefault((one.difference.thing, one.why), []).append(one)
+    lines = []
+    for (thing, why), some in groups.items():
+        lines.append(f"\n  {thing}, {why} ({len(some)}):")
+        lines += [f"\n    {one.difference}" for one in some[:_LISTED]]
+        lines += [f"\n    and {len(some) - _LISTED} more"] if len(some) > _LISTED else []
+    return InputError(
+        "the files would overwrite what is graded or was edited by people; nothing was imported; "
+        "--update lets them (in Python and in a configuration: update = true)" + "".join(lines)
+    )

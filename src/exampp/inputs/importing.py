@@ -40,14 +40,13 @@ from exampp.inputs.generated import (
     take_candidates,
     take_responses,
 )
-from exampp.inputs.import_report import Imported, ImportReport
+from exampp.inputs.import_report import Imported, ImportReport, refused
 from exampp.inputs.judged import take_judged
 from exampp.inputs.places import QueryPlaces, plain_banks
 from exampp.inputs.rankings import RunLog, findings, stage, top
 from exampp.inputs.segment import PASSAGE_TOKENS
 from exampp.outside import counting_replaced, fit_name
 from exampp.records import BankEntry, GraderIdentity, Judgment, QueryPool, RankedPassage
-from exampp.records.differences import Protected
 from exampp.records.grading import RatingScale
 from exampp.store.bank import (
     Edit,
@@ -77,7 +76,6 @@ from exampp.store.inputs import (
 from exampp.store.interning import batches, intern
 from exampp.store.pools import put_pools
 
-_LISTED = 5
 UNKNOWN_PASSAGES = ("error", "keep")
 """What becomes of a run's passages whose text is not in the collection."""
 
@@ -220,13 +218,17 @@ class Importer:
 
     def _generated(self, path: Path, read: Callable[..., Iterator[Response]]) -> int:
         on_error = self.log.counting(path, self.on_error)
-        found = read(path, on_error, self.system)
-        limit = self.passage_tokens
+
+        def named(on_error: OnError) -> Iterator[Response]:
+            for one in read(path, on_error, self.system):
+                yield replace(one, system=self.system) if self.named and self.system else one
+
+        found, limit = named(on_error), self.passage_tokens
         count = take_responses(self.connection, path, found, self.log, on_error, limit)
         if not self.cited:
             return count
         # what is wrong with a line was said the first time
-        cited = cited_by(read(path, _said_already, self.system))
+        cited = cited_by(named(_said_already))
         return count + self._retrieved(path, cited, on_error, quoted=True)
 
     def _retrieved(
@@ -430,7 +432,7 @@ def _take_all(
     changes = connection.total_changes - changes
     noted = changed.read()
     if noted.protected and not importer.update:
-        raise _refused(noted.protected)
+        raise refused(noted.protected)
     importer.settle(connection)
     return ImportReport(
         tuple(files),
@@ -444,22 +446,6 @@ def _take_all(
         dry_run=importer.dry_run,
         bad_cells=importer.bad_cells.count,
         bad_cells_first=tuple(importer.bad_cells.first),
-    )
-
-
-def _refused(found: Sequence[Protected]) -> InputError:
-    """The refusal of an import that would change what is protected, with examples of each."""
-    groups: dict[tuple[str, str], list[Protected]] = {}
-    for one in found:
-        groups.setdefault((one.difference.thing, one.why), []).append(one)
-    lines = []
-    for (thing, why), some in groups.items():
-        lines.append(f"\n  {thing}, {why} ({len(some)}):")
-        lines += [f"\n    {one.difference}" for one in some[:_LISTED]]
-        lines += [f"\n    and {len(some) - _LISTED} more"] if len(some) > _LISTED else []
-    return InputError(
-        "the files would overwrite what is graded or was edited by people; nothing was imported; "
-        "--update lets them (in Python and in a configuration: update = true)" + "".join(lines)
     )
 
 

@@ -27,6 +27,8 @@ from exampp.inputs.columns import Renaming
 Row = Mapping[str, Any]
 _BY_SYSTEM = ("runs", "responses")
 _IDS = (QUERY - {"query"}) | PASSAGE
+_NAMES = {"query_id": {name for name in QUERY if name.endswith("id")}, "passage_id": PASSAGE}
+"""The names of a column of ids, by the one that it gets here."""
 _TABLES = "a frame of polars, pandas or pyarrow, a list of dicts, or a dict"
 
 
@@ -179,9 +181,27 @@ def _texts(key: str) -> Callable[[Mapping[Any, Any]], Iterator[Row]]:
     def rows(data: Mapping[Any, Any]) -> Iterator[Row]:
         for identifier, value in data.items():
             rest = value if isinstance(value, Mapping) else {"text": value}
-            yield {key: identifier, **rest}
+            yield _under(key, identifier, rest)
 
     return rows
+
+
+def _parts(role: str, data: Any) -> Iterable[object]:
+    """The rows of a frame; of anything else, such as a list or a series, what it holds."""
+    is_frame = hasattr(data, "columns") or hasattr(data, "schema")
+    return _rows(role, data) if is_frame else iter(data)
+
+
+def _under(key: str, identifier: object, columns: Mapping[Any, Any]) -> Row:
+    """The columns of a row that stands under an id; InputError where they say another one."""
+    for name in _NAMES[key]:
+        if name in columns and str(columns[name]) != str(identifier):
+            raise InputError(
+                f"stands under {shown(identifier)}, and says {shown(columns[name])}",
+                field=name,
+                mend="Leave the column out, or correct it",
+            )
+    return {key: identifier, **columns}
 
 
 def _items(data: Mapping[Any, Any]) -> Iterator[Row]:
@@ -191,8 +211,9 @@ def _items(data: Mapping[Any, Any]) -> Iterator[Row]:
             raise InputError(
                 "must be a list of items", field=shown(query), mend='As in {"q1": ["What is ...?"]}'
             )
-        for item in items:
-            yield {"query_id": query, **(item if isinstance(item, Mapping) else {"question": item})}
+        for item in _parts("bank", items):
+            columns = item if isinstance(item, Mapping) else {"question": item}
+            yield _under("query_id", query, columns)
 
 
 def _ranks(data: Mapping[Any, Any]) -> Iterator[Row]:
@@ -207,9 +228,14 @@ def _ranking(data: Mapping[Any, Any]) -> Iterator[Row]:
         if isinstance(returned, Mapping):
             for passage, score in returned.items():
                 yield {"query_id": query, "passage_id": passage, "score": score}
+        elif isinstance(returned, set | frozenset):
+            raise InputError("a set has no order", field=shown(query), mend="Give a list")
         elif isinstance(returned, Iterable) and not isinstance(returned, str):
-            for rank, passage in enumerate(returned, 1):
-                yield {"query_id": query, "passage_id": passage, "rank": rank}
+            for rank, passage in enumerate(_parts("runs", returned), 1):
+                if isinstance(passage, Mapping):
+                    yield _under("query_id", query, passage)
+                else:
+                    yield {"query_id": query, "passage_id": passage, "rank": rank}
         else:
             raise InputError(
                 "must be passages with scores, or a list of passages",

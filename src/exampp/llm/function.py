@@ -6,8 +6,8 @@ import asyncio
 import inspect
 import json
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -16,6 +16,7 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.llm.base import Ask, Grader, Reply
+from exampp.outside import check_whole
 from exampp.stopping import LOOK_UP_SECONDS
 
 CONCURRENCY = 8
@@ -73,13 +74,10 @@ class FunctionGrader(Grader):
         if isinstance(function, type) or not callable(function):
             what = f"{getattr(function, '__name__', function)} is no function"
             raise InputError(what, mend="Give a function (item, passage) -> rating, or a Grader")
-        for name, number in (("batch", batch), ("concurrency", concurrency)):
-            if number is not None and number < 1:
-                raise InputError(f"{name} is {number}", mend="Give 1 or more")
         self._function = function
         self._scale = scale
-        self._batch = batch
-        self._concurrency = concurrency
+        self._batch = None if batch is None else check_whole("batch", batch, 1)
+        self._concurrency = check_whole("concurrency", concurrency, 1)
         self._is_async = any(
             inspect.iscoroutinefunction(one)
             for one in (function, getattr(function, "__call__", None))  # noqa: B004
@@ -115,7 +113,8 @@ class FunctionGrader(Grader):
                 if not under_way:
                     return
                 for future in wait(under_way, LOOK_UP_SECONDS, FIRST_COMPLETED).done:
-                    window, said = under_way.pop(future), future.result()
+                    window = under_way.pop(future)
+                    said = CancelledError() if future.cancelled() else future.result()
                     if isinstance(said, Exception):
                         yield from _failed(window, said)
                     elif isinstance(said, BaseException):
@@ -128,17 +127,20 @@ class FunctionGrader(Grader):
         return (items[0], passages[0]) if self._batch is None else (items, passages)
 
     def _replies(self, window: Sequence[Ask], said: Any) -> Iterator[tuple[Ask, Reply]]:
-        if self._batch is not None:
+        if self._batch is None:
+            answers = [said]
+        elif not isinstance(said, Iterable) or _is_no_list(said):
+            fault = f"the function gave {type(said).__name__} for a batch of {len(window)}"
+            answers = [Reply("", fault=fault)] * len(window)
+        else:
             try:
                 answers = list(said)
-                fault = f"gave {len(answers)} ratings for a batch of {len(window)}"
-            except TypeError:
-                answers, fault = [], f"gave {type(said).__name__} for a batch of {len(window)}"
-            if len(answers) != len(window):
-                yield from ((ask, Reply("", fault=f"the function {fault}")) for ask in window)
-                return
-        else:
-            answers = [said]
+            except Exception as error:
+                # what is given lazily fails here
+                answers = [error] * len(window)
+        if len(answers) != len(window):
+            fault = f"the function gave {len(answers)} ratings for a batch of {len(window)}"
+            answers = [Reply("", fault=fault)] * len(window)
         for ask, answer in zip(window, answers, strict=True):
             yield ask, self._reply(answer)
 
@@ -150,28 +152,49 @@ class FunctionGrader(Grader):
             return Reply("", fault="the function gave a coroutine: define it with async def")
         if isinstance(answer, BaseException):
             return Reply("", fault=_reason(answer))
-        if isinstance(answer, bool) and self._scale == (0, 1):
-            return Reply(str(int(answer)))
+        if isinstance(answer, dict):
+            try:
+                return Reply(json.dumps(answer, ensure_ascii=False, default=_plain))
+            except (TypeError, ValueError) as error:
+                return Reply("", fault=f"the function gave a dict that is no JSON: {error}")
         if isinstance(answer, str):
             # str() of an enumeration would be its name
             return Reply(str.__str__(answer))
-        if isinstance(answer, dict):
-            with suppress(TypeError, ValueError):
-                return Reply(json.dumps(answer, ensure_ascii=False))
+        text = self._number(answer)
+        if text is None:
+            # digits in how it is printed are no rating
+            gave = f"the function gave {type(answer).__name__}"
+            return Reply("", fault=f"{gave}: give a number, a text, a Reply or None")
+        return Reply(text)
+
+    def _number(self, answer: Any) -> str | None:
+        """The text of a number, a bool or None; None for anything else."""
+        if str(getattr(answer, "dtype", "")).endswith("bool"):
+            # of numpy or torch, which are no bool, and are equal to 0 or 1
+            with suppress(TypeError, ValueError, RuntimeError):
+                answer = bool(answer)
         with suppress(TypeError, ValueError, OverflowError):
-            if not isinstance(answer, bool) and answer == int(answer):
-                return Reply(str(int(answer)))
-        if answer is None or isinstance(answer, Number):
-            return Reply(str(answer))
-        # digits in how it is printed are no rating
-        gave = f"the function gave {type(answer).__name__}"
-        return Reply("", fault=f"{gave}: give a number, a text, a Reply or None")
+            if (self._scale == (0, 1) or not isinstance(answer, bool)) and answer == int(answer):
+                return str(int(answer))
+        return str(answer) if answer is None or isinstance(answer, Number) else None
 
 
 FUNCTION = "function"
 """What the settings of a function call it."""
 _PATIENCE = 2.0
 """Seconds that a call which is given up has to end."""
+
+
+def _is_no_list(said: Iterable[Any]) -> bool:
+    """Whether what it holds is in no order, or is no rating: texts, keys, columns."""
+    return isinstance(said, str | bytes | Mapping | Set) or hasattr(said, "columns")
+
+
+def _plain(value: Any) -> Any:
+    """A number of numpy as Python's; TypeError for what is none."""
+    if hasattr(value, "item"):
+        return value.item()
+    raise TypeError(f"it holds {type(value).__name__}")
 
 
 def _failed(window: Sequence[Ask], error: Exception) -> Iterator[tuple[Ask, Reply]]:
