@@ -336,6 +336,14 @@ def test_a_bank_that_was_edited_meanwhile_is_not_overwritten(
         assert texts(collection) == [NEW, SUNSET, "What aligns in a magnet?"]  # both stand
 
 
+def test_a_file_that_cannot_say_its_state_is_told_which_can(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        path = tmp_path / "b.jsonl"
+        collection.bank().export(path)
+        with pytest.raises(exampp.InputError, match="a YAML, CSV or TSV file of exampp bank exp"):
+            collection.bank().apply(path)
+
+
 def test_files_of_unknown_origin_are_applied_only_by_force(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     with exams.make(tmp_path) as collection, exams.make(tmp_path / "b", "b.exam") as other:

@@ -32,7 +32,7 @@ def test_the_second_column_is_a_subtopic_only_on_request(tmp_path: Path) -> None
     ]
     assert str(fault(qrels.read, path)) == (
         f"{path}:2, passage: the judgment of passage 'd1' for query 'q' was on line 1 already. "
-        "Remove one of the two, or read the file as subtopic qrels if column 2 names a subtopic"
+        "Remove one of the two"
     )
 
 

@@ -274,7 +274,8 @@ class BankEditor:
             raise InputError(
                 "the file does not say which state of the bank it was written from",
                 file=path,
-                mend="Edit a file of exampp bank export, or apply it with --force",
+                mend="Edit a YAML, CSV or TSV file of exampp bank export (JSON cannot say it), or "
+                "apply it with --force",
             )
         if written.bank != self.name:
             raise InputError(

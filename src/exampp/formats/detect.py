@@ -321,12 +321,18 @@ def _is_scores(sample: _Sample) -> bool:
         return True
     if plain(rows[0][0]) in score_tables.SYSTEM and "+/-" in rows[0]:
         return True
-    if sample.widths(separator) not in ({3}, {4}):
+    if sample.widths(separator) not in ({3}, {4}) or _has_iterations(rows):
         return False
     values = [row[-1] for row in rows if row[0].strip() != "runid"]
     is_real = any("." in value for value in values)
     has_all = any(cell.strip() == "all" for row in rows for cell in row[:-1])
     return (is_real or has_all) and all(map(_is_number, values))
+
+
+def _has_iterations(rows: list[list[str]]) -> bool:
+    """Whether the second of four columns is the one of judgments that means nothing."""
+    # no other number: `run topic measure value` has topics there
+    return all(len(row) == 4 and row[1].strip() in ("0", "Q0") for row in rows)
 
 
 def _may_be_leaderboard(sample: _Sample) -> bool:

@@ -84,7 +84,7 @@ def _judgment(line: bytes, words: Words, names: tuple[str, ...]) -> Judgment:
 
 def _judged_twice(judgment: Judgment, first: int, path: str | Path, number: int) -> InputError:
     subtopic = f" and subtopic {shown(judgment.subtopic_id)}" if judgment.subtopic_id else ""
-    error = repeated(
+    return repeated(
         f"the judgment of passage {shown(judgment.passage_id)} for query "
         f"{shown(judgment.query_id)}{subtopic}",
         first,
@@ -92,9 +92,6 @@ def _judged_twice(judgment: Judgment, first: int, path: str | Path, number: int)
         number,
         "passage",
     )
-    if not judgment.subtopic_id:
-        error.mend += ", or read the file as subtopic qrels if column 2 names a subtopic"
-    return error
 
 
 def write(path: str | Path, judgments: Iterable[Judgment], iteration: str = "0") -> None:
