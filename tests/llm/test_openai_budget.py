@@ -9,7 +9,7 @@ from contract import Counted, answers, make_ask, make_asks
 from servers import Answer, FaultServer, Seen, completion, error
 
 from exampp.errors import InputError
-from exampp.llm.base import Usage
+from exampp.llm.base import Ask, Reply, Usage
 from exampp.llm.openai import (
     BudgetSpent,
     Limits,
@@ -113,15 +113,24 @@ def test_requests_that_were_lost_may_have_been_billed() -> None:
         assert all(reply.fault for reply in replies.values())
 
 
-def test_ask_that_is_too_dear_is_a_fault() -> None:
+def test_a_limit_below_one_request_is_refused_after_what_came() -> None:
     asks = [make_ask(1, "short", "short"), make_ask(2, "long", "x" * 100_000)]
     with FaultServer() as server:
         grader = grader_at(server, Limits(max_cost=0.11, price=Price(1.0, 1.0)))
         assert not any(reply.fault for reply in answers(grader, asks).values())
         grader = grader_at(server, Limits(max_cost=0.11, price=Price(10.0, 1.0)))
-        replies = answers(grader, asks)
-    assert not replies[1].fault
-    assert replies[2].fault.startswith("not asked: max_cost")
+        came: list[tuple[Ask, Reply]] = []
+        with pytest.raises(InputError, match=r"could cost 1\.00\d+, and max_cost is 0\.11"):
+            came.extend(grader.answer(asks))
+    assert [(ask.key, reply.fault) for ask, reply in came] == [(1, "")]
+
+
+def test_an_ask_that_is_too_dear_for_what_is_left_has_no_reply() -> None:
+    asks = [make_ask(1, "short", "short"), make_ask(2, "long", "x" * 9_900)]
+    with FaultServer() as server:
+        grader = grader_at(server, Limits(max_cost=0.1003, price=Price(10.0, 1.0)))
+        assert [(ask.key, reply.fault) for ask, reply in grader.answer(asks)] == [(1, "")]
+    assert grader.stopped == "max_cost: 0.000202 of 0.1003 spent"
 
 
 def test_closing_gives_back_what_was_held() -> None:

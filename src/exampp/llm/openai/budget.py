@@ -123,6 +123,15 @@ class Budget:
                 self._held += worst
             return over
 
+    def check_possible(self) -> None:
+        """Raise InputError where a request that was to be sent costs more than all may."""
+        if self._max_cost is not None and self._largest > self._max_cost:
+            raise InputError(
+                f"one request alone could cost {self._largest:.6g}, and max_cost is "
+                f"{self._max_cost:g}",
+                mend="Give a greater --max-cost, or a smaller --max-new-tokens",
+            )
+
     def reserve(self, worst: float) -> None:
         """Hold back the cost of what was sent before: it is on its way, whatever the limit is."""
         with self._lock:

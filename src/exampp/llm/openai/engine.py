@@ -50,18 +50,22 @@ Turn = list[Unit]
 class AskSource:
     """Pulls asks and bundles them into units, as far as the budget goes.
 
-    `stopped` says why nothing more is pulled although there may be more; `too_dear` is an ask that
-    was pulled and would cost more than is left.
+    `stopped` says why nothing more is pulled although there may be more.
     """
 
     def __init__(self, asks: Iterable[Ask], mode: Mode, budget: Budget) -> None:
         self.stopped = ""
-        self.too_dear: Ask | None = None
+        self._too_dear: Ask | None = None
         self._ended = False
         self._asks = iter(asks)
         self._mode = mode
         self._budget = budget
         self._next: Unit | None = None
+
+    def check(self) -> None:
+        """Raise InputError where the next ask alone costs more than all may."""
+        if self._too_dear is not None:
+            self._budget.check_possible()
 
     def pull(self, *, whole: bool = False) -> Turn:
         """The next unit, or a `whole` passage; none at the end, or if the budget allows none."""
@@ -89,7 +93,7 @@ class AskSource:
         return unit
 
     def _one(self) -> Unit | None:
-        ask = self.too_dear
+        ask = self._too_dear
         if ask is None:
             self.stopped = "" if self._ended else self._budget.exhausted()
             ask = None if self._ended or self.stopped else next(self._asks, None)
@@ -98,7 +102,7 @@ class AskSource:
                 return None
         worst = self._budget.worst(self._mode.texts(ask), self._mode.max_written)
         self.stopped = self._budget.hold(worst)
-        self.too_dear = ask if self.stopped else None
+        self._too_dear = ask if self.stopped else None
         return None if self.stopped else Unit([ask], worst)
 
 
@@ -285,8 +289,7 @@ def stream(engine: Engine, source: AskSource, look_ahead: int) -> Iterator[tuple
             if len(turns) < batch:
                 break
         if not outstanding:
-            if source.too_dear is not None:
-                yield source.too_dear, Reply("", fault=f"not asked: {source.stopped}")
+            source.check()
             return
         pairs, ended = engine.take()
         outstanding -= ended

@@ -68,13 +68,13 @@ class OpenAICompatibleGrader(Grader):
     first ask; so are labels that have less than `least_mass` (.5) of the probability of a first
     token. A redirect to another host than `redirect_to` stops the run. `revision` is for
     users who know when the same name means another model. A request that fails is sent again as
-    the policy says; when the limits could be exceeded by the next request, no more asks are pulled
-    and `stopped` says why. One `answer` at a time.
+    the policy says; when the limits could be exceeded by the next request, it is not sent, no more
+    asks are pulled and `stopped` says why. One `answer` at a time.
 
     Raises:
         InputError: arguments that cannot be, the SDK or a key is missing; later, from `settings`,
             `capabilities` or `answer`: the server does not know model or key, or ignores what
-            `decode` needs.
+            `decode` needs; or a single request could cost more than all may.
         Unfinished: from the same, if the server fails over and over.
 
     """
