@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -637,6 +638,7 @@ def answer_file(path: Path, out: Path, change: Callable[[Json], Json] = lambda l
 
 
 FILE_OPTIONS: Any = {"model": "tiny", "decode": "text"}
+FILE_COMMAND = ["--model", "tiny", "--decode", "text"]
 
 
 def test_requests_to_a_file_and_replies_from_one(
@@ -740,6 +742,91 @@ def test_the_command(tmp_path: Path, exampp_command: Commands, openai: BatchStub
     refused = exampp_command(*asked, "--poll", "3")
     assert refused.code == 2
     assert "--poll" in refused.err
+
+
+def continuation(told: str) -> list[str]:
+    """The command that goes on, as it is printed."""
+    return shlex.split(told.partition("this continues:\n")[2])[1:]
+
+
+def test_files_go_on_with_the_command_that_is_printed(
+    tmp_path: Path, exampp_command: Commands
+) -> None:
+    exams.make(tmp_path).close()
+    requests, replies = tmp_path / "r.jsonl", tmp_path / "FILE"
+    asked = ["grade", str(tmp_path / "my.exam"), "--grader", "openai", *FILE_COMMAND]
+    written = exampp_command(*asked, "--batch-file", str(requests))
+    assert "stopped with 8 cells due (8 requests in " in written.err
+    assert continuation(written.err) == [*asked, "--replies", "FILE"]
+    again = exampp_command(*asked, f"--batch-file={tmp_path / 'n.jsonl'}")
+    assert "n.jsonl is not written; out: r.jsonl (8 requests) written; --replies" in again.err
+    assert continuation(again.err) == [*asked, "--replies", "FILE"]
+    answer_file(requests, replies)
+    whole = replies.read_text().splitlines()
+    some = tmp_path / "some"
+    some.write_text("\n".join(whole[:3]))
+    part = exampp_command(*asked, "--replies", str(some))
+    assert "the file has no reply to them; out: r.jsonl (8 requests) written)" in part.err
+    assert continuation(part.err) == [*asked, "--replies", "FILE"]
+    assert exampp_command(*asked, "--replies", str(replies)).code == 0
+
+
+def test_what_came_back_without_replies_goes_on_with_another_file(
+    tmp_path: Path, exampp_command: Commands
+) -> None:
+    def fail(line: Json) -> Json:
+        return {**line, "response": {"status_code": 503, "body": None}, "error": {"message": "x"}}
+
+    exams.make(tmp_path).close()
+    requests, replies = tmp_path / "r.jsonl", tmp_path / "replies.jsonl"
+    asked = ["grade", str(tmp_path / "my.exam"), "--grader", "openai", *FILE_COMMAND]
+    exampp_command(*asked, "--batch-file", str(requests))
+    answer_file(requests, replies, fail)
+    ended = exampp_command(*asked, "--replies", str(replies))
+    assert continuation(ended.err) == [*asked, "--batch-file", "FILE"]
+
+
+def test_a_file_that_was_lost_is_ended_without_a_server(
+    tmp_path: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch, openai: BatchStub
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    exams.make(tmp_path).close()
+    requests, anew = tmp_path / "r.jsonl", tmp_path / "n.jsonl"
+    asked = ["grade", str(tmp_path / "my.exam"), "--grader", "openai", *FILE_COMMAND]
+    exampp_command(*asked, "--batch-file", str(requests))
+    requests.unlink()
+    locked = exampp_command(*asked, "--base-url", openai.url)
+    assert "r.jsonl (8 requests) written" in locked.err
+    assert "end it with --cancel-batches" in locked.err
+    for server in ([], ["--base-url", openai.url]):
+        ended = exampp_command(*asked, *server, "--cancel-batches")
+        assert "stopped with 8 cells due (no batch is out any more)" in ended.err
+        assert continuation(ended.err) == [*asked, *server]
+        with exampp.Collection(tmp_path / "my.exam") as exam:
+            assert out(exam) == []
+        exampp_command(*asked, "--batch-file", str(anew))
+        assert len(anew.read_text().splitlines()) == CELLS
+        anew.unlink()
+
+
+def test_the_end_of_batches_ends_files_and_what_is_at_the_provider(
+    tmp_path: Path, openai: BatchStub
+) -> None:
+    openai.looks = 10**9
+    with exams.make(tmp_path) as exam:
+        file = Batches(tmp_path / "r.jsonl")
+        options = {**FILE_OPTIONS, **USUAL["openai"]}
+        list(exam.grading("openai", batches=file, max_queries=1, **options).steps())
+        run = running(exam, openai)
+        steps = run.steps()
+        while not any(row.provider == "openai" for row in out(exam)):
+            next(steps)
+        run.stop(0)
+        list(steps)
+        assert {row.provider for row in out(exam)} == {"openai", "file"}
+        openai.looks = 0
+        list(running(exam, openai, Batches(cancel=True, poll=0)).steps())
+        assert out(exam) == []
 
 
 def process(file: Path, stub: BatchStub) -> ForkProcess:

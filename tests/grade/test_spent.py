@@ -44,3 +44,23 @@ def test_tokens_and_cost_at_the_end_of_a_run_and_in_the_status(
     }
     (note,) = spent["notes"]
     assert note.endswith(": runs without prices, not in the cost: 1")
+
+
+def test_a_limit_below_one_request_leaves_everything_due(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exampp_command: Commands
+) -> None:
+    exams.make(tmp_path).close()
+    path = tmp_path / "my.exam"
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with servers.FaultServer() as server:
+        grade = ["grade", path, "--grader", "openai", "--model", "chat", "--decode", "text"]
+        grade += ["--base-url", server.url, "--price-read", 10, "--price-written", 30]
+        for batch in ([], ["--batch"], ["--batch-file", tmp_path / "r.jsonl"]):
+            refused = exampp_command(*grade, *batch, "--max-cost", 0.0001)
+            assert refused.code == 2
+            assert "one request alone could cost 0.0" in refused.err
+            assert "max_cost is 0.0001. Give a greater --max-cost" in refused.err
+        assert not server.requests
+    status = json.loads(exampp_command("status", path, "--format", "json").out)
+    assert status["spent"]["rows"] == []
+    assert [(row["due"], row["failed"]) for row in status["graders"]["rows"]] == [(8, 0)]

@@ -208,12 +208,20 @@ def grade(
     _unfinished(run, progress)
 
 
+_BATCH_OPTIONS = {"--batch-file": True, "--replies": True, "--cancel-batches": False}
+"""Options that a run does not always go on with, and whether they have a value."""
+
+
 def _unfinished(run: GradingRun, progress: Progress) -> None:
+    from exampp.grade.batch_choice import other_options
+
     left = progress.total - progress.done
     if run.stopped and left:
         why = f" ({run.why_stopped})" if run.why_stopped else ""
         due = left + progress.ungraded
-        raise Unfinished(f"stopped with {due} cells due{why}; this continues:\n  {this_command()}")
+        other = other_options(run.grading)
+        again = this_command() if other is None else this_command(_BATCH_OPTIONS, other)
+        raise Unfinished(f"stopped with {due} cells due{why}; this continues:\n  {again}")
 
 
 def _try_out(run: GradingRun, grace: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from exampp.installed import typed
@@ -14,9 +15,20 @@ def command(*arguments: object) -> str:
     return f"{_program()} {shlex.join(map(str, arguments))}"
 
 
-def this_command() -> str:
-    """The command that runs, as it may be typed again."""
-    return command(*sys.argv[1:])
+def this_command(without: Mapping[str, bool] | None = None, more: Iterable[str] = ()) -> str:
+    """The command that runs, as it may be typed again.
+
+    `without` are options that it does not have then, by whether they have a value, and `more` what
+    it has in their place.
+    """
+    kept, given = list[str](), iter(sys.argv[1:])
+    for argument in given:
+        name, joined, _ = argument.partition("=")
+        if name not in (without or {}):
+            kept.append(argument)
+        elif (without or {})[name] and not joined:
+            next(given, None)
+    return command(*kept, *more)
 
 
 def _program() -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from exampp.errors import InputError
@@ -36,8 +36,10 @@ def by_batches(
         called = f"the grader {grader}" if isinstance(grader, str) else "this grader"
         mend = f"These do: --grader {', '.join(PROVIDERS)}"
         raise InputError(f"{called} takes no batches", mend=mend)
-    if chosen.offline:
-        # a file needs no server, and so no key
+    # a file needs no server, and so no key
+    out = kept.batches_of(connection, None, (PREPARED, OPEN))
+    offline = chosen.offline or (chosen.cancel and grader not in {row.provider for row in out})
+    if offline:
         options = {"api_key": "none", **options}
     settings = {"answers_of": answers_of} if answers_of else None
 
@@ -45,7 +47,9 @@ def by_batches(
         # what speaks to providers loads when it is asked for
         from exampp.grade.batches import BatchGrader
 
-        return BatchGrader(cast("OpenAICompatibleGrader", made), connection, chosen)
+        return BatchGrader(
+            cast("OpenAICompatibleGrader", made), connection, chosen, offline=offline
+        )
 
     return make_grading(grader, options, settings, wrap=wrap)
 
@@ -55,6 +59,11 @@ def bind(grading: Grading) -> None:
     known = getattr(grading.grader, "bind", None)
     if known is not None:
         known(grading.identity)
+
+
+def other_options(grading: Grading) -> Sequence[str] | None:
+    """The options by which a run that was stopped goes on; see `BatchGrader.goes_on_by`."""
+    return getattr(grading.grader, "goes_on_by", None)
 
 
 def check_nothing_out(connection: sqlite3.Connection, grader: int) -> None:

@@ -27,7 +27,7 @@ from exampp.llm.openai.trouble import Then, Trouble
 from exampp.records.wording import counted
 from exampp.stopping import rest
 from exampp.store import batches as kept
-from exampp.store.batches import COLLECTED, ENDED, OPEN, PREPARED, BatchRow
+from exampp.store.batches import COLLECTED, ENDED, FILE, OPEN, PREPARED, BatchRow
 from exampp.store.connection import transaction
 from exampp.store.interning import batches as in_parts
 
@@ -411,8 +411,12 @@ class Outbox:
     # ---- ending ---------------------------------------------------------------------------------
 
     def cancel(self, grader: int) -> None:
-        """Have all that is out ended; what was answered is collected when it has."""
-        for row in self.out(grader):
+        """Have all that is out ended, in files too; what was answered is collected when it has."""
+        for row in kept.batches_of(self._connection, grader, (PREPARED, OPEN)):
+            if row.provider == FILE:
+                if not _is_being_sent(row):
+                    self._close(row, ENDED, "given up")
+                continue
             if row.remote is None:
                 continue
             trouble: Trouble | None = None
@@ -422,8 +426,6 @@ class Outbox:
                 trouble = failed.trouble
             if trouble is not None and trouble.error is not None and trouble.status != 404:
                 raise trouble.error
-            if self.service.deferred:
-                self._close(row, ENDED, "given up")
 
     def _close(self, row: BatchRow, state: str, said: str) -> None:
         with self._connection, transaction(self._connection):

@@ -28,7 +28,7 @@ from exampp.records import GraderIdentity
 from exampp.records.wording import counted
 from exampp.stopping import rest
 from exampp.store import batches as kept
-from exampp.store.batches import said_of_batches
+from exampp.store.batches import said_of_batches, said_to_be_out
 from exampp.store.connection import transaction
 from exampp.store.grades import find_grader
 
@@ -86,7 +86,9 @@ PUT_OFF = Reply("", later=True)
 class BatchGrader(Grader):
     """Answers as the grader on a server does that it is made of, by batches.
 
-    `bind` says who it is in the collection, before `answer` is called.
+    `bind` says who it is in the collection, before `answer` is called. `offline` tells that no
+    server is to be asked. `goes_on_by` are the options of the command that goes on after a run was
+    stopped, in place of those about files and ends of batches; None where it is the same command.
     """
 
     stopped: str
@@ -94,10 +96,15 @@ class BatchGrader(Grader):
     exact_tokens = False
 
     def __init__(
-        self, inner: OpenAICompatibleGrader, connection: sqlite3.Connection, chosen: Batches
+        self,
+        inner: OpenAICompatibleGrader,
+        connection: sqlite3.Connection,
+        chosen: Batches,
+        *,
+        offline: bool,
     ) -> None:
         self._inner = inner
-        self._form: BatchForm = inner.batch_form(offline=chosen.offline)
+        self._form: BatchForm = inner.batch_form(offline=offline)
         self._connection = connection
         self._chosen = chosen
         service = _service(self._form, chosen)
@@ -118,6 +125,7 @@ class BatchGrader(Grader):
         self._claiming = self._begun = False
         self._why = ""
         self.stopped = ""
+        self.goes_on_by: Sequence[str] | None = None
         self.late: Sequence[tuple[Ask, Reply]] = ()
 
     @property
@@ -252,25 +260,33 @@ class BatchGrader(Grader):
             if self._chosen.poll is None:
                 pause = min(pause * GROWTH, LONGEST_POLL)
         if self._halted.is_set() and (rows := self._outbox.out(self._key)):
-            self.stopped = f"out at {self._outbox.service.server}: {said_of_batches(rows)}"
+            self.stopped = said_to_be_out(rows)
 
     def _reason(self, grader: int) -> str:
-        """Why nothing more is asked although cells are put off; empty where something may come."""
-        service, rows = self._outbox.service, self._outbox.out(grader)
-        if isinstance(service, FileBatches) and self._chosen.file:
-            new = counted(service.written, "request") if service.written else "nothing new"
-            return f"{new} in {self._chosen.file}; --replies reads what comes back"
+        """Why nothing more is asked although cells are put off; empty where something may come.
+
+        Raises InputError where --max-cost allows no request.
+        """
+        service, chosen, rows = self._outbox.service, self._chosen, self._outbox.out(grader)
+        running = said_to_be_out(rows)
+        self.goes_on_by = _other_options(chosen, out=bool(rows))
         if self._claiming:
             # what came may have shown that nothing else should be sent
             return ""
+        if isinstance(service, FileBatches) and chosen.file and rows:
+            new = f"{counted(service.written, 'request')} in {chosen.file}"
+            if not service.written:
+                why = self._budget.exhausted() or "nothing new"
+                new = f"{why}, so that {chosen.file} is not written; {running}"
+            return f"{new}; --replies reads what comes back"
         why = self._why or self._outbox.why
-        if why or self._chosen.replies:
-            running = f"; out at {service.server}: {said_of_batches(rows)}" if rows else ""
-            return (why or "the file has no reply to them") + running
+        if why or chosen.replies:
+            return "; ".join(filter(None, (why or "the file has no reply to them", running)))
         if rows:
             return ""
-        if self._chosen.cancel:
+        if chosen.cancel:
             return "no batch is out any more"
+        self._budget.check_possible()
         return self._budget.exhausted() or "what is left would cost more than --max-cost allows"
 
     @property
@@ -283,6 +299,15 @@ class BatchGrader(Grader):
     @property
     def _name(self) -> str:
         return "" if self._identity is None else self._identity.key
+
+
+def _other_options(chosen: Batches, *, out: bool) -> Sequence[str] | None:
+    """See `BatchGrader.goes_on_by`."""
+    if chosen.offline and out:
+        return ("--replies", "FILE")
+    if chosen.replies:
+        return ("--batch-file", "FILE")
+    return () if chosen.cancel and not out else None
 
 
 def _service(form: BatchForm, chosen: Batches) -> BatchService:

@@ -158,7 +158,10 @@ def batches_table(connection: sqlite3.Connection) -> Table:
         for row in batches_of(connection, None, (PREPARED, OPEN))
     ]
     names = ["grader", "at", "batch", "state", "requests", "answered", "sent", "expires"]
-    notes = ["exampp grade with --batch goes on with them, --cancel-batches ends them."]
+    notes = [
+        "exampp grade with --batch goes on with them, with --replies FILE where they are files; "
+        "--cancel-batches ends them."
+    ]
     return Table.of(names, rows, "Batches that are out", notes)
 
 

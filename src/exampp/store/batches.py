@@ -184,3 +184,9 @@ def said_of_batches(rows: Sequence[BatchRow]) -> str:
         f"{'is being sent' if row.remote is None else row.said or 'sent'}"
         for row in rows
     )
+
+
+def said_to_be_out(rows: Sequence[BatchRow]) -> str:
+    """Where batches are out, and how they are doing; empty where none is."""
+    servers = ", ".join(dict.fromkeys(row.server for row in rows if row.provider != FILE))
+    return f"out{servers and f' at {servers}'}: {said_of_batches(rows)}" if rows else ""
