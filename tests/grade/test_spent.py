@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import exams
 import pytest
 import servers
 from commands import Commands
+
+from exampp.errors import InputError
 
 
 def test_tokens_and_cost_at_the_end_of_a_run_and_in_the_status(
@@ -64,3 +67,21 @@ def test_a_limit_below_one_request_leaves_everything_due(
     status = json.loads(exampp_command("status", path, "--format", "json").out)
     assert status["spent"]["rows"] == []
     assert [(row["due"], row["failed"]) for row in status["graders"]["rows"]] == [(8, 0)]
+
+
+def test_what_came_before_a_request_that_is_too_dear_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    long, run = tmp_path / "passages.jsonl", tmp_path / "long.run"
+    long.write_text(json.dumps({"docid": "long", "text": "air " * 50_000}) + "\n")
+    run.write_text("q2 Q0 long 1 9.0 gamma\n")
+    with servers.FaultServer() as server, exams.make(tmp_path) as exam:
+        exam.import_files(long, run)
+        limits: Any = {"max_cost": 0.2, "price_read": 1.0, "price_written": 1.0}
+        grading = exam.grading("openai", model="chat", decode="text", base_url=server.url, **limits)
+        with pytest.raises(InputError, match="one request alone could cost"):
+            list(grading.steps())
+        states = [state for (state,) in exam._connection.execute("SELECT state FROM grade")]
+    assert len(states) >= 6, "the cells of the first query"
+    assert not any(states), "graded, none failed"

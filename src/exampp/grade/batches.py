@@ -38,7 +38,7 @@ class Batches:
     """A grader on a server is asked by batches, which are waited for.
 
     With `file` the requests are written there instead, for vLLM's `run-batch` and the like, and
-    with `replies` what came back is read; with `cancel` the batches that are out are ended. `poll`
+    with `replies` what came back is read; with `cancel` what is out is ended, in files too. `poll`
     is the seconds between two looks at a batch; a quarter of a minute, growing, where it is None.
 
     Raises:
