@@ -186,7 +186,7 @@ def test_every_export_can_be_taken_away(path: Path, small: Client) -> None:
         assert answer.status == 200, file
         assert answer.body, file
         assert answer.headers["content-disposition"] == (
-            f'attachment; filename="my-{file.rpartition("/")[2]}"'
+            f'attachment; filename="my-{file.rpartition("/")[2].partition("?")[0]}"'
         )
 
 

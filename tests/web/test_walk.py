@@ -300,7 +300,7 @@ def test_a_decision_that_does_not_arrive_is_sent_again(page: Page, path: Path) -
         else:
             route.continue_()  # type: ignore[attr-defined]
 
-    page.route("**/judge/decide", fail_twice)
+    page.route("**/judge/decide**", fail_twice)
     page.goto("/judge?order=query&query=q")
     first = on_stage(page)
     page.keyboard.press("4")
@@ -361,9 +361,9 @@ def open_cell(page: Page) -> None:
 
 
 def test_escape_counts_while_a_decision_is_under_way(page: Page, path: Path) -> None:
-    with held(page, "**/judge/decide") as asked:
+    with held(page, "**/judge/decide**") as asked:
         open_cell(page)
-        with page.expect_request("**/judge/decide"):
+        with page.expect_request("**/judge/decide**"):
             page.locator("#panel button[value='5']").click()
         page.keyboard.press("Escape")
         assert page.locator("#panel").is_hidden()
@@ -377,9 +377,9 @@ def test_escape_counts_while_a_decision_is_under_way(page: Page, path: Path) -> 
 
 
 def test_arrow_keys_count_while_a_decision_is_under_way(page: Page, path: Path) -> None:
-    with held(page, "**/judge/decide"):
+    with held(page, "**/judge/decide**"):
         open_cell(page)
-        with page.expect_request("**/judge/decide"):
+        with page.expect_request("**/judge/decide**"):
             page.locator("#panel button[value='5']").click()
         page.keyboard.press("ArrowRight")
         page.wait_for_function("() => document.querySelector('#panel h2')?.innerText === 'Why?'")
@@ -411,11 +411,11 @@ def test_keys_count_while_a_cell_is_under_way(page: Page) -> None:
 
 
 def test_a_decision_that_is_refused_brings_its_cell_back(page: Page, path: Path) -> None:
-    with held(page, "**/judge/decide"):
+    with held(page, "**/judge/decide**"):
         open_cell(page)
         asked = page.locator("#panel h2").inner_text()
         page.locator("#panel [name=versions]").evaluate("one => { one.value = '7,7,7'; }")
-        with page.expect_request("**/judge/decide"):
+        with page.expect_request("**/judge/decide**"):
             page.locator("#panel button[value='5']").click()
         page.keyboard.press("Escape")
     page.wait_for_function("() => document.querySelector('#panel [role=alert]')?.innerText")
@@ -424,10 +424,10 @@ def test_a_decision_that_is_refused_brings_its_cell_back(page: Page, path: Path)
 
 
 def test_a_key_typed_while_the_next_cell_is_under_way_is_not_for_it(page: Page, path: Path) -> None:
-    with held(page, "**/judge/decide") as asked:
+    with held(page, "**/judge/decide**") as asked:
         page.goto("/judge?order=query&query=q")
         first = on_stage(page)
-        with page.expect_request("**/judge/decide"):
+        with page.expect_request("**/judge/decide**"):
             page.keyboard.press("2")
         wait_for_another(page, first)
         assert len(asked) == 1

@@ -12,6 +12,7 @@ from fastapi import Depends, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from exampp.collection import Collection
+from exampp.errors import InputError
 from exampp.records import ITEM_KINDS
 from exampp.store.bank import MAIN_BANK
 from exampp.web.live_collection import LiveCollection
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 LARGEST = (1 << 63) - 1
 """The largest key of a store."""
 CHOICE = "choice"
-"""What a browser keeps: which grader's grades, on which bank, a person looks at."""
+"""What a browser keeps: which grader's grades, on which bank, a person looks at. In an address, or
+as a header, it says which a page shows whose forms and parts these are."""
+CHOICE_HEADER = "x-choice"
 
 PLACES = (
     ("o", "/", "Overview"),
@@ -66,11 +69,25 @@ class PageRequest:
 
     @cached_property
     def choice(self) -> Choice:
-        """The grader and the bank that this person looks at.
+        """The grader and the bank that the page shows which asks, or else that the browser keeps.
 
-        Raises InputError where nothing has been graded yet.
+        Another tab may have chosen others meanwhile. Raises InputError where nothing has been
+        graded yet, and where the grades of the page are gone.
         """
-        return self.room.choice(self.kept(CHOICE), self.choices)
+        shown = self.request.headers.get(CHOICE_HEADER) or self._addressed
+        if not shown:
+            return self.room.choice(self.kept(CHOICE), self.choices)
+        for one in self.choices:
+            if one.code == shown:
+                return one
+        raise InputError(
+            "the grades that this page shows are no longer in the collection",
+            mend="Open the page again",
+        )
+
+    @property
+    def _addressed(self) -> str:
+        return self.request.query_params.get(CHOICE, "")
 
     @cached_property
     def snapshot(self) -> Snapshot:
@@ -156,13 +173,31 @@ class PageRequest:
         """Whether the page asks for a part to put into itself, not for a page."""
         return "hx-request" in self.request.headers
 
+    def pinned(self, path: str, **parameters: object) -> str:
+        """An address that stays with the grades of this page, whatever other tabs choose."""
+        code = self.choice.code if self.choices else None
+        return link(path, **parameters, **{CHOICE: code})
+
     def page(self, template: str, **context: object) -> HTMLResponse:
         """A template as the answer; it finds this visit as `visit`."""
-        return HTMLResponse(render(template, visit=self, **context))
+        answer = HTMLResponse(render(template, visit=self, **context))
+        self._stay(answer)
+        return answer
 
     def go(self, path: str, **parameters: object) -> RedirectResponse:
         """Lead to another page, after something was done."""
-        return RedirectResponse(link(path, **parameters), 303)
+        answer = RedirectResponse(link(path, **parameters), 303)
+        self._stay(answer)
+        return answer
+
+    def back(self, address: str, usual: str) -> RedirectResponse:
+        """Lead back to where a form says it was; `usual` where that is no page of this server."""
+        return self.go(address if is_own(address) else usual)
+
+    def _stay(self, answer: Response) -> None:
+        """After a form of a page, the next page shows the same grades."""
+        if self.request.method == "POST" and self._addressed not in ("", self.kept(CHOICE)):
+            self.keep(answer, CHOICE, self.choice.code)
 
 
 def is_own(address: str) -> bool:

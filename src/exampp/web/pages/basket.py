@@ -20,7 +20,7 @@ from exampp.review.impact import Impact
 from exampp.store.bank import MAIN_BANK
 from exampp.web.cell_access import dossier
 from exampp.web.live_collection import Basket
-from exampp.web.page_request import PageRequest, Visiting, is_own
+from exampp.web.page_request import PageRequest, Visiting
 from exampp.web.pages.bank import (
     LABELS,
     MOVES,
@@ -65,8 +65,7 @@ def put(visit: Visiting, query: str, form: BankForm) -> RedirectResponse:
         held[query] = _changing(fields, typed_lines(visit, collection, query, fields))
     if not held[query]:
         del held[query]
-    back = "".join(form.get("back", ()))
-    return RedirectResponse(back if is_own(back) else "/basket", 303)
+    return visit.back("".join(form.get("back", ())), "/basket")
 
 
 @router.post("/basket/drop")

@@ -22,7 +22,7 @@ from exampp.review.disputing import WeighedDispute
 from exampp.review.queue import Candidate
 from exampp.web.cell_access import BLIND, dossier, is_blind
 from exampp.web.live_collection import NothingYet
-from exampp.web.page_request import LARGEST, PageRequest, Visiting, is_own
+from exampp.web.page_request import LARGEST, PageRequest, Visiting
 from exampp.web.pages.agreement import of_sitting
 from exampp.web.pages.cells import CellIds, CellPanel, cell_of, has_decided, panel
 from exampp.web.pages.sittings import case_address, made, sit_down, sitting
@@ -97,7 +97,7 @@ def set_blind(
     visit: Visiting, blind: Annotated[str, Form()], back: Annotated[str, Form()] = "/judge"
 ) -> RedirectResponse:
     """Hide the grades until one has decided, or show them."""
-    answer = visit.go("/judge") if not is_own(back) else RedirectResponse(back, 303)
+    answer = visit.back(back, "/judge")
     visit.keep(answer, BLIND, "1" if blind == "1" else "0")
     return answer
 
@@ -141,7 +141,7 @@ def decide(
         return visit.page("_sitting.html", sitting=now)
     if now.is_over and next.startswith("/judge"):
         return visit.go("/judge/end")
-    return RedirectResponse(next if is_own(next) else "/judge", 303)
+    return visit.back(next, "/judge")
 
 
 @router.post("/judge/undo")
@@ -159,7 +159,7 @@ def undo(
     visit.room.changed()
     if visit.wants_part:
         return visit.page("_sitting.html", sitting=now)
-    return RedirectResponse(back if is_own(back) else "/judge", 303)
+    return visit.back(back, "/judge")
 
 
 @router.get("/judge/end")
@@ -191,7 +191,7 @@ def sit(
     """Begin another sitting."""
     with visit.open() as collection:
         sit_down(visit, collection, goal)
-    return RedirectResponse(back if is_own(back) else "/judge", 303)
+    return visit.back(back, "/judge")
 
 
 def _page(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Form
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, Response
 from markupsafe import Markup
 
 from exampp.collection import Collection
@@ -23,7 +23,7 @@ from exampp.report.html import table_html
 from exampp.review.plan_tables import SampleProgress
 from exampp.review.planning import open_cells
 from exampp.web.cell_access import dossier
-from exampp.web.page_request import LARGEST, PageRequest, Visiting, is_own
+from exampp.web.page_request import LARGEST, PageRequest, Visiting
 from exampp.web.pages.cells import CellIds, RatingMark, cell_of, marks, versions
 from exampp.web.pages.sittings import RECENT, Recent, Sitting, recent_cells, sit_down
 from exampp.web.pages.walks import steps
@@ -170,7 +170,7 @@ def decide(
         recent = _recent(visit, collection, plan)
     visit.room.changed()
     if not visit.wants_part:
-        return RedirectResponse("/sample/judge", 303)
+        return visit.go("/sample/judge")
     return visit.page("_recent.html", sitting=recent)
 
 
@@ -192,7 +192,7 @@ def undo(
     visit.room.changed()
     if visit.wants_part:
         return visit.page("_recent.html", sitting=recent)
-    return RedirectResponse(back if is_own(back) else "/sample/judge", 303)
+    return visit.back(back, "/sample/judge")
 
 
 def _plan(visit: PageRequest, collection: Collection) -> SamplePlan:

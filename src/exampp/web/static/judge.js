@@ -11,7 +11,7 @@
   const AHEAD = 4;
   const PROGRESS_MILLISECONDS = 150;
   const GUESS = "exampp.guess";
-  const HX = { "HX-Request": "true" };
+  const HX = { "HX-Request": "true", "X-Choice": document.body.dataset.choice ?? "" };
   const places = [...document.querySelectorAll("#walk a")].map((link) => ({
     href: link.getAttribute("href"),
     left: link.dataset.left,

@@ -5,7 +5,7 @@
   const table = document.getElementById("heat");
   const panel = document.getElementById("panel");
   if (!table || !panel) return;
-  const HX = { "HX-Request": "true" };
+  const HX = { "HX-Request": "true", "X-Choice": document.body.dataset.choice ?? "" };
   const SILENT = "The server does not answer.";
   const rows = [...table.tBodies[0].rows];
   const first = rows.length ? [...rows[0].cells].findIndex((cell) => cell.dataset.at) : -1;
