@@ -438,6 +438,47 @@ def test_a_key_typed_while_the_next_cell_is_under_way_is_not_for_it(page: Page, 
     assert decided(path) == [(*first, 2, ""), (*second, 3, "")]
 
 
+WHOLE = re.compile("whole=1")
+
+
+@pytest.mark.parametrize("address", ["/judge?order=query&query=q", "/cell?query=q&passage=p1"])
+def test_the_whole_passage_leaves_a_typed_reason(
+    browser: Browser, tmp_path: Path, address: str
+) -> None:
+    path = exam(tmp_path, 20_000)
+    with rooms.visiting(path) as client, page_of(browser, client) as (page, trouble):
+        page.goto(address)
+        page.locator("[name=reason]").fill("the end says so")
+        page.get_by_text("Show all").click()
+        page.locator("[data-whole]").wait_for(state="detached")
+        assert len(page.locator(".passage").inner_text()) > 20_000
+        page.locator("[name=rating][value='4']").click()
+        page.locator("#recent [data-made], .said").wait_for(state="attached")
+        assert [one[2:] for one in decided(path)] == [(4, "the end says so")]
+        assert trouble == []
+
+
+def test_a_whole_passage_that_comes_late_brings_no_decided_cell_back(
+    browser: Browser, tmp_path: Path
+) -> None:
+    path = exam(tmp_path, 20_000)
+    with rooms.visiting(path) as client, page_of(browser, client) as (page, _):
+        with held(page, WHOLE):
+            page.goto("/judge?order=query&query=q")
+            first = on_stage(page)
+            with page.expect_request(WHOLE):
+                page.keyboard.press("w")
+            page.keyboard.press("4")
+            wait_for_another(page, first)
+            second = on_stage(page)
+        page.wait_for_load_state("networkidle")
+        assert on_stage(page) == second
+        page.keyboard.press("2")
+        wait_for_another(page, second)
+        settle(page, 2)
+        assert decided(path) == [(*first, 4, ""), (*second, 2, "")]
+
+
 def test_the_impact_follows_what_is_typed(page: Page, path: Path) -> None:
     page.goto("/bank?query=q")
     text = page.locator("textarea").first

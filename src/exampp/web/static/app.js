@@ -1,4 +1,5 @@
-// What every page shares: the list of keys, going places, and fields that submit themselves.
+// What every page shares: the list of keys, going places, fields that submit themselves, and whole
+// passages.
 "use strict";
 
 (() => {
@@ -9,6 +10,13 @@
   const keysAreOn = () => localStorage.getItem(SETTING) !== "off";
   const isTyping = (element) =>
     element.matches("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
+
+  // a part of this page, of the grades that it shows
+  window.part = (address, options = {}) =>
+    fetch(address, {
+      ...options,
+      headers: { "HX-Request": "true", "X-Choice": document.body.dataset.choice ?? "" },
+    });
 
   const opened = () => document.querySelector("dialog[open]");
 
@@ -27,6 +35,27 @@
     }
     // a click beside a dialog falls on the dialog itself
     if (event.target.matches("dialog[open]")) event.target.close();
+  });
+
+  // the passage alone is replaced: what is typed beside it stays
+  document.addEventListener("click", async (event) => {
+    const link = event.target.closest("[data-whole]");
+    if (!link) return;
+    event.preventDefault();
+    const answer = await window.part(link.href).catch(() => ({ ok: false }));
+    const holder = document.createElement("template");
+    if (answer.ok) holder.innerHTML = await answer.text();
+    const whole = holder.content.querySelector(".passage");
+    if (!whole) {
+      link.nextElementSibling.textContent = "(it cannot be read now)";
+      return;
+    }
+    const hadFocus = link === document.activeElement;
+    link.closest(".passage").replaceWith(whole);
+    if (hadFocus) {
+      whole.tabIndex = -1;
+      whole.focus({ preventScroll: true });
+    }
   });
 
   document.addEventListener("change", (event) => {

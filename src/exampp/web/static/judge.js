@@ -11,7 +11,6 @@
   const AHEAD = 4;
   const PROGRESS_MILLISECONDS = 150;
   const GUESS = "exampp.guess";
-  const HX = { "HX-Request": "true", "X-Choice": document.body.dataset.choice ?? "" };
   const places = [...document.querySelectorAll("#walk a")].map((link) => ({
     href: link.getAttribute("href"),
     left: link.dataset.left,
@@ -32,7 +31,7 @@
   }
 
   async function text(address, options = {}) {
-    const answer = await fetch(address, { ...options, headers: HX });
+    const answer = await window.part(address, options);
     const body = await answer.text();
     if (!answer.ok) {
       const trouble = new Error(body.replace(/<[^>]*>/g, " ").replace(/\s+/g, " ").trim());
@@ -229,13 +228,6 @@
     event.preventDefault();
     const { name, value } = event.submitter ?? {};
     if (name === "rating") inTurn((seen) => decide(value, seen));
-  });
-  stage.addEventListener("click", async (event) => {
-    const link = event.target.closest("[data-whole]");
-    if (link) {
-      event.preventDefault();
-      put(await text(link.getAttribute("href")));
-    }
   });
   document.addEventListener("submit", (event) => {
     if (event.target.id !== "undo") return;

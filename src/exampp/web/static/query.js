@@ -5,7 +5,6 @@
   const table = document.getElementById("heat");
   const panel = document.getElementById("panel");
   if (!table || !panel) return;
-  const HX = { "HX-Request": "true", "X-Choice": document.body.dataset.choice ?? "" };
   const SILENT = "The server does not answer.";
   const rows = [...table.tBodies[0].rows];
   const first = rows.length ? [...rows[0].cells].findIndex((cell) => cell.dataset.at) : -1;
@@ -40,13 +39,13 @@
     return `${path}?query=${query}&item=${items[column]}&passage=${passage}`;
   }
 
-  async function open(cell, extra = "") {
+  async function open(cell) {
     select(cell, false);
     opening?.abort();
     const { signal } = (opening = new AbortController());
     panel.setAttribute("aria-busy", "true");
     try {
-      const answer = await fetch(address(cell, "/cell") + extra, { headers: HX, signal });
+      const answer = await window.part(address(cell, "/cell"), { signal });
       panel.innerHTML = await answer.text();
       window.htmx?.process(panel);
     } catch {
@@ -112,11 +111,6 @@
   });
   panel.addEventListener("click", (event) => {
     if (event.target.closest("[data-close]")) close();
-    const whole = event.target.closest("[data-whole]");
-    if (whole && current) {
-      event.preventDefault();
-      open(current, "&whole=1");
-    }
   });
   panel.addEventListener("submit", async (event) => {
     event.preventDefault();
@@ -127,7 +121,7 @@
     const at = address(current, "/query/square");
     // keys move on from here while the answer is under way
     current.focus({ preventScroll: true });
-    const refusal = await fetch(form.action, { method: "POST", headers: HX, body }).then(
+    const refusal = await window.part(form.action, { method: "POST", body }).then(
       async (answer) => (answer.ok ? "" : answer.text()),
       () => SILENT,
     );
@@ -136,7 +130,7 @@
       panel.querySelector("[role=alert]")?.replaceChildren(refusal);
       return;
     }
-    const said = await fetch(at, { headers: HX }).catch(() => ({ ok: false }));
+    const said = await window.part(at).catch(() => ({ ok: false }));
     if (said.ok) {
       const holder = document.createElement("template");
       holder.innerHTML = `<table><tbody><tr>${await said.text()}</tr></tbody></table>`;
