@@ -132,3 +132,17 @@ class Unfinished(ExamError):
 
 class CollectionBusy(Unfinished):
     """Another process holds the write lock of the collection."""
+
+
+def environment_fault(error: Exception) -> str | None:
+    """What is wrong with the machine rather than with exampp or its input: a full disk, say."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'a file'}: {error.strerror}"
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory for this ({error or 'no more could be had'})"
+    # slow to load, and few commands without a collection need it
+    import sqlite3
+
+    if isinstance(error, sqlite3.OperationalError):
+        return f"the collection cannot be read or written: {error}"
+    return None

@@ -5,11 +5,18 @@ from __future__ import annotations
 import logging
 import sqlite3
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import exams
+import pages
 import pytest
 import rooms
+from browsers import page_of
 
 from exampp.web.live_collection import LiveCollection
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 def test_an_error_page_needs_nothing_of_the_collection(
@@ -28,3 +35,34 @@ def test_an_error_page_needs_nothing_of_the_collection(
         assert "defect" in answer.text
         monkeypatch.undo()
         assert client.get("/queue").status == 200
+
+
+def test_what_cannot_be_written_is_said_in_a_sentence(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    browser: Browser,
+) -> None:
+    path = rooms.graded(tmp_path)
+    # as of a medium that nobody can write on, whoever runs the tests
+    monkeypatch.setattr("exampp.store.connection.os.access", lambda *_: False)
+    with rooms.serving(path) as served:
+        client = rooms.Client(served).enter()
+        for address, changed in (("/judge", "rating"), ("/bank?query=q1", "new-text")):
+            page = pages.read(client.get(address).text)
+            form = next(
+                one
+                for one in page.all("form")
+                if one.attributes.get("action", "").startswith(("/judge/decide", "/bank/edit"))
+            )
+            answer = client.post(form.attributes["action"], {**form.fields(), changed: "1"})
+            assert answer.status == 503
+            assert "the collection cannot be read or written: attempt to write" in answer.text
+        # the script gives up at once: nothing of this goes by
+        with page_of(browser, client) as (page_shown, _):
+            page_shown.goto("/judge?order=query&query=" + next(iter(exams.QUERIES)))
+            page_shown.keyboard.press("3")
+            page_shown.get_by_text("Not saved:").wait_for()
+            assert "attempt to write a readonly database" in page_shown.inner_text("#judged")
+            assert page_shown.locator("article").get_attribute("data-state") == "open"
+    assert [one for one in caplog.records if one.levelno >= logging.ERROR] == []

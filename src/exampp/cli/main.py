@@ -19,7 +19,7 @@ from exampp.cli.command import Group, Unloaded
 from exampp.cli.program import this_command
 from exampp.cli.streams import SIGNALLED
 from exampp.cli.verbs import PURPOSES
-from exampp.errors import ExamError
+from exampp.errors import ExamError, environment_fault
 
 GARBAGE = 100_000
 """Objects that come to be before those that refer to each other are looked for."""
@@ -129,20 +129,6 @@ def _code(error: Exception) -> int:
     """What to end with: 1, or what the command declares for its errors (see `command.failing`)."""
     code: int = getattr(error, "exit_code", 1)
     return code
-
-
-def environment_fault(error: Exception) -> str | None:
-    """What is wrong with the machine rather than with exampp or its input: a full disk, say."""
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename or 'a file'}: {error.strerror}"
-    if isinstance(error, MemoryError):
-        return f"there is not enough memory for this ({error or 'no more could be had'})"
-    # slow to load, and few commands without a collection need it
-    import sqlite3
-
-    if isinstance(error, sqlite3.OperationalError):
-        return f"the collection cannot be read or written: {error}"
-    return None
 
 
 def _interrupted(code: int) -> NoReturn:

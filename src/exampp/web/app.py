@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
-from exampp.errors import CollectionBusy, ExamError, InputError
+from exampp.errors import CollectionBusy, ExamError, InputError, environment_fault
 from exampp.web.access import Access
 from exampp.web.live_collection import LiveCollection, NothingYet
 from exampp.web.middleware import Gate
@@ -55,6 +55,8 @@ def create_app(room: LiveCollection, access: Access) -> ASGIApp:
     app.add_api_route("/static/{name}", _static, methods=["GET", "HEAD"])
     app.add_exception_handler(NothingYet, _nothing_yet)
     app.add_exception_handler(ExamError, _exam_error)
+    for kind in (OSError, MemoryError, sqlite3.OperationalError):
+        app.add_exception_handler(kind, _environment)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(Exception, _defect)
@@ -77,12 +79,20 @@ def _nothing_yet(request: Request, error: Exception) -> HTMLResponse:
 
 def _exam_error(request: Request, error: Exception) -> HTMLResponse:
     """What people can mend, in their words; pages that know better answer themselves."""
-    status = 400 if isinstance(error, InputError) else 503
     if isinstance(error, CollectionBusy):
         text = "The collection is being written by another process. Try again in a moment."
-    else:
-        text = str(error)
-    return _failed(request, status, text)
+        answer = _failed(request, 503, text)
+        answer.headers["retry-after"] = "1"
+        return answer
+    return _failed(request, 400 if isinstance(error, InputError) else 503, str(error))
+
+
+def _environment(request: Request, error: Exception) -> HTMLResponse:
+    """What is wrong with the machine, as the command line says it."""
+    reason = environment_fault(error)
+    if reason is None:
+        raise error
+    return _failed(request, 503, reason)
 
 
 def _http_error(request: Request, error: Exception) -> HTMLResponse:

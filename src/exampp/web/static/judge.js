@@ -35,7 +35,7 @@
     const body = await answer.text();
     if (!answer.ok) {
       const trouble = new Error(body.replace(/<[^>]*>/g, " ").replace(/\s+/g, " ").trim());
-      trouble.status = answer.status;
+      trouble.lasts = !answer.headers.has("retry-after");
       throw trouble;
     }
     return body;
@@ -80,7 +80,7 @@
       try {
         return await text(address, { method: "POST", body });
       } catch (error) {
-        if (error.status && error.status < 500) throw error;
+        if (error.lasts) throw error;
         announce("The server does not answer; the decision is kept here and sent again.", true);
         await new Promise((wait) => setTimeout(wait, Math.min(8000, 500 * 2 ** attempt)));
       }
