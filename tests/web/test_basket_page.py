@@ -59,6 +59,37 @@ def figures(page: pages.Element) -> dict[str, str]:
     }
 
 
+def waiting(client: Client) -> str:
+    return pages.read(client.get("/basket").text).by_id("main").text
+
+
+def test_a_second_put_adds_to_the_first(client: Client, path: Path) -> None:
+    (item, before, *_), other = items(path, Q1)[:2]
+    gather(client, Q1, item, retire="1")
+    # the row shows what is gathered, and takes it along
+    form = row_form(client, Q1, item)
+    assert "So it stands in the basket" in form.text
+    gather(client, Q1, item, "Blue, but why?")
+    assert "retired" in waiting(client)
+    assert "Blue, but why?" in waiting(client)
+    # so does the page of the bank, which shows the bank itself
+    bank = pages.read(client.get("/bank", query=Q1).text).by_id("bank")
+    fields = bank.fields()
+    last = [name for name in fields if name.startswith("text-")][-1]
+    client.post("/basket/put", {**fields, last: "And at night?"}, query=Q1)
+    assert "2 edits of 1 query" in waiting(client)
+    assert "retired" in waiting(client)
+    # a row that is brought back to what the bank says waits no longer
+    fields = row_form(client, Q1, item).fields()
+    back = {n: before if n.startswith("text-") else v for n, v in fields.items()}
+    client.post(
+        "/basket/put", {n: v for n, v in back.items() if not n.startswith("retired-")}, query=Q1
+    )
+    assert "1 edit of 1 query" in waiting(client)
+    assert "And at night?" in waiting(client)
+    assert other[1] in waiting(client)
+
+
 def test_edits_of_two_queries_are_saved_together(client: Client, path: Path) -> None:
     first, second = items(path, Q1)[0], items(path, Q2)[0]
     gather(client, Q1, first[0], "What does water do to blue light?")

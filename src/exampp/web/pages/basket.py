@@ -58,10 +58,16 @@ def basket_of(visit: PageRequest) -> Basket:
 
 @router.post("/basket/put")
 def put(visit: Visiting, query: str, form: BankForm) -> RedirectResponse:
-    """Gather what was typed about items of a query; nothing is saved."""
+    """Gather what was typed about items of a query; nothing is saved.
+
+    Items that the form leaves as they are in the bank stay as they are in the basket, unless the
+    form shows them as that (`queued`).
+    """
     held = basket_of(visit)
     with visit.open() as collection:
-        fields = merged(held.get(query, {}), form)
+        lines = typed_lines(visit, collection, query, form)
+        said = form if "queued" in form else _changing(form, lines)
+        fields = merged(held.get(query, {}), said)
         held[query] = _changing(fields, typed_lines(visit, collection, query, fields))
     if not held[query]:
         del held[query]
