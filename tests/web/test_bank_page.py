@@ -100,11 +100,17 @@ def test_what_makes_no_sense_is_refused_and_kept_on_the_page(
     before = items(path)
     fields = form(client)
     first, second = keys(fields)
-    changed = {**fields, f"{field}-{first}": value, f"text-{second}": "kept as typed?"}
+    changed = {
+        **fields,
+        f"{field}-{first}": value,
+        f"text-{second}": "kept as typed?",
+        "reason": '"so"',
+    }
     answer = client.post("/bank/edit", changed, query=Q1)
     assert answer.status == 400
     again = pages.read(answer.text).by_id("bank").fields()
     assert (again[f"{field}-{first}"], again[f"text-{second}"]) == (value, "kept as typed?")
+    assert again["reason"] == '"so"'
     assert said in answer.text
     assert items(path) == before
 
@@ -127,12 +133,13 @@ def test_the_second_of_two_people_sees_both_texts(path: Path) -> None:
         mine, other = form(ann), form(bob)
         first, second = keys(mine)
         ann.post("/bank/edit", {**mine, f"text-{first}": "By Ann?"}, query=Q1)
-        changed = {**other, f"text-{first}": "By Bob?", f"weight-{second}": "7"}
+        changed = {**other, f"text-{first}": "By Bob?", f"weight-{second}": "7", "reason": "core"}
         clash = bob.post("/bank/edit", changed, query=Q1)
         assert clash.status == 409
         page = pages.read(clash.text)
         kept = page.by_id("bank").fields()
         assert (kept[f"text-{first}"], kept[f"weight-{second}"]) == ("By Bob?", "7")
+        assert kept["reason"] == "core"
         (theirs,) = page.all("div", class_="theirs")
         assert "By Ann?" in theirs.text
         assert items(path)[0][0] == "By Ann?"

@@ -145,8 +145,9 @@ def test_what_others_edited_meanwhile_is_not_overwritten(client: Client, path: P
     gather(client, Q2, items(path, Q2)[0][0], retire="1")
     with exampp.Collection(path) as collection:
         collection.bank().edit("reword", item[0], "What did bob say?", query_id=Q1, author="bob")
-    answer = client.post("/basket/save")
+    answer = client.post("/basket/save", {"reason": "<core>"})
     assert answer.status == 409
+    assert pages.read(answer.text).all("input", name="reason", value="<core>")
     assert "Someone else edited" in answer.text
     # nothing of it was saved, and nothing typed was lost
     assert items(path, Q1)[0][1] == "What did bob say?"

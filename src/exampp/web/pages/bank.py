@@ -122,12 +122,13 @@ def edit(visit: Visiting, query: str, form: BankForm) -> Response:
     with visit.open() as collection:
         found = dossier(visit, collection, query)
         lines = typed_lines(visit, collection, query, form)
+        why = "".join(form.get("reason", ())).strip()
         trouble = next((line.fault for line in lines if line.fault), "")
         saved = 0
         if not trouble and not conflicts(lines):
             try:
                 try_out(visit, collection, found, lines)
-                saved = _save(visit, collection, query, lines, form)
+                saved = _save(visit, collection, query, lines, why)
             except EditConflict:
                 # someone was faster by a moment: the lines say where
                 pass
@@ -135,9 +136,9 @@ def edit(visit: Visiting, query: str, form: BankForm) -> Response:
                 trouble = str(error)
         lines = typed_lines(visit, collection, query, form)
         if not saved and (clash := conflicts(lines)):
-            return _page(visit, found, lines, HTTPStatus.CONFLICT, clash=clash)
+            return _page(visit, found, lines, HTTPStatus.CONFLICT, clash=clash, reason=why)
         if trouble:
-            return _page(visit, found, lines, HTTPStatus.BAD_REQUEST, trouble=trouble)
+            return _page(visit, found, lines, HTTPStatus.BAD_REQUEST, trouble=trouble, reason=why)
     visit.room.changed()
     return visit.go("/bank", query=query, saved=saved)
 
@@ -147,13 +148,11 @@ def _save(
     collection: Collection,
     query_id: str,
     lines: Sequence[FormLine],
-    form: Fields,
+    reason: str,
 ) -> int:
     """Make the edits of the form; returns how many. EditConflict where someone was faster."""
     wanted = query_edits(lines, query_id, visit.choice.grader.kind)
-    collection.bank(visit.choice.bank).save_all(
-        [wanted], author=visit.assessor, reason="".join(form.get("reason", ())).strip()
-    )
+    collection.bank(visit.choice.bank).save_all([wanted], author=visit.assessor, reason=reason)
     return len(wanted.edits)
 
 
@@ -200,6 +199,7 @@ def _page(
     saved: int = 0,
     trouble: str = "",
     clash: Sequence[FormLine] = (),
+    reason: str = "",
 ) -> HTMLResponse:
     covered = {one.item_id: one for one in columns(found, visit.min_rating)}
     page = visit.page(
@@ -213,6 +213,7 @@ def _page(
         why=WHY,
         saved=saved,
         trouble=trouble,
+        reason=reason,
         clash={line.key for line in clash},
         changes=count(lines),
     )

@@ -99,7 +99,7 @@ def save(visit: Visiting, reason: Annotated[str, Form()] = "") -> Response:
     with visit.open() as collection:
         found = _lines(visit, collection, held)
         if any(one.trouble for one in found):
-            return _page(visit, 409)
+            return _page(visit, 409, reason=reason)
         kind = visit.choice.grader.kind
         wanted = [query_edits(one.lines, one.query_id, kind) for one in found]
         try:
@@ -107,9 +107,9 @@ def save(visit: Visiting, reason: Annotated[str, Form()] = "") -> Response:
                 wanted, author=visit.assessor, reason=reason.strip()
             )
         except EditConflict:
-            return _page(visit, 409)
+            return _page(visit, 409, reason=reason)
         except InputError as error:
-            return _page(visit, 400, trouble=str(error))
+            return _page(visit, 400, trouble=str(error), reason=reason)
     held.clear()
     visit.room.changed()
     return visit.go("/basket", saved=sum(len(one.edits) for one in wanted))
@@ -160,7 +160,7 @@ def _lines(visit: PageRequest, collection: Collection, held: Basket) -> list[Bas
 
 
 def _page(
-    visit: PageRequest, status: int = 200, *, saved: int = 0, trouble: str = ""
+    visit: PageRequest, status: int = 200, *, saved: int = 0, trouble: str = "", reason: str = ""
 ) -> HTMLResponse:
     held = basket_of(visit)
     impact, to_grade, due = None, 0, 0
@@ -190,6 +190,7 @@ def _page(
         changes=sum(len(one.lines) for one in found),
         clashing={line.key for one in found for line in conflicts(one.lines)},
         trouble=trouble,
+        reason=reason,
         saved=saved,
         due=due,
         command=grade_command(
