@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import json
+import sqlite3
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +66,20 @@ def _imported() -> bytes:
         with exampp.Collection.create(Path(folder, "my.exam")) as collection:
             collection.import_files(*write_files(Path(folder, "files")))
         return collection.path.read_bytes()
+
+
+def damaged(folder: Path, table: str) -> Path:
+    """The exam, graded, with the first page of a table overwritten."""
+    with make(folder) as collection:
+        collection.grade("draft")
+    path = folder / "my.exam"
+    with closing(sqlite3.connect(path)) as opened:
+        row = opened.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,))
+        page, size = row.fetchone()[0], opened.execute("PRAGMA page_size").fetchone()[0]
+    content = bytearray(path.read_bytes())
+    content[(page - 1) * size : page * size] = b"\xff" * size
+    path.write_bytes(content)
+    return path
 
 
 def tables(path: Path) -> dict[str, list[Any]]:

@@ -14,21 +14,6 @@ import exampp
 from exampp.errors import InputError
 from exampp.store.rescue import rescue
 
-
-def damaged(folder: Path, table: str) -> Path:
-    """The exam, graded, with the first page of a table overwritten."""
-    with exams.make(folder) as collection:
-        collection.grade("draft")
-    path = folder / "my.exam"
-    with closing(sqlite3.connect(path)) as opened:
-        row = opened.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,))
-        page, size = row.fetchone()[0], opened.execute("PRAGMA page_size").fetchone()[0]
-    content = bytearray(path.read_bytes())
-    content[(page - 1) * size : page * size] = b"\xff" * size
-    path.write_bytes(content)
-    return path
-
-
 READS: dict[str, Callable[[exampp.Collection], object]] = {
     "status": lambda c: c.status(),
     "evaluate": lambda c: c.grades().evaluate(["Cover@20"]),
@@ -40,7 +25,7 @@ READS: dict[str, Callable[[exampp.Collection], object]] = {
 
 @pytest.mark.parametrize("table", ["grade", "passage_version", "item", "ranking"])
 def test_a_damaged_page_is_a_sentence_that_says_what_helps(tmp_path: Path, table: str) -> None:
-    path = damaged(tmp_path, table)
+    path = exams.damaged(tmp_path, table)
     said = [said_of(path, read) for read in READS.values()]
     assert sum(map(bool, said)) >= 2
     for text in filter(None, said):
@@ -71,7 +56,7 @@ def said_of(path: Path, read: Callable[[exampp.Collection], object]) -> str:
 
 
 def test_what_can_be_read_is_saved(tmp_path: Path) -> None:
-    path = damaged(tmp_path, "ranking")
+    path = exams.damaged(tmp_path, "ranking")
     before = path.read_bytes()
     saved = {one.table: one for one in rescue(path, tmp_path / "new.exam")}
     assert (saved["grade"].saved, saved["passage"].saved, saved["ranking"].saved) == (8, 4, 0)
@@ -83,7 +68,7 @@ def test_what_can_be_read_is_saved(tmp_path: Path) -> None:
 
 
 def test_what_belongs_to_lost_rows_is_left_out(tmp_path: Path) -> None:
-    path = damaged(tmp_path, "passage_version")
+    path = exams.damaged(tmp_path, "passage_version")
     saved = {one.table: one for one in rescue(path, tmp_path / "new.exam")}
     assert (saved["grade"].saved, saved["grade"].orphans) == (0, 8)
     assert saved["item_version"].saved == 5

@@ -66,3 +66,10 @@ def test_what_cannot_be_written_is_said_in_a_sentence(
             assert "attempt to write a readonly database" in page_shown.inner_text("#judged")
             assert page_shown.locator("article").get_attribute("data-state") == "open"
     assert [one for one in caplog.records if one.levelno >= logging.ERROR] == []
+
+
+def test_the_overview_says_that_the_file_is_damaged(tmp_path: Path) -> None:
+    with rooms.visiting(exams.damaged(tmp_path, "grade")) as client:
+        answer = client.get("/")
+        assert "the file is damaged" in answer.text
+        assert "exampp init NEW --rescue" in answer.text

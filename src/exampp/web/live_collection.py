@@ -85,6 +85,7 @@ class LiveCollection:
         self._facts: dict[str, CollectionCounts] = {}
         self._looked_at: dict[str, tuple[Choice, float]] = {}
         self._recount_after = 0.0
+        self._failed = False
         self._making = threading.Lock()
         self._poke = threading.Event()
         self._closed = threading.Event()
@@ -180,12 +181,15 @@ class LiveCollection:
             return self._snapshots.get(choice.code) or self._publish(self._make(choice))
 
     def is_ready(self, choice: Choice, patience: float) -> bool:
-        """Whether there is a snapshot of a choice within so many seconds, all of it computed."""
+        """Whether there is a snapshot of a choice within so many seconds, all of it computed.
+
+        Nothing is to be waited for, either, where it cannot be made: whoever asks for it reads why.
+        """
         self._look_at(choice)
         end = time.monotonic() + patience
         while time.monotonic() < end:
             found = self._snapshots.get(choice.code)
-            if found is not None and found.is_warm:
+            if self._failed or (found is not None and found.is_warm):
                 return True
             self._poke.set()
             time.sleep(_GLANCE)
@@ -222,11 +226,13 @@ class LiveCollection:
                 if now != seen or set(self._looked_at) - set(self._facts):
                     self._refresh()
                 self._recount()
-                seen = now
+                seen, self._failed = now, False
             except ExamError as error:
+                self._failed = True
                 # whoever opens a page reads it there, too
                 _LOG.info("what the pages show could not be computed anew: %s", error)
             except Exception:
+                self._failed = True
                 _LOG.exception("what the pages show could not be computed anew")
             self._closed.wait(REST * (time.monotonic() - start))
             self._poke.wait(WAKE_SECONDS)
