@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import exams
 import pytest
 import rooms
 from rooms import Client
@@ -188,6 +189,16 @@ def test_every_export_can_be_taken_away(path: Path, small: Client) -> None:
         assert answer.headers["content-disposition"] == (
             f'attachment; filename="my-{file.rpartition("/")[2].partition("?")[0]}"'
         )
+
+
+def test_before_grading_no_page_is_saved_as_a_file(tmp_path: Path) -> None:
+    exams.make(tmp_path).close()
+    with rooms.visiting(tmp_path / "my.exam") as client:
+        for file in re.findall(r'href="(/export/[^"]+)"', client.get("/export").text):
+            assert "content-disposition" in client.get(file).headers, file
+        for file in ("/export/leaderboard.json", "/export/best.qrels", "/plots/leaderboard.svg"):
+            assert client.get(file).status == 404
+        assert client.get("/plots").status == 200
 
 
 def test_exports_hold_what_the_collection_holds(path: Path, small: Client, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from importlib import import_module
+from pathlib import PurePosixPath
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -72,9 +73,13 @@ async def _static(name: str) -> Response:
 
 
 def _nothing_yet(request: Request, error: Exception) -> HTMLResponse:
-    """What to do first: a page, as there is nothing wrong with what was asked for."""
+    """What to do first: a page, as there is nothing wrong with what was asked for.
+
+    Where that was a file, browsers would save the page under its name, but for the status.
+    """
     text = str(error)
-    return _failed(request, 200, f"{text[:1].upper()}{text[1:]}.", "Nothing to show yet")
+    status = 404 if PurePosixPath(request.url.path).suffix else 200
+    return _failed(request, status, f"{text[:1].upper()}{text[1:]}.", "Nothing to show yet")
 
 
 def _exam_error(request: Request, error: Exception) -> HTMLResponse:

@@ -98,13 +98,18 @@ GROUPS: Mapping[str, Sequence[ExportFile]] = {
     ),
 }
 """The files, by what they hold."""
+OF_GRADES = ("EXAM-Qrels", "Leaderboard")
+"""Those that there are only once something is graded."""
 FILES = {file.name: file for group in GROUPS.values() for file in group}
 
 
 @router.get("/export")
 def exports(visit: Visiting) -> Response:
     """What can be taken away."""
-    return visit.page("exports.html", groups=GROUPS)
+    groups = {
+        name: files for name, files in GROUPS.items() if visit.choices or name not in OF_GRADES
+    }
+    return visit.page("exports.html", groups=groups)
 
 
 @router.get("/export/{name}")
