@@ -116,3 +116,23 @@ def test_the_worst_are_those_of_analyze_items(dl19_exam: Path) -> None:
 def test_any_address_has_an_answer(tmp_path: Path, address: str) -> None:
     with rooms.visiting(rooms.graded(tmp_path)) as client:
         assert client.get(address).status == 200
+
+
+def test_an_item_of_another_kind_leads_nowhere(tmp_path: Path) -> None:
+    path = rooms.graded(tmp_path)
+    query = next(iter(exams.QUERIES))
+    with exampp.Collection(path) as collection:
+        collection.add(bank={query: [{"item_id": "n1", "nugget": "Air scatters blue light."}]})
+    with rooms.visiting(path) as client:
+        page = client.get("/items", query=query, item="n1").text
+        opened = next(
+            one
+            for one in pages.read(page).all("tr")
+            if "opened" in one.attributes.get("class", "").split()
+        )
+        assert "This grader does not grade it" in opened.text
+        assert "relevant" not in opened.text
+        assert opened.all("a") == []
+        # nobody is said to have decided the cells that there are not
+        end = text_of(client.get("/judge", order="item", query=query, item="n1").text)
+        assert "This walk has no cells, or you have decided all of them." in end

@@ -141,6 +141,7 @@ def items(visit: Visiting, asked: Annotated[ItemsAsked, Depends(items_asked)]) -
         return HTMLResponse(render("opening.html", name=visit.room.name, to=asked.address()))
     if not found.items:
         raise NothingYet("there are no items yet", mend="Import a bank: exampp import")
+    looked_at = next((one for one in found.items if asked.is_open(one)), None)
     words = asked.find.casefold().split()
     keep = FILTERS[asked.only][1]
     rows = [one for one in found.items if keep(one) and _matches(one, words)]
@@ -156,7 +157,7 @@ def items(visit: Visiting, asked: Annotated[ItemsAsked, Depends(items_asked)]) -
         filters=FILTERS,
         orders=ORDERS,
         sheet=sheet(rows, asked.page, PAGE),
-        opened=_opened(visit, asked),
+        opened=_opened(visit, looked_at) if looked_at and looked_at.cells is not None else None,
         line=_line(visit, asked),
         # the field that gets the focus brings the row into sight
         edits=bool(visit.choices) and visit.choice.grades_items,
@@ -204,11 +205,9 @@ def _line(visit: PageRequest, asked: ItemsAsked) -> FormLine | None:
     return next((one for one in lines if one.state and one.state.item_id == asked.item), None)
 
 
-def _opened(visit: PageRequest, asked: ItemsAsked) -> OpenedItem | None:
-    if asked.query is None or asked.item is None or not visit.choices:
-        return None
+def _opened(visit: PageRequest, one: ListedItem) -> OpenedItem:
     with visit.open() as collection:
-        read = dossier(visit, collection, asked.query)
+        read = dossier(visit, collection, one.query_id)
         criteria = visit.choice.of(collection).criteria(min_rating=visit.min_rating)
         sight = Sight(read, criteria)
-    return OpenedItem(*item_errors(sight, asked.item), basis=sight.evidence.by)
+    return OpenedItem(*item_errors(sight, one.item_id), basis=sight.evidence.by)
