@@ -6,14 +6,21 @@ import re
 import threading
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import exams
 import pages
 import pytest
 import rooms
+from browsers import page_of
 from rooms import Client
 
 import exampp
+from exampp.llm.scripted import ScriptedGrader
 from exampp.web.kept import Kept
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 def text_of(page: str) -> str:
@@ -177,3 +184,30 @@ def test_what_is_kept_of_an_earlier_state_is_made_anew_but_never_while_it_is_bei
     assert kept.soon("it", lambda: "of state 1", 30, state=1) == "of state 1"
     assert kept.soon("it", lambda: "of state 2", 30, state=2) == "of state 2"
     assert kept.soon("it", lambda: "again", 30, state=2) == "of state 2"
+
+
+OVERFLOWING = """() => [...document.querySelectorAll("main *")]
+  .filter((one) => {
+    const box = one.getBoundingClientRect();
+    const inner = one.matches("dt, dd, p, h1, h2") && one.scrollWidth > one.clientWidth + 1;
+    return box.width && !one.closest(".scroll") && (box.right > innerWidth || inner);
+  })
+  .map((one) => one.outerHTML.slice(0, 80))"""
+"""What runs out of the window, or over what stands beside it."""
+
+
+def test_long_names_of_systems_stay_in_their_places(browser: Browser, tmp_path: Path) -> None:
+    first, second = (f"{start}{'of_many_models_' * 9}" for start in "ab")
+    with exams.make(tmp_path) as collection:
+        collection.systems.rename("alpha", first)
+        collection.systems.rename("beta", second)
+        collection.grade(ScriptedGrader(rooms.rate, record=False))
+    with (
+        rooms.visiting(tmp_path / "my.exam") as client,
+        page_of(browser, client, width=360) as (page, _),
+    ):
+        page.goto(f"/compare?a={first}&b={second}")
+        for width in (360, 800, 1280):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert page.evaluate(OVERFLOWING) == [], width
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
