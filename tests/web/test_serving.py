@@ -7,7 +7,11 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.cookiejar import CookieJar
 from pathlib import Path
 
 import pytest
@@ -26,7 +30,9 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return rooms.graded(tmp_path_factory.mktemp("exam"))
 
 
-def test_prints_its_address_and_ends_cleanly_when_interrupted(path: Path) -> None:
+@contextmanager
+def started(path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A process that serves, and the address that it printed."""
     code = "import sys; from exampp.web import serve; serve(sys.argv[1], port=0)"
     process = subprocess.Popen(
         [sys.executable, "-W", "error", "-c", code, str(path)],
@@ -39,17 +45,46 @@ def test_prints_its_address_and_ends_cleanly_when_interrupted(path: Path) -> Non
         line = process.stdout.readline()
         found = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", line)
         assert found is not None
+        yield process, found[0]
+    finally:
+        process.kill()
+
+
+def test_prints_its_address_and_ends_cleanly_when_interrupted(path: Path) -> None:
+    with started(path) as (process, address):
         opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-        with opener.open(found[0], timeout=120) as page:
+        with opener.open(address, timeout=120) as page:
             assert b"Leaderboard" in page.read()
             assert "token" not in page.url
+        assert process.stdout is not None
         assert "Ctrl-C" in process.stdout.readline()
         process.send_signal(signal.SIGINT)
         _, error = process.communicate(timeout=120)
-    finally:
-        process.kill()
     assert process.returncode == 0
     assert error == ""
+
+
+def test_a_second_interrupt_while_a_request_is_under_way_leaves_no_traceback(path: Path) -> None:
+    with started(path) as (process, address):
+        jar = CookieJar()
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
+        opener.open(address, timeout=120).close()
+        ((cookie, value),) = ((one.name, one.value) for one in jar)
+        host = address.partition("/?")[0].removeprefix("http://")
+        name, _, port = host.partition(":")
+        with socket.create_connection((name, int(port)), timeout=120) as waiting:
+            # its body never comes
+            head = f"GET /items HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}={value}\r\n"
+            waiting.sendall(f"{head}Content-Length: 5\r\n\r\n".encode())
+            # answered after the other has begun
+            opener.open(address.partition("?")[0], timeout=120).close()
+            for _ in range(2):
+                process.send_signal(signal.SIGINT)
+                time.sleep(0.3)
+            assert b" 503 " in waiting.recv(1000)
+        _, error = process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert "Traceback" not in error
 
 
 def test_a_port_that_is_taken_is_said_so(path: Path) -> None:

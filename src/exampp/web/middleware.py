@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from http import HTTPStatus
 from urllib.parse import parse_qs, quote
 
@@ -51,14 +52,26 @@ class Gate:
         if scope["type"] != "http":
             return
         headers = Headers(scope=scope)
+        begun = False
 
         async def send_with_headers(message: Message) -> None:
+            nonlocal begun
+            begun = True
             if message["type"] == "http.response.start":
                 own = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     own.setdefault(name, value)
             await send(message)
 
+        try:
+            await self._answer(scope, headers, receive, send_with_headers)
+        except CancelledError:
+            # its time is up as the server is stopped
+            if not begun:
+                stopped = _refused(HTTPStatus.SERVICE_UNAVAILABLE, "exampp has been stopped.")
+                await stopped(scope, receive, send_with_headers)
+
+    async def _answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         answer = self._refusal(scope, headers) or self._entrance(scope, headers)
         if answer is None:
             body = await _body(receive, headers)
@@ -68,7 +81,7 @@ class Gate:
                 )
             else:
                 receive = _replayed(body, receive)
-        await (answer or self.app)(scope, receive, send_with_headers)
+        await (answer or self.app)(scope, receive, send)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         hosts = headers.getlist("host")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from exampp.errors import InputError
@@ -133,6 +134,12 @@ def prepare(
 
     from exampp.web.app import create_app
 
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            # once: a second signal would leave no time to end in order, and that is short anyway
+            if not self.should_exit:
+                super().handle_exit(sig, frame)
+
     port = listener.getsockname()[1]
     access = Access.of(assessors, names_of(host), cookie=f"exampp-{port}")
     config = uvicorn.Config(
@@ -148,7 +155,7 @@ def prepare(
         h11_max_incomplete_event_size=HEADER_BYTES,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    return Served(uvicorn.Server(config), listener, access, f"http://{_shown(host)}:{port}")
+    return Served(Server(config), listener, access, f"http://{_shown(host)}:{port}")
 
 
 def _check_installed() -> None:
