@@ -61,10 +61,13 @@ def test_what_cannot_be_written_is_said_in_a_sentence(
         # the script gives up at once: nothing of this goes by
         with page_of(browser, client) as (page_shown, _):
             page_shown.goto("/judge?order=query&query=" + next(iter(exams.QUERIES)))
+            page_shown.locator("[name=reason]").fill("it says so")
+            page_shown.keyboard.press("Enter")
             page_shown.keyboard.press("3")
             page_shown.get_by_text("Not saved:").wait_for()
             assert "attempt to write a readonly database" in page_shown.inner_text("#judged")
-            assert page_shown.locator("article").get_attribute("data-state") == "open"
+            page_shown.locator("article[data-state=open]").wait_for()
+            assert page_shown.locator("[name=reason]").input_value() == "it says so"
     assert [one for one in caplog.records if one.levelno >= logging.ERROR] == []
 
 

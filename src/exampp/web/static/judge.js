@@ -69,7 +69,9 @@
     ahead();
     if (left) left.textContent = count;
     try {
-      put(await fetched.get(href));
+      const html = await fetched.get(href);
+      // another cell may have been asked for meanwhile
+      if (places[at].href === href) put(html);
     } catch (error) {
       announce(`This cell cannot be shown: ${error.message}`, true);
     }
@@ -135,11 +137,11 @@
     const body = new URLSearchParams(new FormData(form()));
     body.set("rating", rating);
     article.dataset.state = "sent";
-    arrive(send(form().getAttribute("action"), body), here);
+    arrive(send(form().getAttribute("action"), body), here, body.get("reason"));
     await show(here + 1);
   }
 
-  async function arrive(answer, here) {
+  async function arrive(answer, here, why) {
     try {
       replace(await answer);
       progress();
@@ -147,6 +149,8 @@
     } catch (error) {
       announce(`Not saved: ${error.message}`, true);
       await show(here, true);
+      const field = form()?.querySelector("[name=reason]");
+      if (field && at === here) field.value = why;
     }
   }
 
