@@ -164,3 +164,88 @@ def test_training_takes_what_trains(tmp_path: Path, how: dict[str, Any]) -> None
     (name,) = how
     with pytest.raises(InputError, match=f"{name} must be"):
         finetune("none", tmp_path / "none.json", tmp_path / "out", **how)
+
+
+_WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
+    "rating 3.5": (lambda exam: _decide(exam, 3.5), "the rating must be a whole number, not 3.5"),
+    "rating '3'": (lambda exam: _decide(exam, "3"), "the rating must be a whole number, not '3'"),
+    "no author": (lambda exam: _decide(exam, 3, None), "the author of a decision is a text, not"),
+    "undo '1'": (lambda exam: exam.decisions.undo("1", author="ada"), "must be a whole number"),
+    "grader 3": (lambda exam: exam.grades(3), "grader is a text, not '3'"),
+    "settings as a dict": (
+        lambda exam: exam.grades().significance(settings={"samples": 100}),
+        r"settings must be SignificanceSettings\(...\), not .*Import it from exampp",
+    ),
+    "labelling as a text": (
+        lambda exam: exam.grades().evaluate(["nDCG@10"], labelling="best"),
+        r"labelling must be Labelling\(...\), not",
+    ),
+    "pool of -3": (lambda exam: exam.pool(-3), "depth must be 1 or more, not -3"),
+    "pool of '5'": (lambda exam: exam.pool("5"), "depth must be a whole number, not '5'"),
+    "depth 1.5": (lambda exam: exam.grade("draft", depth=1.5), "depth must be a whole number"),
+    "queries '2'": (lambda exam: exam.grade("draft", max_queries="2"), "max_queries must be a"),
+    "edit '1'": (lambda exam: exam.bank().undo("1"), "the number of an edit must be a whole"),
+    "author 3": (lambda exam: exam.bank().undo(1, author=3), "author is a text, not '3'"),
+    "reason 3": (lambda exam: exam.bank().undo(1, reason=3), "reason is a text, not 3"),
+    "key ['a']": (lambda exam: exam.bank().set_key(_item(exam), ["a"]), "an answer is a text"),
+    "text 3": (lambda exam: exam.bank().reword(_item(exam), 3), "the text is a text, not '3'"),
+    "item 3": (lambda exam: exam.bank().retire(3), "the id of an item is a text, not '3'"),
+    "new text": (lambda exam: _add(exam, text=3), "the text is a text, not '3'"),
+    "new kind": (lambda exam: _add(exam, kind="riddle"), "kind is 'riddle'. Choose question"),
+    "new subtopic": (lambda exam: _add(exam, subtopic_id=3), "subtopic_id is a text, not '3'"),
+    "new id": (lambda exam: _add(exam, item_id=["a"]), "item_id is a text, not"),
+    "new query": (lambda exam: _add(exam, query_id=["a"]), "query_id is a text, not"),
+    "new key": (lambda exam: _add(exam, answers="Paris"), "answers is not a list"),
+    "new keys": (lambda exam: _add(exam, answers=["Paris", 3]), "an answer is a text, not '3'"),
+    "weight below 0": (lambda exam: _add(exam, weight=-1), "the weight -1 is not between 0 and"),
+    "weight nan": (lambda exam: _add(exam, weight=float("nan")), "is not a finite number"),
+    "weight '2'": (lambda exam: _add(exam, weight="2"), "is not a finite number"),
+}
+
+
+def _decide(exam: Any, rating: object, author: object = "ada") -> object:
+    grades = exam.grades()
+    query = grades.gradebook.queries[0]
+    cell = query.query_id, query.item_ids[0], query.passage_ids[0]
+    return grades.decide(*cell, rating, author=author)
+
+
+def _item(exam: exampp.Collection) -> str:
+    return exam.bank().items(next(iter(exam.query_texts())))[0].item_id
+
+
+def _add(exam: Any, **how: object) -> object:
+    given = {"query_id": next(iter(exam.query_texts())), "text": "Is it so?", **how}
+    return exam.bank().add(given.pop("query_id"), given.pop("text"), **given)
+
+
+@pytest.mark.parametrize("name", _WRONG)
+def test_what_is_no_such_thing_is_refused_and_changes_nothing(
+    exam: exampp.Collection, name: str
+) -> None:
+    call, message = _WRONG[name]
+    before = exam.fingerprint(grades=True), exam.decisions.newest
+    with pytest.raises(InputError, match=message):
+        call(exam)
+    assert (exam.fingerprint(grades=True), exam.decisions.newest) == before
+
+
+def test_a_scale_may_be_of_whole_numbers_of_any_library(tmp_path: Path) -> None:
+    import numpy as np
+
+    path = tmp_path / "graded.jsonl"
+    path.write_text("")
+    scale: Any = (np.int64(0), np.int64(3))
+    with exampp.create(tmp_path / "my.exam") as made:
+        made.add(queries={"q1": "Why?"}, passages={"p1": "So."}, bank={"q1": ["Is it so?"]})
+        made.add(runs={"one": {"q1": ["p1"]}})
+        made.grade(lambda item, passage: 3, name="mine", scale=scale)  # noqa: ARG005
+        identity = made.grades("mine").grader
+        assert (type(identity.highest), identity.highest) == (int, 3)
+
+
+def test_another_thread_is_told_to_open_its_own(exam: exampp.Collection) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool, pytest.raises(InputError, match="was opened in another th"):
+        pool.submit(exam.query_texts).result()

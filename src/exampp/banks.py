@@ -17,6 +17,7 @@ from exampp.grade.graders import make_writer
 from exampp.grade.kept import verify_again
 from exampp.llm.base import Grader, check_grader
 from exampp.llm.options import ModelOptions, check_options
+from exampp.outside import check_lists, or_default
 from exampp.prompts import generation
 from exampp.records.bank import BankTexts
 from exampp.records.origin import MODEL
@@ -130,6 +131,7 @@ class Bank:
         `seen` is the last edit that the person knew of: EditConflict where items of the query were
         edited since.
         """
+        check_lists(answers=answers)
         new = ItemState(
             *(query_id, item_id, text, kind, subtopic_id, tuple(answers), weight),
             extra={MODEL: model} if model else {},
@@ -377,7 +379,7 @@ class Bank:
             self.connection,
             self.name,
             kind,
-            settings or BatterySettings(),
+            or_default("settings", settings, BatterySettings),
             path=None if dry_run else place,
             texts=None if texts is None else Path(texts),
         )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from exampp.errors import InputError
 from exampp.grades.grades import Grades
+from exampp.outside import check_text, check_whole
 from exampp.records import Grade, GraderIdentity
 from exampp.records.decisions import Decided, Decision, Disputed, disputed, standing
 from exampp.store.bank import MAIN_BANK, now
@@ -125,7 +126,8 @@ class Decisions:
         An assessor's decision can be taken back by its author alone, an adjudication by everybody.
         Raises InputError where a later one has taken its place already.
         """
-        author = author.strip()
+        author = check_text("the author of a decision", author)
+        number = check_whole("the number of a decision", number)
         with self.connection, transaction(self.connection):
             one = decision_of_number(self.connection, number)
             before = _said_before(one.decision, decisions_beside(self.connection, one), author)
@@ -205,10 +207,8 @@ class CollectionGrades(Grades):
         `sample` names the drawn sample to which the cell belongs, if any (`SamplePlan.sample`).
         Raises InputError for a rating off the scale, unknown ids, a blank author.
         """
-        author = author.strip()
-        if not author:
-            raise InputError("the author of a decision is blank", field="author")
-        identity = self.grader
+        author, identity = check_text("the author of a decision", author), self.grader
+        rating = None if rating is None else check_whole("the rating", rating)
         if rating is not None and not identity.lowest <= rating <= identity.highest:
             raise InputError(
                 f"the rating {rating} is off the scale {identity.lowest}..{identity.highest}",
@@ -466,8 +466,6 @@ def _dispute(one: Decided, made: list[Decision]) -> Disputed:
 
 def _said_before(undone: Decision, beside: list[Decision], author: str) -> Decision | None:
     """What holds again when a decision on a cell is taken back; `beside` are all on the cell."""
-    if not author:
-        raise InputError("the author of a decision is blank", field="author")
     if not undone.adjudicates and undone.author != author:
         raise InputError(
             f"decision {undone.number} is {undone.author}'s, who alone can take it back",

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, TypeVar
 
 from exampp.errors import InputError
 
@@ -27,6 +27,7 @@ LARGEST = 2**63 - 1
 REPLACED = "\ufffd"
 DEEPEST = 100
 """Levels of a nested value that are looked into; what lies deeper is kept as its text."""
+Given = TypeVar("Given")
 _UNFIT = re.compile("[\0\ud800-\udfff]")
 
 
@@ -181,6 +182,15 @@ def check_whole(name: str, value: object, least: int | None = None, most: int | 
     return number
 
 
+def check_text(name: str, value: object) -> str:
+    """The text without the blanks around it; InputError for anything else, and for a blank one."""
+    if not isinstance(value, str):
+        raise InputError(f"{name} is a text, not {_shown(repr(value))}", field=name)
+    if not value.strip():
+        raise InputError(f"{name} is blank", field=name)
+    return value.strip()
+
+
 def check_choice(name: str, value: object, known: Sequence[str]) -> None:
     """Raise InputError for a value that is none of those known."""
     if value not in known:
@@ -192,3 +202,13 @@ def check_lists(**given: object) -> None:
     for name, value in given.items():
         if isinstance(value, str) or not isinstance(value, Iterable):
             raise InputError(f"{name} is not a list", mend=f"Give one, as in {name}=[{value!r}]")
+
+
+def or_default(name: str, value: Given | None, kind: type[Given]) -> Given:
+    """The value, or one of all defaults where there is none; InputError for another kind."""
+    if value is None:
+        return kind()
+    if not isinstance(value, kind):
+        what = f"{name} must be {kind.__name__}(...), not {_shown(repr(value))}"
+        raise InputError(what, mend=f"Import it from {kind.__module__}")
+    return value

@@ -260,7 +260,7 @@ def item(**keys: Any) -> Json:
         (
             item(question_text="z", weight=-0.5),
             "items[1].weight",
-            "the weight is not between 0 and 1e+09",
+            "the weight -0.5 is not between 0 and 1e+09",
         ),
         (
             item(question_text="z", weight="2"),

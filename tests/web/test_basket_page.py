@@ -166,7 +166,7 @@ def test_what_is_wrong_is_kept_and_told(client: Client, path: Path) -> None:
     fields = form.fields()
     (name,) = (one for one in fields if one.startswith("weight-"))
     client.post(form.attributes["action"], {**fields, name: "heavy"})
-    assert "is no weight" in client.get("/basket").text
+    assert "is not a finite number" in client.get("/basket").text
     assert client.post("/basket/save").status == 409
     # what is put back as it was leaves the basket
     client.post(form.attributes["action"], fields)

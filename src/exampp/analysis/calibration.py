@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from exampp.analysis.calibration_tables import CalibrationFindings
 from exampp.errors import InputError
-from exampp.outside import check_whole
+from exampp.outside import check_whole, or_default
 from exampp.records.calibration import (
     Calibration,
     CalibrationBin,
@@ -80,7 +80,7 @@ def calibrate(
         InputError: Nobody judged what they graded, one query or one label is all there is, or
             `min_relevant` tells none of the labels apart.
     """
-    settings = settings or CalibrationSettings()
+    settings = or_default("settings", settings, CalibrationSettings)
     sources = tuple(map(rated_by, books))
     data = _Judged.of(rated_passages(books, sources), sources)
     min_relevant = _checked(data, settings)

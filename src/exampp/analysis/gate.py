@@ -31,6 +31,7 @@ from exampp.evaluate.lacking import lacking
 from exampp.evaluate.leaderboard import evaluate_gradebook
 from exampp.evaluate.measure import Measure, as_measures
 from exampp.formats.per_query import QueryScore
+from exampp.outside import or_default
 from exampp.records.gradebook import Gradebook, answering
 from exampp.records.wording import counted
 from exampp.stats.estimate import Estimate
@@ -113,7 +114,7 @@ def gate(
 
     A measure, grade, system or query that is missing fails what needs it: nothing is raised.
     """
-    settings = settings or GateSettings()
+    settings = or_default("settings", settings, GateSettings)
     measured = {
         name: _measured(book, name, settings)
         for name in dict.fromkeys(one.measure for one in requirements)

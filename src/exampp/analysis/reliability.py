@@ -31,6 +31,7 @@ from exampp.evaluate.cover import Missing, coverings
 from exampp.evaluate.lacking import lacking
 from exampp.evaluate.values import Values
 from exampp.formats import score_matrix
+from exampp.outside import or_default
 from exampp.records.gradebook import Gradebook
 from exampp.stats import generalizability as theory
 from exampp.stats.estimate import Estimate, undefined
@@ -118,7 +119,7 @@ def _exams(book: Gradebook, board: Leaderboard, missing: Missing) -> tuple[tuple
 
 def reliability(scored: Scored, settings: ReliabilitySettings | None = None) -> Reliability:
     """Study scores on the queries that count for every system; see `Reliability`."""
-    settings = settings or ReliabilitySettings()
+    settings = or_default("settings", settings, ReliabilitySettings)
     counting = scored.values.counts.all(axis=0) & (len(scored.systems) > 0)
     table = scored.values.values[:, counting]
     exams = [scored.exams[at] for at in np.flatnonzero(counting)] if scored.exams else []

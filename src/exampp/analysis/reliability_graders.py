@@ -26,6 +26,7 @@ from exampp.analysis.reliability_tables import (
     for_programs,
     summary,
 )
+from exampp.outside import or_default
 from exampp.records.wording import counted
 from exampp.report.result import Result
 from exampp.report.table import Column, Table
@@ -70,7 +71,7 @@ def grader_reliability(
 
     Together they are studied on the systems and queries that count with every grader.
     """
-    settings = settings or ReliabilitySettings()
+    settings = or_default("settings", settings, ReliabilitySettings)
     members = {name: reliability(one, settings) for name, one in scored.items()}
     tables = list(scored.values())
     systems = [s for s in tables[0].systems if all(s in one.systems for one in tables)]

@@ -18,6 +18,7 @@ from exampp.analysis.significance import (
 )
 from exampp.evaluate.board import PROVENANCE, Leaderboard, caption, heading, provenance
 from exampp.evaluate.measure import parse_measure
+from exampp.outside import or_default
 from exampp.records.wording import counted
 from exampp.report.result import Result
 from exampp.report.table import Column, Table, Value
@@ -63,7 +64,7 @@ def significances(
     board: Leaderboard, settings: SignificanceSettings | None = None
 ) -> Significances:
     """Test all pairs of systems, in every column of a leaderboard."""
-    settings = settings or SignificanceSettings()
+    settings = or_default("settings", settings, SignificanceSettings)
     found = (significance(column, board.column_systems, settings) for column in board.columns)
     return Significances(tuple(found), board)
 

@@ -10,8 +10,10 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from exampp.errors import EditConflict, InputError
-from exampp.formats.fields import real, shown
-from exampp.records import content_hash, item_id
+from exampp.formats.fields import check_weight, real, shown
+from exampp.formats.fields import number as finite
+from exampp.outside import check_choice, check_id, check_text
+from exampp.records import ITEM_KINDS, content_hash, item_id
 from exampp.store.bank_history import EditStep, ItemState, Logged
 
 OPERATIONS = ("add", "reword", "retire", "restore", "weight", "key")
@@ -160,6 +162,7 @@ def find(
 
     InputError where there is none or several fit, as a question and a nugget of one text do.
     """
+    check_text("the id of an item", wanted)
     among = [s for s in states if query_id in (None, s.query_id) and kind in (None, s.kind)]
     fitting = [state for state in among if state.item_id == wanted]
     if not fitting and len(wanted) >= _SHORTEST_PREFIX:
@@ -194,9 +197,7 @@ def edited(state: ItemState, operation: str, values: Sequence[str]) -> ItemState
     so already.
     """
     if operation == "key":
-        if not all(value.strip() for value in values):
-            raise InputError("an answer is blank", field="key")
-        after = replace(state, answers=tuple(values))
+        after = replace(state, answers=_answers(values))
     elif operation in ("retire", "restore"):
         _count(operation, values, 0)
         after = replace(state, active=operation == "restore")
@@ -224,17 +225,19 @@ def _count(operation: str, values: Sequence[str], wanted: int) -> None:
         raise InputError(f"{operation} takes {expected}, but was given {given}")
 
 
-def _spoken(text: str) -> str:
-    if not text.strip():
-        raise InputError("the text is blank", field="text")
-    return text
+def _spoken(text: str | None) -> str:
+    check_text("the text", text)
+    return text or ""
+
+
+def _answers(values: Sequence[str]) -> tuple[str, ...]:
+    for value in values:
+        check_text("an answer", value)
+    return tuple(values)
 
 
 def _weight(value: str) -> float:
-    weight = real(value, "weight")
-    if weight < 0:
-        raise InputError(f"the weight {weight:g} is negative", field="weight")
-    return weight
+    return check_weight(real(value, "weight"))
 
 
 class Operation(NamedTuple):
@@ -276,9 +279,17 @@ def tried(
 def added(states: Iterable[ItemState], new: ItemState) -> ItemState:
     """The new item as it can join the others: with an id of its own, made from its text if blank.
 
-    InputError where its query has an item of that kind and text already.
+    InputError where its query has an item of that kind and text already, and for what a file of
+    items may not say: no text, a kind that there is not, a weight below 0.
     """
-    _spoken(new.text or "")
+    check_text("query_id", new.query_id)
+    check_choice("kind", new.kind, ITEM_KINDS)
+    if new.subtopic_id is not None:
+        check_text("subtopic_id", new.subtopic_id)
+    if new.item_id:
+        check_id(check_text("item_id", new.item_id))
+    weight = check_weight(finite(new.weight, "weight"))
+    new = replace(new, text=_spoken(new.text), answers=_answers(new.answers), weight=weight)
     ids: set[str] = set()
     for state in states:
         if (state.query_id, state.kind) != (new.query_id, new.kind):

@@ -35,6 +35,7 @@ from exampp.formats import bank as workbench_bank
 from exampp.formats import banks, plain_bank
 from exampp.formats.fields import shown
 from exampp.formats.lines import plain_name, read_text
+from exampp.outside import check_text, check_whole
 from exampp.records import BankEntry
 from exampp.report.table import Table
 from exampp.store.bank import Edit, Settle, no_more, read_bank
@@ -144,6 +145,7 @@ class BankEditor:
 
         EditConflict where the query's items were edited after edit `seen`.
         """
+        check_text("query_id", new.query_id)
         with self.connection, transaction(self.connection):
             self._check_query(new.query_id)
             current = states(self.connection, self.name)
@@ -211,6 +213,7 @@ class BankEditor:
         An item that was added is retired. What is undone last can be undone, too. EditConflict
         where the item was edited since.
         """
+        number = check_whole("the number of an edit", number)
         with self.connection, transaction(self.connection):
             history = log_of_item(self.connection, self.name, number)
             if not history:

@@ -20,6 +20,7 @@ from exampp.evaluate.qrels import Labelling
 from exampp.evaluate.scores import Score, ScoreResult, score
 from exampp.evaluate.values import Mean
 from exampp.evaluate.weighted_cover import WeightedCover, weighted_cover, with_plain
+from exampp.outside import or_default
 from exampp.records.gradebook import (
     Gradebook,
     mean_passages,
@@ -48,7 +49,7 @@ def evaluate(
     Raises:
         InputError: A measure is unknown or cannot be computed, or a threshold is off the scale.
     """
-    labelling, measures = labelling or Labelling(), tuple(measures)
+    labelling, measures = or_default("labelling", labelling, Labelling), tuple(measures)
     board = _evaluated(gradebook, measures, min_ratings, k, subtopics, missing, labelling, policy)
     if gradebook.oversight.cells:
         automatic = without_decisions(gradebook)

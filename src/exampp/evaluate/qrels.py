@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from exampp.errors import InputError
 from exampp.evaluate.exams import QueryExam, Subtopics, exams
 from exampp.formats import qrels as qrels_format
+from exampp.outside import or_default
 from exampp.records import Judgment
 from exampp.records.gradebook import MISSING, Gradebook, Ratings
 
@@ -127,7 +128,7 @@ def qrels(
     By subtopic, the labels come from the items of that subtopic and the query is called
     `query/subtopic`; items of no subtopic go under the query itself.
     """
-    labelling = labelling or Labelling()
+    labelling = or_default("labelling", labelling, Labelling)
     mode: Subtopics = "subtopic" if by_subtopic else "query"
     for exam in exams(gradebook, mode):
         ratings = exam.query.ratings[:, exam.items]
@@ -191,7 +192,7 @@ def write_qrels(
     Labels that depend on a threshold take `min_rating`. In qrels from draft grades the second
     column, which no tool reads, says `draft`.
     """
-    labelling = labelling or Labelling()
+    labelling = or_default("labelling", labelling, Labelling)
     least = book.grader.threshold(min_rating)
     rows = list(qrels(book, labelling, least, by_subtopic=by_subtopic))
     judgments = (Judgment(row.query_id, row.passage_id, row.label) for row in rows)

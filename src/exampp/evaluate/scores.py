@@ -32,6 +32,7 @@ from exampp.evaluate.provider import provider_scores
 from exampp.evaluate.qrels import Labelling, Labels, subtopic_rows, weighted_items
 from exampp.evaluate.trec import MeasureTask, trec_name, trec_scores
 from exampp.evaluate.values import Values, masked
+from exampp.outside import or_default
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.grading import GraderIdentity
 
@@ -82,7 +83,7 @@ def score(
     Raises:
         InputError: A measure cannot be computed, or there is no such subtopic mode.
     """
-    labelling = labelling or Labelling()
+    labelling = or_default("labelling", labelling, Labelling)
     mode = resolve_subtopics(gradebook, subtopics)
     sheets = lay_sheets(gradebook, mode)
     answered = sheets.answered

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.fields import LARGEST_WEIGHT, FirstLines, repeated, shown
+from exampp.formats.fields import FirstLines, check_weight, repeated, shown
 from exampp.formats.lines import OnError, decode_json, encode_json, read_lines, refuse
 from exampp.formats.lossless import difference, restored
 from exampp.formats.output import writing
@@ -177,8 +177,8 @@ def _item(entry: BankEntry, value: Json) -> Item:
         raise InputError(f"the {kind} has no text", field=f"{kind}_text")
     _belongs("query", "query_id", row.query_id, entry.query_id)
     _belongs("subtopic", "facet_id", row.subtopic_id, entry.subtopic_id)
-    if row.weight is not None and not 0 <= row.weight <= LARGEST_WEIGHT:
-        raise InputError(f"the weight is not between 0 and {LARGEST_WEIGHT:g}", field="weight")
+    if row.weight is not None:
+        check_weight(row.weight)
     subtopic_id = row.subtopic_id if row.subtopic_id is not None else entry.subtopic_id
     answers = [row.gold_answers] if isinstance(row.gold_answers, str) else row.gold_answers
     own_id, extra = getattr(row, f"{kind}_id"), _without(value, _ITEM_KEYS)

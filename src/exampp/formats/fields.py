@@ -59,6 +59,14 @@ def number(value: object, field: str) -> float:
     return found
 
 
+def check_weight(weight: float) -> float:
+    """The weight of an item; InputError if it is negative, or so large that sums lose digits."""
+    if not 0 <= weight <= LARGEST_WEIGHT:
+        what = f"the weight {weight:g} is not between 0 and {LARGEST_WEIGHT:g}"
+        raise InputError(what, field="weight")
+    return weight
+
+
 class FirstLines:
     """Remembers on which line every key came first, in 18 to 36 bytes a key.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats.fields import LARGEST_WEIGHT, real, shown
+from exampp.formats.fields import check_weight, real, shown
 from exampp.formats.importance import weight_of
 from exampp.records import BankEntry, Item, item_id
 from exampp.records.importance import WEIGHTS, importance
@@ -64,10 +64,7 @@ def item_of(row: PlainRow) -> Item:
     kind, text = _kind_and_text(row)
     word = row.cells.get("importance", "").strip().lower()
     usual = weight_of(word, "importance") if word else 1.0
-    weight = real(row.cells.get("weight", "").strip() or f"{usual}", "weight")
-    if not 0 <= weight <= LARGEST_WEIGHT:
-        what = f"the weight {weight:g} is not between 0 and {LARGEST_WEIGHT:g}"
-        raise InputError(what, field="weight")
+    weight = check_weight(real(row.cells.get("weight", "").strip() or f"{usual}", "weight"))
     subtopic_id = row.cells.get("subtopic_id") or None
     own_id = row.cells.get("item_id") or item_id(query_id, text, subtopic_id)
     extra = _extra(word, split(row.cells.get(MODEL, "")))

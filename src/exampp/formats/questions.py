@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.fields import LARGEST_WEIGHT, FirstLines, number, repeated, shown
+from exampp.formats.fields import FirstLines, check_weight, number, repeated, shown
 from exampp.formats.headers import nearly
 from exampp.formats.json_document import Json, identifier, optional, without
 from exampp.formats.lines import OnError, decode_json, encode_json, read_lines, refuse
@@ -113,9 +113,7 @@ def _item(row: Json) -> Item:
     subtopic_id = identifier(row, subtopic) if subtopic else None
     own = _first(row, _ID_KEYS if key == "qid" else (*_ID_KEYS, "qid"))
     usual = WEIGHTS.get(str(row.get("importance")).strip().lower(), 1.0)
-    weight = number(usual if row.get("weight") is None else row["weight"], "weight")
-    if not 0 <= weight <= LARGEST_WEIGHT:
-        raise InputError(f"is not between 0 and {LARGEST_WEIGHT:g}", field="weight")
+    weight = check_weight(number(usual if row.get("weight") is None else row["weight"], "weight"))
     return Item(
         identifier(row, own) if own else item_id(query_id, text, subtopic_id),
         query_id,

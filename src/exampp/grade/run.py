@@ -27,6 +27,7 @@ from exampp.grade.progress import Progress
 from exampp.grade.reading import Reader, Reading, why_ungraded
 from exampp.llm.base import Ask, Grader, Reply, checked
 from exampp.llm.replies import Replies, unasked
+from exampp.outside import check_whole
 from exampp.prompts import Prompt
 from exampp.prompts.verification import says_none
 from exampp.records import Grade, GraderIdentity, Outcome, State
@@ -133,7 +134,9 @@ class GradingRun:
     ) -> None:
         if select not in SELECTIONS:
             raise InputError(f"select is {select!r}", mend=f"Give one of {', '.join(SELECTIONS)}")
-        numbers = (exam.depth, max_failures, 1 if exam.max_queries is None else exam.max_queries)
+        queries = 1 if exam.max_queries is None else check_whole("max_queries", exam.max_queries)
+        depth = check_whole("depth", exam.depth)
+        numbers = (depth, check_whole("max_failures", max_failures), queries)
         if min(numbers) < 1 or max(numbers) >= 2**31:
             raise InputError(
                 "depth, max_failures and max_queries are at least 1, and no astronomical number"

@@ -15,6 +15,7 @@ from exampp.evaluate.board import Leaderboard
 from exampp.evaluate.leaderboard import evaluate_gradebook
 from exampp.formats import per_query
 from exampp.grades.chosen import ChosenGrades
+from exampp.outside import or_default
 from exampp.records.choosing import label
 from exampp.records.gradebook import Gradebook, answering
 
@@ -35,7 +36,7 @@ def gate_grades(
     """See `Grades.gate`."""
     compares = baseline is not None or baseline_system is not None
     requirements = required(require, margin, baseline=compares)
-    settings = settings or GateSettings()
+    settings = or_default("settings", settings, GateSettings)
     earlier = None
     if compares:
         earlier = _earlier(grades, baseline, baseline_system, requirements, settings)

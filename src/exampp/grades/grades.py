@@ -22,7 +22,7 @@ from exampp.evaluate.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
 from exampp.evaluate.measure import Measure
 from exampp.grades.chosen import ChosenGrades
 from exampp.grades.panel import Panel
-from exampp.outside import check_lists
+from exampp.outside import check_lists, or_default
 from exampp.records.gradebook import (
     MISSING,
 )
@@ -449,7 +449,7 @@ class Grades(ChosenGrades):
             min_rating=self.grader.threshold(min_rating),
             measures=tuple(map(str, measures or MEASURES)),
             subtopics=subtopics,
-            labelling=labelling or Labelling(),
+            labelling=or_default("labelling", labelling, Labelling),
             official=read_officials(official),
             min_relevant=min_relevant,
             decimals=decimals,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from exampp.grades.book_source import BookSource
 from exampp.grades.chosen import ChosenGrades
-from exampp.outside import check_lists
+from exampp.outside import check_lists, or_default
 from exampp.records import Judgment
 from exampp.records.choosing import label
 
@@ -243,7 +243,7 @@ class Panel(Generic[M]):
         from exampp.inputs.officials import read_officials
 
         given = [
-            Evaluated(name, one.gradebook, subtopics, labelling or Labelling())
+            Evaluated(name, one.gradebook, subtopics, or_default("labelling", labelling, Labelling))
             for name, one in self.named()
         ]
         return sensitivity(given, declaration, read_officials(official))

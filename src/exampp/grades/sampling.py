@@ -15,6 +15,7 @@ from exampp.errors import InputError
 from exampp.evaluate.measure import Measure, as_measures
 from exampp.evaluate.population import Population, check_linear, population
 from exampp.grades.chosen import ChosenGrades
+from exampp.outside import or_default
 from exampp.records.gradebook import Gradebook, choose_systems, without_decisions
 from exampp.records.plans import SamplePlan, UnitKind, pool_hash
 from exampp.records.topics import relevant_from
@@ -195,7 +196,7 @@ def correct_grades(
     return correct(
         units,
         judged,
-        settings or CorrectionSettings(),
+        or_default("settings", settings, CorrectionSettings),
         min_rating=least,
         systems=wanted,
         source=_source(grades),

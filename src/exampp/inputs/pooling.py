@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
+from exampp.outside import LARGEST, check_whole
 from exampp.records.readings import said_without_text
 from exampp.report.table import Column, Table
 from exampp.store.pool_stats import PoolStats, bank_stats, pool_stats, system_stats
@@ -27,6 +28,7 @@ def pool_tables(connection: sqlite3.Connection, depth: int) -> tuple[Table, Tabl
     have no text, and how deep its rankings are. Cells are items times passages that have a text;
     of items without one a note says how many there are.
     """
+    depth = check_whole("depth", depth, 1, LARGEST)
     total = pool_stats(connection, depth)
     systems = Table.of(
         _SYSTEM_COLUMNS, system_stats(connection, depth), _caption(total, depth), _notes(total)

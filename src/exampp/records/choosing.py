@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from exampp.errors import AmbiguousGrader, InputError
+from exampp.outside import check_text
 from exampp.records.grading import CONTENT, GraderIdentity
 
 SHORT_KEY = 8
@@ -112,6 +113,9 @@ def fitting_graders(
     kind: str | None = None,
 ) -> list[GraderIdentity]:
     """All graders that fit; see `choose_grader`."""
+    for name, value in (("grader", grader), ("prompt", prompt), ("kind", kind)):
+        if value is not None:
+            check_text(name, value)
     asked = [
         one
         for one in graders

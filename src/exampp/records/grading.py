@@ -201,4 +201,4 @@ def check_scale(scale: RatingScale) -> RatingScale:
             f"there is no scale from {lowest} to {highest}",
             mend=f"It has two ratings or more, from 0 to {MOST_RATINGS} at most, as 0..3",
         )
-    return scale
+    return lowest, highest

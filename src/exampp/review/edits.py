@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
+from exampp.formats.fields import check_weight, number
 from exampp.records.gradebook import MISSING, DecidedCell, QueryGrades, Ratings
 from exampp.records.importance import weighed
 
@@ -168,6 +169,4 @@ def _place(query: QueryGrades, edit: Retire | Weigh | Reword) -> int:
 
 
 def _checked_weight(weight: float) -> float:
-    if not 0 <= weight < float("inf"):
-        raise InputError(f"the weight {weight} makes no sense", mend="Give a number from 0 on")
-    return float(weight)
+    return check_weight(number(weight, "weight"))

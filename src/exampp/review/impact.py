@@ -25,6 +25,7 @@ from exampp.evaluate.leaderboard import evaluate
 from exampp.evaluate.measure import Measure, as_measures
 from exampp.evaluate.qrels import Labelling, qrels
 from exampp.evaluate.values import Values
+from exampp.outside import or_default
 from exampp.records.gradebook import Gradebook, QueryGrades
 from exampp.review.edits import missing_cells
 from exampp.stats.estimate import Estimate, around
@@ -154,7 +155,7 @@ class Baseline:
             InputError: As `evaluate.leaderboard.evaluate`.
         """
         min_rating = gradebook.grader.threshold(min_rating)
-        asked, labelling = as_measures(measures), labelling or Labelling()
+        asked, labelling = as_measures(measures), or_default("labelling", labelling, Labelling)
         mode = resolve_subtopics(gradebook, subtopics)
         columns = _columns(gradebook, asked, min_rating, labelling, mode)
         spans = tuple(_spans(gradebook.queries, column.query_ids) for column in columns)

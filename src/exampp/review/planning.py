@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from exampp.errors import InputError
 from exampp.evaluate.population import Population
 from exampp.evaluate.verdicts import ItemVerdict, item_verdicts
-from exampp.outside import check_whole
+from exampp.outside import check_text, check_whole
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.grading import HIGHEST_LABEL, GraderIdentity
 from exampp.records.plans import Design, DrawnUnit, SamplePlan, pool_hash
@@ -262,9 +262,8 @@ def judge(
         InputError: The passage is not in the sample or has another text now, the relevance is below
             0 or too high, or the author is blank.
     """
-    author = author.strip()
-    if not author:
-        raise InputError("the author of a judgment is blank", field="author")
+    author = check_text("the author of a judgment", author)
+    relevance = None if relevance is None else check_whole("the relevance", relevance)
     if relevance is not None and not 0 <= relevance <= HIGHEST_LABEL:
         raise InputError(f"the relevance {relevance} is off the scale", field="rating")
     if plan.unit != "passage" or not any(

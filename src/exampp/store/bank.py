@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from exampp.outside import check_id, kept
+from exampp.errors import InputError
+from exampp.outside import check_id, check_text, kept
 from exampp.records import BankEntry, Item, Query, Subtopic, subtopic_of_item
 from exampp.records.origin import MODEL, makers_of
 from exampp.store.import_says import say
@@ -37,7 +38,10 @@ class Edit(NamedTuple):
 
 def edit_by(author: str | None, reason: str) -> Edit:
     """An edit made now, by the user unless it is somebody else's."""
-    return Edit(author or _user(), reason, now())
+    who = check_text("author", author) if author else _user()
+    if not isinstance(reason, str):
+        raise InputError(f"reason is a text, not {reason!r}", field="reason")
+    return Edit(who, reason, now())
 
 
 def _user() -> str:

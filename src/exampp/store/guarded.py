@@ -51,8 +51,8 @@ class GuardedConnection(sqlite3.Connection):
 
     def execute(self, sql: str, parameters: Any = (), /) -> Cursor:
         """As that of sqlite3; InputError for values that do not fit, Damaged for a damaged page."""
-        cursor = Cursor(self)
         try:
+            cursor = Cursor(self)
             sqlite3.Cursor.execute(cursor, sql, parameters)
         except FAULTS as error:
             raise told(self, error) from None
@@ -60,8 +60,8 @@ class GuardedConnection(sqlite3.Connection):
 
     def executemany(self, sql: str, parameters: Any, /) -> Cursor:
         """As that of sqlite3, with the errors of `execute`."""
-        cursor = Cursor(self)
         try:
+            cursor = Cursor(self)
             sqlite3.Cursor.executemany(cursor, sql, parameters)
         except FAULTS as error:
             raise told(self, error) from None
@@ -109,6 +109,12 @@ def told(connection: GuardedConnection, error: Exception) -> Exception:
     if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):
         return InputError(
             "is closed", file=connection.file or None, mend="Open it again with exampp.open"
+        )
+    if isinstance(error, sqlite3.ProgrammingError) and "thread" in str(error):
+        return InputError(
+            "was opened in another thread",
+            file=connection.file or None,
+            mend="Open it with exampp.open in each thread that uses it",
         )
     # the message of an error may quote what is damaged, and be no text then
     if isinstance(error, UnicodeError) or any(word in str(error) for word in _DAMAGED):

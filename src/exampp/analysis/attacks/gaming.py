@@ -19,6 +19,7 @@ from exampp.analysis.attacks.tables import Gaming, GradedBattery
 from exampp.errors import InputError
 from exampp.evaluate.exams import SubtopicChoice
 from exampp.formats.uses import SystemUse
+from exampp.outside import or_default
 from exampp.records.gradebook import Gradebook
 from exampp.records.topics import relevant_from
 from exampp.store.bank import Makers
@@ -65,7 +66,7 @@ def find_gaming(
             file=exam,
             mend="Name the exam that it was made from, and the battery by --battery",
         )
-    settings = settings or GamingSettings()
+    settings = or_default("settings", settings, GamingSettings)
     min_rating = book.grader.threshold(settings.min_rating)
     min_relevant = relevant_from(settings.min_relevant, highest_judgment)
     graded, why = read_battery(book, min_rating, exam, None if battery is None else Path(battery))

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from exampp.bank.changes import Operation
+from exampp.errors import InputError
+from exampp.formats.fields import check_weight, real
 from exampp.store.bank_history import ItemState
 
 _NUMBER = re.compile("[0-9]{1,18}")
@@ -114,10 +116,10 @@ def _fault(line: FormLine) -> str:
     if not line.text.strip():
         return "the text is empty; retire the item instead"
     try:
-        weight = float(line.weight)
-    except ValueError:
-        return f"{line.weight!r} is no weight"
-    return "" if 0 <= weight < float("inf") else "a weight is a number from 0 on"
+        check_weight(real(line.weight, "weight"))
+    except InputError as error:
+        return error.what
+    return ""
 
 
 def same_text(typed_text: str, text: str | None) -> bool:
