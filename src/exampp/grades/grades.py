@@ -5,7 +5,8 @@ grades.evaluate(["Cover@20", "nDCG@10"], min_rating=4)
 grades.correlate("official.json").to_latex()
 grades.report("report.html", official=["official.json"])
 
-A `Panel` is several graders of an exam, side by side.
+A `Panel` is several graders of an exam, side by side; what is asked of both alike is in
+`OneOrSeveral`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from exampp.evaluate.board import Leaderboard
 from exampp.evaluate.cover import Missing
@@ -21,44 +22,40 @@ from exampp.evaluate.exams import SubtopicChoice
 from exampp.evaluate.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
 from exampp.evaluate.measure import Measure
 from exampp.grades.chosen import ChosenGrades
-from exampp.grades.panel import Panel
+from exampp.grades.one_or_several import OneOrSeveral
 from exampp.outside import check_lists, or_default
-from exampp.records.gradebook import (
-    MISSING,
-)
+from exampp.records.gradebook import MISSING
 from exampp.records.topics import relevant_from
 from exampp.report.table import Table
 
 if TYPE_CHECKING:
-    from exampp.analysis.agreement_findings import Against, Agreements
     from exampp.analysis.attacks.gaming import GamingSettings
     from exampp.analysis.attacks.tables import Gaming
-    from exampp.analysis.calibration import CalibrationSettings
-    from exampp.analysis.calibration_tables import CalibrationFindings
     from exampp.analysis.citations import CitationScores
     from exampp.analysis.compare import SystemComparison
     from exampp.analysis.corrected_tables import Corrected
-    from exampp.analysis.correlation_tables import Correlations
     from exampp.analysis.gate import GateSettings
     from exampp.analysis.gate_result import GateResult
     from exampp.analysis.items import ItemAnalysis
     from exampp.analysis.reliability_records import ReliabilitySettings
     from exampp.analysis.reliability_tables import Reliability
-    from exampp.analysis.sensitivity import Declaration, Sensitivity
     from exampp.analysis.significance import SignificanceSettings
     from exampp.analysis.significance_tables import Significances
     from exampp.analysis.unsaid import Unsaid
     from exampp.evaluate.item_scores import Credit
     from exampp.evaluate.qrels import Labelling
     from exampp.grades.gating import Earlier
-    from exampp.grades.panel import Judgments
     from exampp.inputs.officials import Officials
     from exampp.report.page import Document
 
 
 @dataclass(frozen=True, repr=False)
-class Grades(ChosenGrades):
+class Grades(ChosenGrades, OneOrSeveral):
     """The grades of one grader on one bank, and everything that can be asked of them."""
+
+    def named(self) -> Iterator[tuple[str, Self]]:
+        """These grades, by the name of the grader."""
+        yield self.grader.name, self
 
     # ---- scoring systems ------------------------------------------------------------------------
 
@@ -125,56 +122,7 @@ class Grades(ChosenGrades):
 
         return write_qrels(self.rated, path, labelling, min_rating, by_subtopic=by_subtopic)
 
-    # ---- trusting the scores --------------------------------------------------------------------
-
-    def correlate(
-        self,
-        official: Officials,
-        measures: Sequence[Measure | str] = (),
-        *,
-        min_rating: int | Sequence[int] = (),
-        statistics: Sequence[str] = ("spearman", "kendall"),
-        samples: int = 2000,
-        seed: int = 0,
-        decimals: int | None = None,
-        qrels: Judgments | None = None,
-    ) -> Correlations:
-        """Rank correlation of every threshold and measure with official leaderboards.
-
-        See `Panel.correlate`.
-        """
-        return Panel(self.source, (self,)).correlate(
-            official,
-            measures,
-            min_rating=min_rating,
-            statistics=statistics,
-            samples=samples,
-            seed=seed,
-            decimals=decimals,
-            qrels=qrels,
-        )
-
-    def agreement(
-        self,
-        *,
-        at_least: Sequence[int] = (),
-        min_rating: int | None = None,
-        min_relevant: Sequence[int] = (),
-        layouts: Sequence[str] = (),
-        against: Against | None = None,
-    ) -> Agreements:
-        """Agreement with judgments, and with people's decisions. See `Panel.agreement`."""
-        return Panel(self.source, (self,)).agreement(
-            at_least=at_least,
-            min_rating=min_rating,
-            min_relevant=min_relevant,
-            layouts=layouts,
-            against=against,
-        )
-
-    def calibration(self, settings: CalibrationSettings | None = None) -> CalibrationFindings:
-        """From the ratings of a passage to people's labels. See `Panel.calibration`."""
-        return Panel(self.source, (self,)).calibration(settings)
+    # ---- trusting the scores; see also `OneOrSeveral` -------------------------------------------
 
     def significance(
         self,
@@ -222,19 +170,6 @@ class Grades(ChosenGrades):
             labelling=labelling,
         )
         return reliability(scored_column(self.gradebook, board, missing), settings)
-
-    def sensitivity(
-        self,
-        declaration: Declaration | None = None,
-        *,
-        official: Officials = (),
-        subtopics: SubtopicChoice = "auto",
-        labelling: Labelling | None = None,
-    ) -> Sensitivity:
-        """What of the leaderboard survives all choices. See `Panel.sensitivity`."""
-        return Panel(self.source, (self,)).sensitivity(
-            declaration, official=official, subtopics=subtopics, labelling=labelling
-        )
 
     def corrected(self, measure: Measure | str = "P@20", **options: Any) -> Corrected:
         """The leaderboard as people's judgments correct it: see `CollectionGrades.corrected`."""
@@ -347,7 +282,7 @@ class Grades(ChosenGrades):
         """The items of the exam by what they tell of systems, and how reliable it is.
 
         Items are covered by the first `k` passages of a system, or have the `credit` of the best
-        rating among them. With an `official` leaderboard (see `Panel.correlate`) it is told what an
+        rating among them. With an `official` leaderboard (see `correlate`) it is told what an
         exam of fewer items gains. `irt` fits the two-parameter model, which takes seconds and 10
         systems. `splits` random halves are drawn, from the `seed`.
         """
@@ -432,7 +367,7 @@ class Grades(ChosenGrades):
     ) -> Document:
         """Everything known about the leaderboard; written to `path` as HTML or JSON, if given.
 
-        The plots show the first of the `measures`; `official` is as in `Panel.correlate`, and means
+        The plots show the first of the `measures`; `official` is as in `correlate`, and means
         are rounded to `decimals` before they are ranked against those, if some are given.
         `beside` are the grades of other graders, to be set beside these: by default those of all
         who graded the same bank.
