@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from exampp.report.plots.figure import ACCENT, ALARM, Figure, by_name, row_height, rows
+from exampp.report.plots.figure import ACCENT, ALARM, Figure, rows
+from exampp.report.plots.layers import in_rows, layer, nominal
 from exampp.report.table import Table, Value
 
 _WIDTH = 480
@@ -24,70 +25,47 @@ class AttackLift(NamedTuple):
 
 def attack_lifts(lifts: Sequence[AttackLift], what: str, *, name: str = "attacks") -> Figure:
     """A row an attack, in the order given; `what` says of which cells a rate is."""
-    names = [one.attack for one in lifts]
-    height, size = row_height(len(lifts))
     across = {
         "type": "quantitative",
         "scale": {"zero": True, "nice": True},
         "title": "rate of the attack minus that of its control",
         "axis": {"grid": False, "tickCount": 6, "format": "+.2~f"},
     }
-    colour = {
-        "field": "succeeds",
-        "type": "nominal",
-        "scale": {"domain": [True, False], "range": [ALARM, ACCENT]},
-        "legend": None,
-    }
-    shape = {
-        "field": "succeeds",
-        "type": "nominal",
-        "scale": {"domain": [True, False], "range": ["diamond", "circle"]},
-        "legend": None,
-    }
+    colour = nominal("succeeds", [True, False], [ALARM, ACCENT])
+    shape = nominal("succeeds", [True, False], ["diamond", "circle"])
+    lift = {**across, "field": "lift"}
+    bar = {"x": {**across, "field": "low"}, "x2": {"field": "high"}, "color": colour}
+    layers = [
+        {
+            "mark": {"type": "rule", "strokeDash": [5, 4], "opacity": 0.55},
+            "data": rows(("lift",), [[0]]),
+            "encoding": {"x": lift, "y": None},
+        },
+        layer("rule", bar, strokeWidth=2, opacity=0.55),
+        layer(
+            "point",
+            {"x": lift, "color": colour, "shape": shape},
+            filled=True,
+            opacity=1,
+            size=60,
+        ),
+    ]
+    fields = AttackLift._fields[1:]
     values: list[list[Value]] = [list(one) for one in lifts]
     return Figure(
         name=name,
         title="What attacks gain",
         subtitle=f"Cells {what}; bars: 95% interval over queries; diamonds: attacks that succeed",
         alt=_alt(lifts),
-        spec={}
-        if not lifts
-        else {
-            "width": _WIDTH,
-            "height": (height + 4) * len(lifts),
-            "data": rows(("name", "lift", "low", "high", "succeeds"), values),
-            "encoding": {
-                "y": by_name(
-                    names, limit=_NAME_WIDTH, labelFontSize=size, labelPadding=10, grid=True
-                )
-            },
-            "layer": [
-                {
-                    "mark": {"type": "rule", "strokeDash": [5, 4], "opacity": 0.55},
-                    "data": rows(("lift",), [[0]]),
-                    "encoding": {"x": {**across, "field": "lift"}, "y": None},
-                },
-                {
-                    "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.55},
-                    "encoding": {
-                        "x": {**across, "field": "low"},
-                        "x2": {"field": "high"},
-                        "color": colour,
-                    },
-                },
-                {
-                    "mark": {"type": "point", "filled": True, "opacity": 1, "size": 60},
-                    "encoding": {
-                        "x": {**across, "field": "lift"},
-                        "color": colour,
-                        "shape": shape,
-                    },
-                },
-            ],
-        },
-        data=Table.of(
-            ["attack", "lift", "low", "high", "succeeds"], values, f"Lift of attacks: cells {what}"
+        spec=in_rows(
+            [one.attack for one in lifts],
+            _WIDTH,
+            layers,
+            rows(("name", *fields), values),
+            apart=4,
+            limit=_NAME_WIDTH,
         ),
+        data=Table.of(["attack", *fields], values, f"Lift of attacks: cells {what}"),
     )
 
 

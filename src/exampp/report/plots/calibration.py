@@ -7,6 +7,7 @@ from typing import Any
 
 from exampp.records.calibration import CalibrationBin
 from exampp.report.plots.figure import GREY, SERIES, Figure, rows
+from exampp.report.plots.layers import layer
 from exampp.report.table import Table
 
 _SIDE = 340
@@ -51,29 +52,19 @@ def _spec(points: list[list[float | int]]) -> dict[str, Any]:
     data = rows(("predicted", "observed", "passages"), points)
     ends = rows(("predicted", "observed"), [[0, 0], [top, top]])
     places = {"x": across, "y": up}
-    size = {"field": "passages", "type": "quantitative", "legend": {"title": "passages"}}
+    size = {
+        "field": "passages",
+        "type": "quantitative",
+        "legend": {"title": "passages"},
+        "scale": {"zero": True, "rangeMax": 220},
+    }
     return {
         "width": _SIDE,
         "height": _SIDE,
         "layer": [
-            {
-                "data": ends,
-                "mark": {"type": "line", "color": GREY, "strokeDash": [6, 4]},
-                "encoding": places,
-            },
-            {
-                "data": data,
-                "mark": {"type": "line", "color": SERIES[0], "strokeWidth": 1.4, "opacity": 0.6},
-                "encoding": places,
-            },
-            {
-                "data": data,
-                "mark": {"type": "circle", "color": SERIES[0], "opacity": 1},
-                "encoding": {
-                    **places,
-                    "size": {**size, "scale": {"zero": True, "rangeMax": 220}},
-                },
-            },
+            layer("line", places, ends, color=GREY, strokeDash=[6, 4]),
+            layer("line", places, data, color=SERIES[0], strokeWidth=1.4, opacity=0.6),
+            layer("circle", {**places, "size": size}, data, color=SERIES[0], opacity=1),
         ],
     }
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from exampp.report.plots.figure import GREY, SERIES, Figure, by_name, row_height, rows
+from exampp.report.plots.figure import GREY, SERIES, Figure, rows
+from exampp.report.plots.layers import in_rows, layer, nominal
 from exampp.report.table import Table, Value
 
 _WIDTH = 560
@@ -33,15 +34,12 @@ def corrected_scores(
     name: str = "corrected",
 ) -> Figure:
     """A row a system, in the order given; `spread` says in a sentence what the bars are."""
-    names = [one.system for one in systems]
-    height, size = row_height(len(systems))
     across = {
         "type": "quantitative",
         "scale": {"zero": False, "nice": True},
         "title": measure,
         "axis": {"grid": False, "tickCount": 6},
     }
-    scale = {"domain": list(_WAYS)}
     legend = {"title": None, "orient": "top", "columns": 3}
     points: list[list[Value]] = [
         [one.system, way, value]
@@ -49,6 +47,30 @@ def corrected_scores(
         for way, value in zip(_WAYS, (one.graded, one.corrected, one.people), strict=True)
     ]
     bounds: list[list[Value]] = [[one.system, one.low, one.high] for one in systems]
+    bar = {"x": {**across, "field": "low"}, "x2": {"field": "high"}}
+    point = {
+        "x": {**across, "field": "value"},
+        "color": nominal("way", _WAYS, [SERIES[1], SERIES[0], GREY], legend),
+        "shape": nominal("way", _WAYS, _SHAPES, legend),
+    }
+    layers = [
+        layer(
+            "rule",
+            bar,
+            rows(("name", "low", "high"), bounds),
+            strokeWidth=2,
+            color=SERIES[0],
+            opacity=0.55,
+        ),
+        layer(
+            "point",
+            point,
+            rows(("name", "way", "value"), points),
+            filled=True,
+            opacity=1,
+            size=42,
+        ),
+    ]
     values: list[list[Value]] = [list(one) for one in systems]
     return Figure(
         name=name,
@@ -56,44 +78,7 @@ def corrected_scores(
         subtitle=spread,
         alt=_alt(systems, measure),
         draft=draft,
-        spec={}
-        if not systems
-        else {
-            "width": _WIDTH,
-            "height": height * len(systems),
-            "encoding": {"y": by_name(names, labelFontSize=size, labelPadding=10, grid=True)},
-            "layer": [
-                {
-                    "data": rows(("name", "low", "high"), bounds),
-                    "mark": {
-                        "type": "rule",
-                        "strokeWidth": 2,
-                        "color": SERIES[0],
-                        "opacity": 0.55,
-                    },
-                    "encoding": {"x": {**across, "field": "low"}, "x2": {"field": "high"}},
-                },
-                {
-                    "data": rows(("name", "way", "value"), points),
-                    "mark": {"type": "point", "filled": True, "opacity": 1, "size": 42},
-                    "encoding": {
-                        "x": {**across, "field": "value"},
-                        "color": {
-                            "field": "way",
-                            "type": "nominal",
-                            "scale": {**scale, "range": [SERIES[1], SERIES[0], GREY]},
-                            "legend": legend,
-                        },
-                        "shape": {
-                            "field": "way",
-                            "type": "nominal",
-                            "scale": {**scale, "range": list(_SHAPES)},
-                            "legend": legend,
-                        },
-                    },
-                },
-            ],
-        },
+        spec=in_rows([one.system for one in systems], _WIDTH, layers),
         data=Table.of(
             ["system", "by grades alone", "corrected", "low", "high", "by people alone"],
             values,

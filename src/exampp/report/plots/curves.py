@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from exampp.report.plots.figure import GREY, SERIES, Figure, rows
+from exampp.report.plots.layers import layer, nominal
 from exampp.report.table import Table
 
 _WIDTH, _HEIGHT = 520, 340
@@ -86,11 +87,13 @@ def _band(
         [[k, *of_k] for k, of_k in enumerate(bounds, 1)],
     )
     return [
-        {
-            "data": data,
-            "mark": {"type": "area", "color": GREY, "opacity": opacity},
-            "encoding": {"x": across, "y": {**up, "field": low}, "y2": {"field": high}},
-        }
+        layer(
+            "area",
+            {"x": across, "y": {**up, "field": low}, "y2": {"field": high}},
+            data,
+            color=GREY,
+            opacity=opacity,
+        )
         for low, high, opacity in (("lowest", "highest", 0.16), ("low", "high", 0.3))
     ]
 
@@ -98,17 +101,10 @@ def _band(
 def _ceiling(value: float, up: dict[str, Any]) -> list[dict[str, Any]]:
     height = {"y": {**up, "field": "value"}}
     data = rows(("value", "name"), [[value, "all graded passages"]])
+    named = {**height, "x": {"value": 4}, "text": {"field": "name"}}
     return [
-        {
-            "data": data,
-            "mark": {"type": "rule", "strokeDash": [6, 4], "opacity": 0.55},
-            "encoding": height,
-        },
-        {
-            "data": data,
-            "mark": {"type": "text", "align": "left", "baseline": "bottom", "dy": -3},
-            "encoding": {**height, "x": {"value": 4}, "text": {"field": "name"}},
-        },
+        layer("rule", height, data, strokeDash=[6, 4], opacity=0.55),
+        layer("text", named, data, align="left", baseline="bottom", dy=-3),
     ]
 
 
@@ -122,15 +118,10 @@ def _lines(
         ("name", "k", "value"),
         [[system, k, value] for system in shown for k, value in enumerate(values[system], 1)],
     )
-    colour = {
-        "field": "name",
-        "type": "nominal",
-        "scale": {"domain": list(shown), "range": list(SERIES[: len(shown)])},
-        "legend": None,
-    }
+    colour = nominal("name", shown, SERIES[: len(shown)])
     encoding = {"x": across, "y": {**up, "field": "value"}, "color": colour}
-    mark = {"type": "line", "strokeWidth": 1.8, "point": {"size": 16, "filled": True}}
-    return [{"data": data, "mark": mark, "encoding": encoding}] if shown else []
+    point = {"size": 16, "filled": True}
+    return [layer("line", encoding, data, strokeWidth=1.8, point=point)] if shown else []
 
 
 def _names(
@@ -150,25 +141,15 @@ def _names(
         texts.append(((places[-1] if places else 0) + 1.5 * _LINE, note, GREY))
     data = rows(("place", "name", "colour"), texts)
     height = {"field": "place", "type": "quantitative", "scale": None}
+    square = {
+        "x": {"value": {"expr": "width + 14"}},
+        "y": height,
+        "color": {"field": "colour", "type": "nominal", "scale": None},
+    }
+    text = {"x": {"value": {"expr": "width + 24"}}, "y": height, "text": {"field": "name"}}
     return [
-        {
-            "data": data,
-            "mark": {"type": "point", "filled": True, "size": 60, "shape": "square", "opacity": 1},
-            "encoding": {
-                "x": {"value": {"expr": "width + 14"}},
-                "y": height,
-                "color": {"field": "colour", "type": "nominal", "scale": None},
-            },
-        },
-        {
-            "data": data,
-            "mark": {"type": "text", "align": "left", "limit": 200},
-            "encoding": {
-                "x": {"value": {"expr": "width + 24"}},
-                "y": height,
-                "text": {"field": "name"},
-            },
-        },
+        layer("point", square, data, filled=True, size=60, shape="square", opacity=1),
+        layer("text", text, data, align="left", limit=200),
     ]
 
 

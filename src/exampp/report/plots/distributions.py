@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from exampp.report.plots.figure import GRADES, GREY, SERIES, Figure, rows
+from exampp.report.plots.layers import layer, nominal
 from exampp.report.plots.pixels import shade
 from exampp.report.table import Table, Value
 
 _WIDTH = 560
-_EDGE = {"stroke": GREY, "strokeWidth": 0.7}
+_EDGE: dict[str, Any] = {"stroke": GREY, "strokeWidth": 0.7}
 """The lightest grade is hardly seen on white without it."""
 
 
@@ -43,15 +44,8 @@ def grades(counts: Mapping[str, Mapping[int, int]], *, name: str = "grades") -> 
         "axis": {"format": ".0%", "tickCount": 5, "domain": False, "ticks": False},
     }
     legend = {"title": None, "orient": "top", "labelLimit": 400} if len(graders) > 1 else None
-    colour = {
-        "field": "grader",
-        "type": "nominal",
-        "scale": {
-            "domain": graders,
-            "range": [SERIES[n % len(SERIES)] for n in range(len(graders))],
-        },
-        "legend": legend,
-    }
+    inks = [SERIES[n % len(SERIES)] for n in range(len(graders))]
+    colour = nominal("grader", graders, inks, legend)
     apart = {"field": "grader", "type": "nominal", "scale": {"domain": graders}}
     encoding = {"x": across, "y": share, **({"xOffset": apart} if len(graders) > 1 else {})}
     if len(graders) == 1:
@@ -60,7 +54,9 @@ def grades(counts: Mapping[str, Mapping[int, int]], *, name: str = "grades") -> 
         scale = {"domain": [str(rating) for rating in ratings], "range": shades}
         colour = {"field": "rating", "type": "ordinal", "scale": scale, "legend": None}
     few = len(graders) * len(ratings) <= 14
-    text = {"mark": {"type": "text", "dy": -8, "fontSize": 10.5}, "encoding": _percent()}
+    percent = {"text": {"field": "share", "type": "quantitative", "format": ".1%"}}
+    bars = layer("bar", {"color": colour}, cornerRadiusEnd=2, **_EDGE)
+    text = layer("text", percent, dy=-8, fontSize=10.5)
     return Figure(
         name=name,
         title="How grades are spread",
@@ -73,20 +69,10 @@ def grades(counts: Mapping[str, Mapping[int, int]], *, name: str = "grades") -> 
             "height": 240,
             "data": rows(("grader", "rating", "cells", "share"), values),
             "encoding": encoding,
-            "layer": [
-                {
-                    "mark": {"type": "bar", "cornerRadiusEnd": 2, **_EDGE},
-                    "encoding": {"color": colour},
-                },
-                *([text] if few else []),
-            ],
+            "layer": [bars, text] if few else [bars],
         },
         data=Table.of(["grader", "rating", "cells", "share"], values, "Cells by rating"),
     )
-
-
-def _percent() -> dict[str, Any]:
-    return {"text": {"field": "share", "type": "quantitative", "format": ".1%"}}
 
 
 def _grades_alt(counts: Mapping[str, Mapping[int, int]], ratings: Sequence[int]) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from exampp.report.plots.axis import Axis, Spread, axis_of
-from exampp.report.plots.figure import ACCENT, Figure, by_name, row_height, rows
+from exampp.report.plots.figure import ACCENT, Figure, row_height, rows
+from exampp.report.plots.layers import in_rows, layer
 from exampp.report.table import Table
 
 _WIDTH = 620
@@ -39,8 +40,6 @@ def leaderboard(
     undefined = [one for one in scores if one.value is None]
     names = [one.system for one in known]
     height, size = row_height(len(known))
-    # room for the dot of a score at the axis
-    order = by_name(names, labelFontSize=size, labelPadding=10, grid=True)
     axis = axis_of(known)
     across = {
         "field": "value",
@@ -50,41 +49,27 @@ def leaderboard(
     top = {"orient": "top"} if len(known) > 40 else {}
     score = {**across, "title": measure, "axis": {"grid": False, "values": axis.ticks, **top}}
     layers = [
-        {
-            "mark": {"type": "rule", "strokeWidth": 2, "color": ACCENT, "opacity": 0.55},
-            "encoding": {"x": {**score, "field": "low"}, "x2": {"field": "high"}},
-        },
-        {
-            "mark": {
-                "type": "point",
-                "opacity": 1,
-                "size": 46 if height > 12 else 26,
-                "stroke": ACCENT,
-            },
-            "encoding": {
-                "x": score,
-                "fill": {"field": "fill", "type": "nominal", "scale": None},
-            },
-        },
+        layer(
+            "rule",
+            {"x": {**score, "field": "low"}, "x2": {"field": "high"}},
+            strokeWidth=2,
+            color=ACCENT,
+            opacity=0.55,
+        ),
+        layer(
+            "point",
+            {"x": score, "fill": {"field": "fill", "type": "nominal", "scale": None}},
+            opacity=1,
+            size=46 if height > 12 else 26,
+            stroke=ACCENT,
+        ),
     ]
     layers += _beyond(known, axis, size)
     letters = letters or {}
     lettered = 0 < max(map(len, letters.values()), default=0) <= _LETTERS
     if lettered:
-        layers.append(
-            {
-                "mark": {
-                    "type": "text",
-                    "align": "left",
-                    "fontSize": size,
-                    "opacity": 0.8,
-                },
-                "encoding": {
-                    "x": {"value": {"expr": "width + 12"}},
-                    "text": {"field": "letters"},
-                },
-            }
-        )
+        beside = {"x": {"value": {"expr": "width + 12"}}, "text": {"field": "letters"}}
+        layers.append(layer("text", beside, align="left", fontSize=size, opacity=0.8))
     best = groups(letters.get(names[0], "")) if names else set()
     values = [
         [*_inside(one, axis), shown, ACCENT if not letters or best & groups(shown) else "none"]
@@ -97,15 +82,12 @@ def leaderboard(
         subtitle=_subtitle(spread, bool(letters), any(_side(one, axis) for one in known)),
         right=12 + 7 * _LETTERS if lettered else 0,
         alt=_alt(known, measure, spread),
-        spec={}
-        if not known
-        else {
-            "width": _WIDTH,
-            "height": height * max(1, len(known)),
-            "data": rows(("name", "value", "low", "high", "letters", "fill"), values),
-            "encoding": {"y": order},
-            "layer": layers,
-        },
+        spec=in_rows(
+            names,
+            _WIDTH,
+            layers,
+            rows(("name", "value", "low", "high", "letters", "fill"), values),
+        ),
         data=Table.of(
             ["system", "value", "low", "high", "letters"],
             [[*one, letters.get(one.system, "")] for one in (*known, *undefined)],
@@ -140,13 +122,9 @@ def _beyond(known: Sequence[Spread], axis: Axis, size: float) -> list[dict[str, 
         shown = [f"{arrow} {text}" if align == "left" else f"{text} {arrow}" for text in texts]
         if there:
             names = [one.system for one in there]
-            layers.append(
-                {
-                    "data": rows(("name", "shown"), list(zip(names, shown, strict=True))),
-                    "mark": {"type": "text", "align": align, "fontSize": size, "color": ACCENT},
-                    "encoding": {"x": {"value": x}, "text": {"field": "shown"}},
-                }
-            )
+            data = rows(("name", "shown"), list(zip(names, shown, strict=True)))
+            edge = {"x": {"value": x}, "text": {"field": "shown"}}
+            layers.append(layer("text", edge, data, align=align, fontSize=size, color=ACCENT))
     return layers
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from exampp.report.plots.axis import Spread
 from exampp.report.plots.figure import GREY, SERIES, SHAPES, Figure, Spec, by_name, rows
+from exampp.report.plots.layers import layer, nominal
 from exampp.report.table import Table, Value
 
 _WIDTH, _HEIGHT = 860, 250
@@ -104,12 +105,9 @@ def _view(
     first = official in drawn
     inks = [GREY] * first + list(SERIES)
     shapes = ["stroke"] * first + list(SHAPES)
-    colour = {
-        "field": "method",
-        "type": "nominal",
-        "scale": {"domain": labels, "range": inks[: len(labels)]},
-        "legend": {"title": None, "orient": "top", "columns": 7, "labelLimit": 220},
-    }
+    legend = {"title": None, "orient": "top", "columns": 7, "labelLimit": 220}
+    colour = nominal("method", labels, inks[: len(labels)], legend)
+    shape = nominal("method", labels, shapes[: len(labels)], legend)
     title = ["re-normalised score", "(best system 1, worst 0)"]
     axis = {"values": [0, 0.25, 0.5, 0.75, 1], "format": ".2f", "grid": True, "domain": False}
     up = {"type": "quantitative", "scale": scale, "title": title, "axis": axis}
@@ -123,26 +121,15 @@ def _view(
         "data": rows(("method", "name", "value", "low", "high"), values),
         "encoding": {"x": names, "xOffset": apart, "color": colour},
         "layer": [
-            {
-                "mark": {"type": "bar", "opacity": 0.55},
-                "encoding": {"y": {**up, "field": "value"}, "y2": {"datum": 0}},
-            },
-            {
-                "mark": {"type": "rule", "strokeWidth": 1},
-                "encoding": {"y": {**up, "field": "low"}, "y2": {"field": "high"}},
-            },
-            {
-                "mark": {"type": "point", "filled": True, "opacity": 1, "size": 14},
-                "encoding": {
-                    "y": {**up, "field": "value"},
-                    "shape": {
-                        "field": "method",
-                        "type": "nominal",
-                        "scale": {"domain": labels, "range": shapes[: len(labels)]},
-                        "legend": colour["legend"],
-                    },
-                },
-            },
+            layer("bar", {"y": {**up, "field": "value"}, "y2": {"datum": 0}}, opacity=0.55),
+            layer("rule", {"y": {**up, "field": "low"}, "y2": {"field": "high"}}, strokeWidth=1),
+            layer(
+                "point",
+                {"y": {**up, "field": "value"}, "shape": shape},
+                filled=True,
+                opacity=1,
+                size=14,
+            ),
         ],
     }
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from exampp.report.plots.figure import ACCENT, Figure, by_name, row_height, rows
+from exampp.report.plots.figure import ACCENT, Figure, rows
+from exampp.report.plots.layers import in_rows, layer
 from exampp.report.table import Table, Value
 
 _WIDTH = 560
@@ -24,8 +25,6 @@ class RankSpan(NamedTuple):
 
 def ranks(spans: Sequence[RankSpan], over: str, *, name: str = "sensitivity") -> Figure:
     """A row a system, in the order given; `over` says what the ranks are taken over."""
-    names = [one.system for one in spans]
-    height, size = row_height(len(spans))
     across = {
         "type": "quantitative",
         "scale": {"domain": [0.5, len(spans) + 0.5], "nice": False, "zero": False},
@@ -34,36 +33,26 @@ def ranks(spans: Sequence[RankSpan], over: str, *, name: str = "sensitivity") ->
     }
     bars = (("best", "worst", 2.0, 0.45), ("low", "high", 6.0, 0.55))
     layers = [
-        {
-            "mark": {"type": "rule", "strokeWidth": width, "color": ACCENT, "opacity": opacity},
-            "encoding": {"x": {**across, "field": low}, "x2": {"field": high}},
-        }
+        layer(
+            "rule",
+            {"x": {**across, "field": low}, "x2": {"field": high}},
+            strokeWidth=width,
+            color=ACCENT,
+            opacity=opacity,
+        )
         for low, high, width, opacity in bars
     ]
-    point = {
-        "mark": {"type": "point", "filled": True, "opacity": 1, "size": 40, "color": ACCENT},
-        "encoding": {"x": {**across, "field": "median"}},
-    }
+    median = {"x": {**across, "field": "median"}}
+    layers.append(layer("point", median, filled=True, opacity=1, size=40, color=ACCENT))
+    ends = RankSpan._fields[1:]
     values: list[list[Value]] = [list(one) for one in spans]
     return Figure(
         name=name,
         title="Ranks over all specifications",
         subtitle=f"Line: best to worst rank, bar: the middle half, dot: the median; {over}",
         alt=_alt(spans, over),
-        spec={}
-        if not spans
-        else {
-            "width": _WIDTH,
-            "height": height * len(spans),
-            "data": rows(("name", "best", "low", "median", "high", "worst"), values),
-            "encoding": {"y": by_name(names, labelFontSize=size, labelPadding=10, grid=True)},
-            "layer": [*layers, point],
-        },
-        data=Table.of(
-            ["system", "best", "low", "median", "high", "worst"],
-            values,
-            "Ranks over all specifications",
-        ),
+        spec=in_rows([one.system for one in spans], _WIDTH, layers, rows(("name", *ends), values)),
+        data=Table.of(["system", *ends], values, "Ranks over all specifications"),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from exampp.report.plots.figure import GREY, SERIES, Figure, Spec, rows
+from exampp.report.plots.layers import layer
 from exampp.report.table import Table
 
 _WIDTH, _HEIGHT = 205, 250
@@ -113,22 +114,16 @@ def _curves(found: Sequence[Foreseen], lines: Sequence[str], deepest: int) -> li
         "legend": {"title": "items"} if len(lines) > 1 else None,
     }
     bounded = [one for one in found if one.low is not None and one.high is not None]
+    band = {
+        "x": across,
+        "y": {**up, "field": "low"},
+        "y2": {"field": "high"},
+        "color": {"value": inks.get(bounded[0].line, GREY) if bounded else GREY},
+    }
+    line = {"x": across, "y": up, "color": colour, "strokeDash": _DASHES}
     return [
-        {
-            "data": rows(Foreseen._fields, bounded),
-            "mark": {"type": "area", "opacity": 0.18},
-            "encoding": {
-                "x": across,
-                "y": {**up, "field": "low"},
-                "y2": {"field": "high"},
-                "color": {"value": inks.get(bounded[0].line, GREY) if bounded else GREY},
-            },
-        },
-        {
-            "data": rows(Foreseen._fields, found),
-            "mark": {"type": "line", "strokeWidth": 1.8},
-            "encoding": {"x": across, "y": up, "color": colour, "strokeDash": _DASHES},
-        },
+        layer("area", band, rows(Foreseen._fields, bounded), opacity=0.18),
+        layer("line", line, rows(Foreseen._fields, found), strokeWidth=1.8),
     ]
 
 

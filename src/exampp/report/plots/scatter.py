@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from exampp.report.plots.figure import ACCENT, GREY, Figure, Spec, rows
+from exampp.report.plots.layers import layer
 from exampp.report.table import Table
 
 _SIZE, _AXIS = 460, 56
@@ -83,25 +84,23 @@ def _spec(points: Sequence[RankPair], measure: str, official: str, size: float) 
         "height": size,
         "autosize": "pad",
         "layer": [
-            {
-                "data": {"values": [{"at": 1}, {"at": last}]},
-                "mark": {"type": "line", "strokeDash": [5, 4], "opacity": 0.45, "color": GREY},
-                "encoding": {"x": {**across, "field": "at"}, "y": {**up, "field": "at"}},
-            },
-            {
-                "data": rows(("name", "official", "ours"), points),
-                "mark": {
-                    "type": "point",
-                    "filled": True,
-                    "size": 55,
-                    "opacity": 0.85,
-                    "color": ACCENT,
-                },
-                "encoding": {
-                    "x": {**across, "field": "official"},
-                    "y": {**up, "field": "ours"},
-                },
-            },
+            layer(
+                "line",
+                {"x": {**across, "field": "at"}, "y": {**up, "field": "at"}},
+                {"values": [{"at": 1}, {"at": last}]},
+                strokeDash=[5, 4],
+                opacity=0.45,
+                color=GREY,
+            ),
+            layer(
+                "point",
+                {"x": {**across, "field": "official"}, "y": {**up, "field": "ours"}},
+                rows(("name", "official", "ours"), points),
+                filled=True,
+                size=55,
+                opacity=0.85,
+                color=ACCENT,
+            ),
             *(_label(point, side, scale, down) for point, side in _labels(points, last, size)),
         ],
     }
