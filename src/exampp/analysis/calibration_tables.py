@@ -37,48 +37,40 @@ class CalibrationFindings(Result):
 
     def tables(self) -> Mapping[str, Table]:
         """What it is worth, the reliability curve, and labels against people's."""
-        return tables_of(self)
+        made = self.calibration
+        labels = [f"labelled {label}" for label in made.labels]
+        rows = zip(made.labels, self.confusion.tolist(), strict=True)
+        return {
+            "calibration": scores_table(made, self.notes),
+            "reliability": reliability_table(made),
+            "labels": Table.of(
+                ["people's label", *labels],
+                [[label, *counts] for label, counts in rows],
+                "Held-out passages by people's label and the calibrated one",
+            ),
+        }
 
     def records(self) -> Mapping[str, Table]:
         """The same at full precision, with where it comes from."""
-        return records_of(self)
-
-
-def tables_of(found: CalibrationFindings) -> Mapping[str, Table]:
-    """For people."""
-    made = found.calibration
-    labels = [f"labelled {label}" for label in made.labels]
-    rows = zip(made.labels, found.confusion.tolist(), strict=True)
-    return {
-        "calibration": scores_table(made, found.notes),
-        "reliability": reliability_table(made),
-        "labels": Table.of(
-            ["people's label", *labels],
-            [[label, *counts] for label, counts in rows],
-            "Held-out passages by people's label and the calibrated one",
-        ),
-    }
-
-
-def records_of(found: CalibrationFindings) -> Mapping[str, Table]:
-    """For programs: with where the calibration comes from."""
-    made = found.calibration
-    origin = {
-        "model": made.model,
-        "graders": " ".join(one.key for one in made.sources),
-        "source": made.source,
-        "queries": made.queries,
-        "passages": made.passages,
-        "min_relevant": made.min_relevant,
-        "share_relevant": made.share_relevant,
-        "seed": made.seed,
-    }
-    scores = [[*(getattr(one, name) for name in _SCORES), *origin.values()] for one in made.scores]
-    named = scores_table(made)
-    return {
-        **tables_of(found),
-        "calibration": Table.of([*_SCORES, *origin], scores, named.caption, found.notes),
-    }
+        made = self.calibration
+        origin = {
+            "model": made.model,
+            "graders": " ".join(one.key for one in made.sources),
+            "source": made.source,
+            "queries": made.queries,
+            "passages": made.passages,
+            "min_relevant": made.min_relevant,
+            "share_relevant": made.share_relevant,
+            "seed": made.seed,
+        }
+        scores = [
+            [*(getattr(one, name) for name in _SCORES), *origin.values()] for one in made.scores
+        ]
+        named = scores_table(made)
+        return {
+            **self.tables(),
+            "calibration": Table.of([*_SCORES, *origin], scores, named.caption, self.notes),
+        }
 
 
 def scores_table(made: Calibration, notes: tuple[str, ...] = ()) -> Table:
@@ -110,7 +102,7 @@ def section(calibrations: Sequence[Calibration]) -> Section:
 
 def findings_section(found: CalibrationFindings) -> Section:
     """What a calibration would be worth, before there is one."""
-    tables = dict(tables_of(found))
+    tables = dict(found.tables())
     scores = tables.pop("calibration")
     blocks: list[Block] = [
         Notices(scores.notes, "note"),

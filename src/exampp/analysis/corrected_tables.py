@@ -85,7 +85,27 @@ class Corrected(Result):
 
     def figure(self) -> Figure:
         """The three ways side by side, with the intervals of the corrected scores."""
-        return drawn(self)
+        people = self.people[self.settings.over]
+        ways = [
+            CorrectedSystem(
+                system,
+                float(self.graded[row]),
+                float(self.shown.scores[row]),
+                *bounds(self.shown, row),
+                float(people.scores[row]),
+            )
+            for row, system in enumerate(self.systems)
+        ]
+        certain = self.judged.design == "all" and self.settings.over == "pool"
+        spread = f"Bars: {percent(self.settings.level)} interval for {_SPEAKS[self.settings.over]}"
+        return corrected_scores(
+            ways,
+            heading(self.measure, self.min_rating),
+            "No bars: people judged the whole pool, and corrected is what they say"
+            if certain
+            else spread,
+            draft=self.source.startswith("DRAFT"),
+        )
 
     def tables(self) -> dict[str, Table]:
         """`scores`: a row a system, with the three ways side by side."""
@@ -93,7 +113,21 @@ class Corrected(Result):
 
     def compared(self) -> Table:
         """A row a pair of systems, with the intervals of the scope asked for."""
-        return compared_table(self)
+        rows: list[list[Value]] = []
+        tests, level = self.shown.pairs, percent(self.settings.level)
+        for pair in _each_pair(self, self.shown):
+            at = (pair.first, pair.second)
+            apart = float(tests.differences[at])
+            bounds = (*_around(apart, pair.half), *_around(apart, pair.joint))
+            names = (self.systems[pair.first], self.systems[pair.second])
+            rows.append([*names, apart, *bounds, pair.verdict])
+        columns: list[str | Column] = [
+            *("system", "other", "difference"),
+            *(Column(f"{level} low", group="this pair"), Column("high", group="this pair")),
+            *(Column(f"{level} low", group="all at once"), Column("high", group="all at once")),
+            "verdict",
+        ]
+        return Table.of(columns, rows, _caption(self), list(notes(self)))
 
     def records(self) -> dict[str, Table]:
         """`scores`, a row a system and scope; `pairs`, a row a pair and scope."""
@@ -216,25 +250,6 @@ def _each_pair(found: Corrected, one: Estimator) -> Iterator[_Pair]:
 
 def _around(middle: float, width: float | None) -> tuple[float | None, float | None]:
     return (None, None) if width is None else (middle - width, middle + width)
-
-
-def compared_table(found: Corrected) -> Table:
-    """A row a pair in the scope asked for, for people."""
-    rows: list[list[Value]] = []
-    tests, level = found.shown.pairs, percent(found.settings.level)
-    for pair in _each_pair(found, found.shown):
-        at = (pair.first, pair.second)
-        apart = float(tests.differences[at])
-        bounds = (*_around(apart, pair.half), *_around(apart, pair.joint))
-        names = (found.systems[pair.first], found.systems[pair.second])
-        rows.append([*names, apart, *bounds, pair.verdict])
-    columns: list[str | Column] = [
-        *("system", "other", "difference"),
-        *(Column(f"{level} low", group="this pair"), Column("high", group="this pair")),
-        *(Column(f"{level} low", group="all at once"), Column("high", group="all at once")),
-        "verdict",
-    ]
-    return Table.of(columns, rows, _caption(found), list(notes(found)))
 
 
 def pairs_table(found: Corrected) -> Table:
@@ -392,7 +407,7 @@ def section(found: Sequence[Corrected | str]) -> Section:
         if isinstance(one, str):
             blocks.append(Notices((f"{one}.",), "note"))
         else:
-            blocks += [Text(lead(one)), leaderboard_table(one), drawn(one)]
+            blocks += [Text(lead(one)), leaderboard_table(one), one.figure()]
     return Section("corrected", "What people would say of all of it", tuple(blocks))
 
 
@@ -412,29 +427,4 @@ def lead(found: Corrected) -> str:
     return (
         f"By {sample} that people decided, {name} by the grades is {np.abs(off).mean():.3f} off "
         f"on average, mostly {side}; {shown}."
-    )
-
-
-def drawn(found: Corrected) -> Figure:
-    """The three ways, a row a system."""
-    people = found.people[found.settings.over]
-    ways = [
-        CorrectedSystem(
-            system,
-            float(found.graded[row]),
-            float(found.shown.scores[row]),
-            *bounds(found.shown, row),
-            float(people.scores[row]),
-        )
-        for row, system in enumerate(found.systems)
-    ]
-    certain = found.judged.design == "all" and found.settings.over == "pool"
-    spread = f"Bars: {percent(found.settings.level)} interval for {_SPEAKS[found.settings.over]}"
-    return corrected_scores(
-        ways,
-        heading(found.measure, found.min_rating),
-        "No bars: people judged the whole pool, and corrected is what they say"
-        if certain
-        else spread,
-        draft=found.source.startswith("DRAFT"),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NoReturn
+from typing import Literal
 from xml.etree import ElementTree
 
 from exampp.analysis.phrases import percent
@@ -82,7 +82,7 @@ class GateResult(Result):
     def check(self) -> None:
         """Raise GateFailed where it failed, GateUndecided where it cannot be told."""
         if self.verdict != "passed":
-            _raise(self)
+            raise (GateFailed if self.verdict == "failed" else GateUndecided)(self)
 
     def tables(self) -> Mapping[str, Table]:
         """The verdict, and a row for every system and requirement."""
@@ -90,15 +90,47 @@ class GateResult(Result):
 
     def records(self) -> Mapping[str, Table]:
         """The same with why, at full precision."""
-        return {"gate": records_table(self)}
+        rows = [
+            [*(getattr(row, name) for name in _RECORDS), self.is_draft, self.whose]
+            for row in self.rows
+        ]
+        names = [*_RECORDS, "draft", "graded"]
+        return {"gate": Table.of(names, rows, heading(self), tuple(_notes(self)))}
 
     def to_junit(self) -> str:
-        """The same as JUnit XML, which tells continuous integration of tests."""
-        return junit(self)
+        """The same as JUnit XML, which tells continuous integration of tests.
 
-
-def _raise(result: GateResult) -> NoReturn:
-    raise (GateFailed if result.verdict == "failed" else GateUndecided)(result)
+        A test for every system and requirement: what is failed or missing is a failure, what cannot
+        be told an error.
+        """
+        counts = dict(rows_by_verdict(self.rows))
+        suite = ElementTree.Element(
+            "testsuite",
+            name="exampp gate",
+            tests=str(len(self.rows)),
+            failures=str(counts.get("failed", 0) + counts.get("missing", 0)),
+            errors=str(counts.get("cannot be told", 0)),
+            skipped="0",
+        )
+        properties = ElementTree.SubElement(suite, "properties")
+        for name, value in (
+            ("verdict", self.verdict),
+            ("graded", self.whose),
+            ("draft", str(self.is_draft).lower()),
+            ("baseline", self.baseline),
+            ("level", f"{self.level:g}"),
+        ):
+            ElementTree.SubElement(properties, "property", name=name, value=readable(value))
+        for row in self.rows:
+            case = ElementTree.SubElement(
+                suite, "testcase", classname=readable(row.system or "exampp"), name=row.requirement
+            )
+            if row.verdict != "passed":
+                kind = "error" if row.verdict == "cannot be told" else "failure"
+                said = readable(f"{row.verdict}: {_told(row)}")
+                ElementTree.SubElement(case, kind, type=row.verdict, message=said).text = said
+        ElementTree.indent(suite)
+        return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suite, "unicode")}\n'
 
 
 def rows_by_verdict(rows: Iterable[GateRow]) -> Iterator[tuple[Verdict, int]]:
@@ -160,51 +192,6 @@ def _notes(result: GateResult) -> Iterator[str]:
         "Against a baseline it is that of the difference. Each interval holds for itself."
     )
     yield from result.notes
-
-
-def records_table(result: GateResult) -> Table:
-    """A row for every system and requirement, at full precision, with why."""
-    rows = [
-        [*(getattr(row, name) for name in _RECORDS), result.is_draft, result.whose]
-        for row in result.rows
-    ]
-    names = [*_RECORDS, "draft", "graded"]
-    return Table.of(names, rows, heading(result), tuple(_notes(result)))
-
-
-def junit(result: GateResult) -> str:
-    """The gate as a suite of tests, a test for every system and requirement.
-
-    What is failed or missing is a failure, what cannot be told an error.
-    """
-    counts = dict(rows_by_verdict(result.rows))
-    suite = ElementTree.Element(
-        "testsuite",
-        name="exampp gate",
-        tests=str(len(result.rows)),
-        failures=str(counts.get("failed", 0) + counts.get("missing", 0)),
-        errors=str(counts.get("cannot be told", 0)),
-        skipped="0",
-    )
-    properties = ElementTree.SubElement(suite, "properties")
-    for name, value in (
-        ("verdict", result.verdict),
-        ("graded", result.whose),
-        ("draft", str(result.is_draft).lower()),
-        ("baseline", result.baseline),
-        ("level", f"{result.level:g}"),
-    ):
-        ElementTree.SubElement(properties, "property", name=name, value=readable(value))
-    for row in result.rows:
-        case = ElementTree.SubElement(
-            suite, "testcase", classname=readable(row.system or "exampp"), name=row.requirement
-        )
-        if row.verdict != "passed":
-            kind = "error" if row.verdict == "cannot be told" else "failure"
-            said = readable(f"{row.verdict}: {_told(row)}")
-            ElementTree.SubElement(case, kind, type=row.verdict, message=said).text = said
-    ElementTree.indent(suite)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suite, "unicode")}\n'
 
 
 def _told(row: GateRow) -> str:

@@ -51,11 +51,7 @@ def exam_table(found: ItemFindings) -> Table:
         found.statistic,
         Column("same", 0),
         Column("< 0", 0),
-        *(
-            Column(name, group=group)
-            for group in ("items", "queries")
-            for name in ("r", "SB", "tau")
-        ),
+        *_HALVES,
     ]
     rows = [
         [row.name, row.systems, row.alpha, row.constant, row.negative, *_halves(row)]

@@ -23,7 +23,6 @@ from exampp.analysis.reliability_tables import (
     Reliability,
     component_records,
     components_table,
-    for_programs,
     summary,
 )
 from exampp.outside import or_default
@@ -57,11 +56,41 @@ class GraderReliability(Result):
 
     def tables(self) -> Mapping[str, Table]:
         """Every grader's reliability, and the components with graders as a facet."""
-        return _tables(self)
+        first = next(iter(self.members.values()))
+        rows = [
+            [name, left_out(study.drop), len(study.systems), *summary(study)]
+            for name, one in self.members.items()
+            for study in one.studies
+        ]
+        columns: list[str | Column] = ["grader", "left out", "systems", *SUMMARY]
+        notes = [*_grader_sentences(self), *_grader_undefined(self), *method(first.settings.level)]
+        notes += self.notes
+        caption = f"Reliability of {first.scored.name} by grader"
+        tables = {"reliability": Table.of(columns, rows, caption, notes, grouped=True)}
+        if any(study.found for study in self.studies):
+            tables["graders"] = components_table(
+                _raw_by_drop(self),
+                f"Where the variance comes from: {counted(len(self.members), 'grader')}",
+            )
+        for name, one in self.members.items():
+            for part, table in one.tables().items():
+                if part in ("queries", "sizes", "designs"):
+                    tables[f"{name}: {part}"] = replace(table, caption=f"{name}: {table.caption}")
+        return tables
 
     def records(self) -> Mapping[str, Table]:
         """The same, a row a value."""
-        return _records(self)
+        tables: dict[str, Table] = {}
+        for part in ("reliability", "components", "sizes", "designs"):
+            several = {name: one.records()[part] for name, one in self.members.items()}
+            first = next(iter(several.values()))
+            rows = [[name, *row] for name, table in several.items() for row in table.rows]
+            notes = list(dict.fromkeys(note for table in several.values() for note in table.notes))
+            headings: list[str | Column] = ["grader", *first.columns]
+            tables[part] = Table.of(headings, rows, first.caption, notes)
+        notes = [*_grader_sentences(self), *_grader_undefined(self)]
+        records = component_records(_raw_by_drop(self), "Graders as a facet", notes)
+        return {**tables, "graders": records}
 
 
 def grader_reliability(
@@ -116,31 +145,6 @@ def _grader_study(cube: Floats, drop: float) -> GraderStudy:
 # ---- several graders -----------------------------------------------------------------------------
 
 
-def _tables(found: GraderReliability) -> dict[str, Table]:
-    """A row a grader and study; the components with graders as a facet."""
-    first = next(iter(found.members.values()))
-    rows = [
-        [name, left_out(study.drop), len(study.systems), *summary(study)]
-        for name, one in found.members.items()
-        for study in one.studies
-    ]
-    columns: list[str | Column] = ["grader", "left out", "systems", *SUMMARY]
-    notes = [*_grader_sentences(found), *_grader_undefined(found), *method(first.settings.level)]
-    notes += found.notes
-    caption = f"Reliability of {first.scored.name} by grader"
-    tables = {"reliability": Table.of(columns, rows, caption, notes, grouped=True)}
-    if any(study.found for study in found.studies):
-        tables["graders"] = components_table(
-            _raw_by_drop(found),
-            f"Where the variance comes from: {counted(len(found.members), 'grader')}",
-        )
-    for name, one in found.members.items():
-        for part, table in one.tables().items():
-            if part in ("queries", "sizes", "designs"):
-                tables[f"{name}: {part}"] = replace(table, caption=f"{name}: {table.caption}")
-    return tables
-
-
 def _grader_sentences(found: GraderReliability) -> Iterator[str]:
     graders = len(found.members)
     for study in found.studies:
@@ -175,18 +179,3 @@ def _grader_undefined(found: GraderReliability) -> Iterator[str]:
 
 def _raw_by_drop(found: GraderReliability) -> dict[float, dict[str, float]]:
     return {study.drop: study.found.raw for study in found.studies if study.found}
-
-
-def _records(found: GraderReliability) -> dict[str, Table]:
-    """The records of every grader, and the components with graders as a facet."""
-    tables: dict[str, Table] = {}
-    for part in ("reliability", "components", "sizes", "designs"):
-        several = {name: for_programs(one)[part] for name, one in found.members.items()}
-        first = next(iter(several.values()))
-        rows = [[name, *row] for name, table in several.items() for row in table.rows]
-        notes = list(dict.fromkeys(note for table in several.values() for note in table.notes))
-        headings: list[str | Column] = ["grader", *first.columns]
-        tables[part] = Table.of(headings, rows, first.caption, notes)
-    notes = [*_grader_sentences(found), *_grader_undefined(found)]
-    records = component_records(_raw_by_drop(found), "Graders as a facet", notes)
-    return {**tables, "graders": records}

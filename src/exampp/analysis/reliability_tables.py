@@ -42,27 +42,42 @@ class Reliability(Result):
 
     def tables(self) -> Mapping[str, Table]:
         """Reliability by systems dropped, components, sizes of exams, and designs by cost."""
-        return for_people(self)
+        tables = {"reliability": _reliability(self)}
+        if any(study.says_something for study in self.studies):
+            tables["queries"] = _queries(self)
+            tables["components"] = components_table(_raw_by_drop(self), _COMPONENTS)
+            tables["sizes"] = _sizes(self)
+        if any(study.cheapest for study in self.studies):
+            tables["designs"] = _designs(self)
+        return tables
 
     def records(self) -> Mapping[str, Table]:
         """The same, a row a value."""
-        return for_programs(self)
+        tables = {
+            "reliability": _study_records(self),
+            "components": component_records(_raw_by_drop(self), _COMPONENTS),
+            "sizes": _size_records(self),
+            "designs": _design_records(self),
+        }
+        return {name: table.keyed(self.scored.grader_key) for name, table in tables.items()}
 
     def figure(self) -> Figure:
         """Reliability over the number of queries, a line a number of items, a panel a study."""
-        return drawn(self)
-
-
-def for_people(found: Reliability) -> dict[str, Table]:
-    """What every study says, its components, and exams of other sizes."""
-    tables = {"reliability": _reliability(found)}
-    if any(study.says_something for study in found.studies):
-        tables["queries"] = _queries(found)
-        tables["components"] = components_table(_raw_by_drop(found), _COMPONENTS)
-        tables["sizes"] = _sizes(found)
-    if any(study.cheapest for study in found.studies):
-        tables["designs"] = _designs(found)
-    return tables
+        studies = [study for study in self.studies if study.says_something]
+        deepest = 4 * self.queries
+        numbers = sorted(
+            {*(round(deepest * n / _POINTS) for n in range(1, _POINTS + 1)), self.queries}
+        )
+        numbers = [number for number in numbers if number]
+        foreseen = [point for study in studies for point in _points(study, numbers, self)]
+        figure = plots.reliability(
+            foreseen,
+            self.scored.name,
+            present=self.queries,
+            target=self.settings.target,
+            interval=f"{percent(self.settings.level)} interval with the items at hand",
+        )
+        return replace(figure, draft=self.scored.draft)
 
 
 # ---- one row a study -----------------------------------------------------------------------------
@@ -116,11 +131,11 @@ def _needed(needed: Needed) -> str:
 
 
 def _caption(found: Reliability) -> str:
+    """What is studied; that grades are drafts stands before all else."""
     of = f"; {found.scored.caption}" if found.scored.caption else ""
+    before, draft, after = of.partition("DRAFT GRADES: ")
     queries = counted(found.queries, "query")
-    title = f"Reliability of {found.scored.name} on {queries}{of}"
-    draft, mark, rest = of.partition("DRAFT GRADES: ")
-    return f"{mark}Reliability of {found.scored.name} on {queries}{draft}{rest}" if mark else title
+    return f"{draft}Reliability of {found.scored.name} on {queries}{before}{after}"
 
 
 # ---- components ----------------------------------------------------------------------------------
@@ -220,25 +235,6 @@ def _designs(found: Reliability) -> Table:
     return Table.of(columns, rows, caption, notes, marks=marks, legend=legend, grouped=True)
 
 
-def drawn(found: Reliability) -> Figure:
-    """The figure of the studies: as many points as make a curve."""
-    studies = [study for study in found.studies if study.says_something]
-    deepest = 4 * found.queries
-    numbers = sorted(
-        {*(round(deepest * n / _POINTS) for n in range(1, _POINTS + 1)), found.queries}
-    )
-    numbers = [number for number in numbers if number]
-    foreseen = [point for study in studies for point in _points(study, numbers, found)]
-    figure = plots.reliability(
-        foreseen,
-        found.scored.name,
-        present=found.queries,
-        target=found.settings.target,
-        interval=f"{percent(found.settings.level)} interval with the items at hand",
-    )
-    return replace(figure, draft=found.scored.draft)
-
-
 _POINTS = 48
 
 
@@ -264,17 +260,6 @@ def _panel(study: Study) -> str:
 # ---- for programs --------------------------------------------------------------------------------
 
 _NEEDED = ("queries_for_target", "fewest", "most")
-
-
-def for_programs(found: Reliability) -> dict[str, Table]:
-    """A row a study; a row a component; a row a size of exams; a row a design."""
-    tables = {
-        "reliability": _study_records(found),
-        "components": component_records(_raw_by_drop(found), _COMPONENTS),
-        "sizes": _size_records(found),
-        "designs": _design_records(found),
-    }
-    return {name: table.keyed(found.scored.grader_key) for name, table in tables.items()}
 
 
 def _study_records(found: Reliability) -> Table:

@@ -8,6 +8,7 @@ from exampp.analysis.agreement_tables import AgreementBlock
 from exampp.analysis.attacks.findings import DEPTH
 from exampp.analysis.attacks.tables import Gaming, GradedBattery, headline
 from exampp.analysis.reliability_tables import Reliability
+from exampp.analysis.trust import bounded
 from exampp.records.wording import counted
 from exampp.report.page import Block, Facts, Folded, Notices, Section
 from exampp.stats.estimate import Estimate
@@ -59,12 +60,7 @@ def _reliability(found: Reliability) -> Iterator[str]:
 
 
 def _bounded(one: Estimate) -> str:
-    if one.value is None:
-        return one.reason
-    shown = f"{one.value:.3f}"
-    return (
-        shown if one.low is None or one.high is None else f"{shown} [{one.low:.3f}, {one.high:.3f}]"
-    )
+    return one.reason if one.value is None else bounded(one)
 
 
 def _unread(battery: GradedBattery) -> str:

@@ -185,7 +185,8 @@ def _systems(found: Outcomes) -> Table:
     rows: list[list[Value]] = [
         [
             one.system,
-            *(_whole(rank) for rank in (one.best, one.worst)),
+            round(one.best),
+            round(one.worst),
             one.median,
             f"{one.first:.0%}",
             one.specifications,
@@ -212,10 +213,6 @@ def _system_records(found: Outcomes) -> Table:
     ]
     columns = ["system", "best", "worst", "median", "share_first", "specifications"]
     return Table.of(columns, rows, "Ranks over all specifications", sentences(found))
-
-
-def _whole(rank: float) -> int:
-    return round(rank)
 
 
 def _choices(found: Outcomes) -> Table:

@@ -57,51 +57,54 @@ class Gaming(Result):
 
     def tables(self) -> Mapping[str, Table]:
         """What the battery did, what luck covers, the price of a defence, circularity, ledger."""
-        return tables(self)
+        made: dict[str, Table | None] = {}
+        if self.battery:
+            made["attacks"] = _attacks(self, self.battery)
+            made["targets"] = _targets(self, self.battery)
+            made["closed_book"] = _closed_book(self, self.battery)
+            made["guessed"] = _guessed(self.battery)
+        made["untouched"] = _untouched(self)
+        made["circularity"] = _circularity(self)
+        made["ledger"] = _ledger(self)
+        return {name: table for name, table in made.items() if table is not None}
 
     def figure(self) -> Figure:
         """What every attack lifts, beside its control; without a battery there is nothing."""
-        return drawn(self)
+        results = self.battery.results.attacks if self.battery else ()
+        lifts = [
+            AttackLift(
+                f"{one.attack.name} {one.attack.about}",
+                one.cells.lift.value,
+                one.cells.lift.low,
+                one.cells.lift.high,
+                one.succeeds,
+            )
+            for one in results
+            if one.holm is not None and one.cells.lift.value is not None
+        ]
+        figure = attack_lifts(lifts, f"rated {self.min_rating} or above by {self.grader.name}")
+        return replace(figure, draft=self.grader.is_draft)
 
     def records(self) -> Mapping[str, Table]:
         """A row an attack, an item, a measure re-ranked, a tie."""
-        return records(self)
-
-
-def tables(found: Gaming) -> Mapping[str, Table]:
-    """The tables that people read."""
-    made: dict[str, Table | None] = {}
-    if found.battery:
-        made["attacks"] = _attacks(found, found.battery)
-        made["targets"] = _targets(found, found.battery)
-        made["closed_book"] = _closed_book(found, found.battery)
-        made["guessed"] = _guessed(found.battery)
-    made["untouched"] = _untouched(found)
-    made["circularity"] = _circularity(found)
-    made["ledger"] = _ledger(found)
-    return {name: table for name, table in made.items() if table is not None}
-
-
-def records(found: Gaming) -> Mapping[str, Table]:
-    """The same with a row a value, nothing rounded."""
-    results = found.battery.results if found.battery else None
-    rows = [_record(one) for one in results.attacks] if results else []
-    key = found.grader.key
-    return {
-        "attacks": Table.of(
-            [*_RECORD, "min rating", GRADER_KEY], [[*row, found.min_rating, key] for row in rows]
-        ),
-        "closed_book": Table.of(
-            ["query_id", "item_id", "hits", "texts", *_BOUNDED, *(f"luck_{k}" for k in _BOUNDED)],
-            [_guess_record(one) for one in results.guesses] if results else [],
-        ),
-        "guessing": Table.of(
-            ["texts", "items", "guessed", "rate", "luck"], results.guessing if results else []
-        ),
-        "untouched": Table.of(["min_rating", "judged", "passages", "share"], found.untouched),
-        "circularity": _circularity(found),
-        "ledger": _ledger(found),
-    }
+        results = self.battery.results if self.battery else None
+        rows = [_record(one) for one in results.attacks] if results else []
+        key = self.grader.key
+        return {
+            "attacks": Table.of(
+                [*_RECORD, "min rating", GRADER_KEY], [[*row, self.min_rating, key] for row in rows]
+            ),
+            "closed_book": Table.of(
+                _GUESS_RECORD,
+                [_guess_record(one) for one in results.guesses] if results else [],
+            ),
+            "guessing": Table.of(
+                ["texts", "items", "guessed", "rate", "luck"], results.guessing if results else []
+            ),
+            "untouched": Table.of(["min_rating", "judged", "passages", "share"], self.untouched),
+            "circularity": _circularity(self),
+            "ledger": _ledger(self),
+        }
 
 
 # ---- attacks -------------------------------------------------------------------------------------
@@ -147,24 +150,6 @@ def attack_notes(found: Gaming, battery: GradedBattery) -> Iterator[str]:
             f"exampp grade {battery.path}"
         )
     yield f"Battery {str(battery.made['digest'])[:16]}, seed {battery.made['seed']}."
-
-
-def drawn(found: Gaming) -> Figure:
-    """What every attack lifts, of those that could be tested."""
-    results = found.battery.results.attacks if found.battery else ()
-    lifts = [
-        AttackLift(
-            f"{one.attack.name} {one.attack.about}",
-            one.cells.lift.value,
-            one.cells.lift.low,
-            one.cells.lift.high,
-            one.succeeds,
-        )
-        for one in results
-        if one.holm is not None and one.cells.lift.value is not None
-    ]
-    figure = attack_lifts(lifts, f"rated {found.min_rating} or above by {found.grader.name}")
-    return replace(figure, draft=found.grader.is_draft)
 
 
 def headline(attacks: Sequence[AttackResult]) -> str:
@@ -240,7 +225,10 @@ def _values(rates: Rates) -> tuple[float | None, ...]:
 
 # ---- closed book ---------------------------------------------------------------------------------
 
-_BOUNDED = ("rate", "low", "high")
+_GUESS_RECORD = (
+    *("query_id", "item_id", "hits", "texts"),
+    *("rate", "low", "high", "luck_rate", "luck_low", "luck_high"),
+)
 
 
 def _closed_book(found: Gaming, battery: GradedBattery) -> Table | None:
