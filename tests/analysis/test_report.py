@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -428,8 +429,14 @@ def test_bibtex_is_well_formed() -> None:
     assert len(re.findall(r"^@(inproceedings|article|book|misc)\{\w+,$", entries, re.M)) == len(
         REFERENCES
     )
-    for reference in REFERENCES.values():
-        assert {"author", "title", "year"} <= set(reference.fields)
-        assert all(value.strip() for value in reference.fields.values())
+    source = files("exampp.analysis").joinpath("references.bib")
+    assert entries == source.read_text(encoding="utf-8")
+    for key, entry in REFERENCES.items():
+        first, *lines, last = entry.splitlines()
+        assert (first.partition("{")[2], last) == (f"{key},", "}")
+        fields = dict(re.findall(r"^  (\w+) = \{(.*)\},$", "\n".join(lines), re.M))
+        assert len(fields) == len(lines)
+        assert {"author", "title", "year"} <= set(fields)
+        assert all(value.strip() for value in fields.values())
     with pytest.raises(ValueError, match="nobody1900"):
         bibtex(["nobody1900"])
