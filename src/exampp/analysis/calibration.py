@@ -64,7 +64,8 @@ class CalibrationSettings:
 
     def __post_init__(self) -> None:
         if self.model not in MODELS:
-            raise InputError(f"there is no model {self.model!r}", mend=f"Give {_or(MODELS)}")
+            known = " or ".join(MODELS)
+            raise InputError(f"there is no model {self.model!r}", mend=f"Give {known}")
         check_whole("folds", self.folds, 2, MOST_DRAWS)
         check_draws(self.samples, self.seed)
 
@@ -419,7 +420,3 @@ def _number(value: float) -> float | None:
 
 def _hash(seed: int, query_id: str) -> str:
     return hashlib.sha256(f"calibration\t{seed}\t{query_id}".encode()).hexdigest()
-
-
-def _or(names: Mapping[CalibrationModel, str]) -> str:
-    return " or ".join(names)

@@ -129,7 +129,8 @@ def by_item(found: SystemDifference, texts: ComparedTexts, width: int | None = N
     if width is not None:
         names.remove("item_id")
         for row in made:
-            row["query_id"] = _titled(str(row["query_id"]), texts)
+            query_id = str(row["query_id"])
+            row["query_id"] = _titled(query_id, texts.queries.get(query_id, ""))
         if len(sources - {""}) == 1:
             names.remove("quoted")
             notes.append(_QUOTED[min(sources - {""})])
@@ -163,6 +164,7 @@ def paired(found: QueryComparison, *, for_people: bool) -> Table:
     if for_people:
         for row in rows:
             row[0] = f"{row[0]} ({row[2]})"
+    query = _titled(found.query_id, found.query_text)
     notes = [
         f"Covered is an item by a passage among the first {found.k} that is rated "
         f"{found.threshold} or better; of each system the best rated passage is shown.",
@@ -173,7 +175,7 @@ def paired(found: QueryComparison, *, for_people: bool) -> Table:
     return Table.of(
         [columns[at] for at in kept],
         [[row[at] for at in kept] for row in rows],
-        f"{found.second} compared with {found.first} on {_query_name(found)}, item by item",
+        f"{found.second} compared with {found.first} on {query}, item by item",
         notes,
         grouped=for_people,
     )
@@ -186,10 +188,6 @@ _COVERED_BY: Mapping[CoveredBy, str] = {
     "both": "both",
     "neither": "neither",
 }
-
-
-def _query_name(found: QueryComparison) -> str:
-    return f"{found.query_id} {brief(found.query_text, _TITLE)}".rstrip()
 
 
 def _paired_row(
@@ -231,8 +229,8 @@ def _item_row(change: CoverChange, quote: Quote, width: int | None) -> dict[str,
     }
 
 
-def _titled(query_id: str, texts: ComparedTexts) -> str:
-    return f"{query_id} {brief(texts.queries.get(query_id, ''), _TITLE)}".rstrip()
+def _titled(query_id: str, text: str) -> str:
+    return f"{query_id} {brief(text, _TITLE)}".rstrip()
 
 
 def brief(text: str, width: int | None) -> str:

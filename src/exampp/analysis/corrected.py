@@ -76,7 +76,12 @@ def correct(
     order = np.lexsort(
         ([population.systems[row] for row in rows], -np.round(found.scores, DECIMALS))
     )
-    rows, at, graded, labels = rows[order], at[order], _taken(graded, order), _taken(labels, order)
+    rows, at, graded, labels = (
+        rows[order],
+        at[order],
+        _per_system(graded, order),
+        _per_system(labels, order),
+    )
     found, alone = _ordered(found, order), _ordered(alone, order)
     evidence = _evidence(population, sample, labels, rows)
     queries = len(population.query_ids)
@@ -112,9 +117,6 @@ def correct(
 
 def _per_system(values: Floats, rows: NDArray[np.intp]) -> Floats:
     return values[rows] if values.ndim > 1 else values
-
-
-_taken = _per_system
 
 
 def _ordered(one: Totals, order: NDArray[np.intp]) -> Totals:

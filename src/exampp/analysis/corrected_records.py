@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -54,7 +53,8 @@ class CorrectionSettings:
             ("scope", self.over, get_args(Scope)),
         ):
             if value not in known:
-                raise InputError(f"there is no {what} {value!r}", mend=f"Choose {_either(known)}")
+                mend = f"Choose {' or '.join(known)}"
+                raise InputError(f"there is no {what} {value!r}", mend=mend)
         if not 0 < self.alpha < 1:
             raise InputError(f"alpha must be between 0 and 1, not {self.alpha}")
         check_whole("looks", self.looks, 1, MOST_DRAWS)
@@ -65,10 +65,6 @@ class CorrectionSettings:
     def level(self) -> float:
         """The confidence of an interval."""
         return 1 - self.alpha / self.looks
-
-
-def _either(known: Sequence[str]) -> str:
-    return " or ".join(known)
 
 
 @dataclass(frozen=True, slots=True)

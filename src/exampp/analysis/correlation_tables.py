@@ -66,6 +66,11 @@ class Correlations(Result):
         """A row a value."""
         return {"correlation": tidy(self)}
 
+    def told(self) -> list[str]:
+        """What is to be said of the official leaderboards, and of the rounding, each once."""
+        said = [note for name in self.officials for note in self.notes[name]]
+        return list(dict.fromkeys([*said, *self.notes[""]]))
+
     def has_intervals(self, official: str) -> bool:
         """Does any value against this leaderboard have one?"""
         return any(one.estimate.low is not None for one in self.found if one.official == official)
@@ -78,7 +83,7 @@ def wide(comparison: Correlations, official: str) -> Table:
     it, and those below 0.5. Intervals would make it too wide to be read: see `intervals`.
     """
     against = _against(comparison, official)
-    found = {_cell(one): one for one in against}
+    found = {(one.method, one.min_rating, one.measure, one.statistic): one for one in against}
     lines = list(dict.fromkeys((method, threshold) for method, threshold, _, _ in found))
     lines.sort(key=lambda line: (comparison.methods.index(line[0]), line[1] is None, line[1] or 0))
     measures = list(dict.fromkeys(measure for _, _, measure, _ in found))
@@ -196,18 +201,8 @@ def of_board(comparison: Correlations, board: Leaderboard) -> Table:
         columns,
         rows,
         "Rank correlation with the official leaderboard",
-        [*_reasons(comparison.found, "undefined,", lambda one: one.reason), *_told(comparison)],
+        [*_reasons(comparison.found, "undefined,", lambda one: one.reason), *comparison.told()],
     )
-
-
-def _told(comparison: Correlations) -> list[str]:
-    """What is to be said of the official leaderboards, and of the rounding, each once."""
-    said = [note for name in comparison.officials for note in comparison.notes[name]]
-    return list(dict.fromkeys([*said, *comparison.notes[""]]))
-
-
-def _cell(one: MethodCorrelation) -> Cell:
-    return (one.method, one.min_rating, one.measure, one.statistic)
 
 
 def _best(found: dict[Cell, MethodCorrelation], statistic: str) -> float | None:

@@ -24,6 +24,11 @@ def _bounds(one: Estimate) -> tuple[float, float] | None:
     return None if one.low is None or one.high is None else (one.low, one.high)
 
 
+def share_shown(share: float | None) -> str | None:
+    """12.5%; None where it is undefined."""
+    return None if share is None else f"{share:.1%}"
+
+
 def percent(share: float) -> str:
     """95%, 99.9%: as many digits as it takes."""
     return f"{100 * share:.6g}%"

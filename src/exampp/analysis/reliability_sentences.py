@@ -77,8 +77,9 @@ def _verdict(known: Sequence[Study]) -> Iterator[str]:
         systems = counted(len(first.systems), "system")
         yield f"The order of {systems} is reliable to {_value(first)}."
         return
-    parts = [f"{_value(one)} without the worst {_missing(first, one)}" for one in rest]
-    said = f"The order is reliable to {_value(first)} among {len(first.systems)} systems, "
+    whole_size = len(first.systems)
+    parts = [f"{_value(one)} without the worst {whole_size - len(one.systems)}" for one in rest]
+    said = f"The order is reliable to {_value(first)} among {whole_size} systems, "
     said += " and ".join(parts)
     least = min(one.erho2.value or 0.0 for one in rest)
     if least >= whole - _HANGS:
@@ -93,10 +94,6 @@ def _verdict(known: Sequence[Study]) -> Iterator[str]:
 def _value(study: Study) -> str:
     bounded = with_interval(study.erho2)
     return "-" if bounded is None else bounded.shown(3)
-
-
-def _missing(whole: Study, part: Study) -> int:
-    return len(whole.systems) - len(part.systems)
 
 
 def _no_spread(known: Sequence[Study]) -> Iterator[str]:

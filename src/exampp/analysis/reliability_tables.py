@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from exampp.analysis.phrases import percent, with_interval
+from exampp.analysis.phrases import percent, share_shown, with_interval
 from exampp.analysis.reliability_records import ReliabilitySettings, Scored, Study
 from exampp.analysis.reliability_sentences import (
     LEVEL,
@@ -152,8 +152,7 @@ def components_table(raw_by_drop: Mapping[float, Mapping[str, float]], caption: 
     for name in every[0]:
         row: list[Value] = [component_name(name, every[0])]
         for raw in every:
-            share = shares(raw)[name]
-            row += [raw[name], None if share is None else f"{share:.1%}"]
+            row += [raw[name], share_shown(shares(raw)[name])]
         rows.append(row)
     return Table.of(columns, rows, caption)
 
@@ -239,7 +238,8 @@ _POINTS = 48
 
 
 def _points(study: Study, numbers: Sequence[int], found: Reliability) -> Iterator[plots.Foreseen]:
-    panel = f"{counted(len(study.systems), 'system')}: {_panel(study)}"
+    kept = f"without the {left_out(study.drop)}" if study.drop else "all"
+    panel = f"{counted(len(study.systems), 'system')}: {kept}"
     items = list(dict.fromkeys(size.items for size in study.sizes))
     for line in items:
         for queries in numbers:
@@ -251,10 +251,6 @@ def _points(study: Study, numbers: Sequence[int], found: Reliability) -> Iterato
             value = study.nested.relative(queries, math.inf if line is None else line)
             if value is not None:
                 yield plots.Foreseen(panel, _items(line), queries, value, None, None)
-
-
-def _panel(study: Study) -> str:
-    return f"without the {left_out(study.drop)}" if study.drop else "all"
 
 
 # ---- for programs --------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from exampp.analysis import (
 from exampp.analysis.corrected_tables import section as corrected_section
 from exampp.analysis.correlation_tables import Correlations
 from exampp.analysis.findings import LAYOUTS, Findings, ReportSettings, ReportSource, find
-from exampp.analysis.phrases import with_interval
+from exampp.analysis.phrases import share_shown, with_interval
 from exampp.analysis.report_certificate import certificate_section
 from exampp.analysis.report_verdict import verdict_section
 from exampp.analysis.significance_tables import leaderboard_table
@@ -159,7 +159,7 @@ def _missing_table(found: Findings) -> Table | Text:
         shares = (main.missing_cells[index], main.ungraded[index])
         silent = sum((system, query) not in answered for query in asked if query in some)
         if any(shares) or silent:
-            rows.append([system, *(_percent(share) for share in shares), silent])
+            rows.append([system, *map(share_shown, shares), silent])
     pending = without_grade(found.book.pending, found.book.readings)
     notes = [f"Cells without a grade in the whole collection: {pending}."] if pending else []
     nobody = [query for query in asked if query not in some]
@@ -172,10 +172,6 @@ def _missing_table(found: Findings) -> Table | Text:
         )
     columns = ["system", "missing cells", "ungraded passages", "unanswered queries"]
     return Table.of(columns, rows, f"What is missing among what {main.measure} reads", notes)
-
-
-def _percent(share: float | None) -> str | None:
-    return None if share is None else f"{share:.1%}"
 
 
 def _leaderboard(found: Findings) -> Section:

@@ -79,7 +79,11 @@ def side_by_side(
     Raises:
         InputError: There is no such column, or two methods have one name.
     """
-    found = tuple(_series(methods))
+    found = tuple(
+        Series(method.name, scoring, _means(scoring), method.key)
+        for method in methods
+        for scoring in method.scorings
+    )
     if not found or not 0 <= order <= len(found) or (order == 0 and not officials):
         raise InputError(
             f"there is no column {order} to order by",
@@ -97,15 +101,9 @@ def side_by_side(
         officials=officials,
         ordered_by=name,
         correlation=compared,
-        notes=tuple(_told(compared) if compared else notes),
+        notes=tuple(compared.told() if compared else notes),
         between=between(methods),
     )
-
-
-def _series(methods: Sequence[Method]) -> Iterator[Series]:
-    for method in methods:
-        for scoring in method.scorings:
-            yield Series(method.name, scoring, _means(scoring), method.key)
 
 
 def _means(scoring: Scoring) -> dict[str, Mean]:
@@ -131,11 +129,6 @@ def _order(
         if mean.mean is not None
     }
     return f"{one.method}, {_measured(one)}", keys
-
-
-def _told(compared: Correlations) -> list[str]:
-    said = [note for name in compared.officials for note in compared.notes[name]]
-    return list(dict.fromkeys([*said, *compared.notes[""]]))
 
 
 def _measured(one: Series) -> str:

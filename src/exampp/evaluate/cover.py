@@ -374,7 +374,8 @@ def _result(
     counted = counted & gradebook.is_graded
     tables = [_table(part, counted) for part in zip(*(mark.parts for mark in marks), strict=True)]
     measured = 2 + len(wanted.nuggets)
-    tables = tables or [_nothing(len(thresholds), systems + 1)] * measured
+    empty = np.zeros((len(thresholds), systems + 1, 0))
+    tables = tables or [(empty, empty > 0)] * measured
     cover, n_cover, *nuggets = tables[:measured]
     bounds = tables[measured:]
     with_bank = [mark.query_id for mark in marks]
@@ -418,10 +419,6 @@ def _table(parts: Sequence[Part], counted: Bools) -> Part:
     """Per-query values, [thresholds, systems, queries]."""
     values = np.stack([value for value, _ in parts], axis=-1)
     return values, np.stack([defined for _, defined in parts], axis=-1) & counted
-
-
-def _nothing(thresholds: int, systems: int) -> Part:
-    return np.zeros((thresholds, systems, 0)), np.zeros((thresholds, systems, 0), np.bool_)
 
 
 def _fill_empty(part: Part, counted: Bools, policy: CoverPolicy) -> Part:

@@ -16,7 +16,7 @@ from exampp.evaluate.lacking import lacking
 from exampp.evaluate.measure import Measure, heading
 from exampp.evaluate.nuggets import NUGGET_SCORES, importances_of
 from exampp.evaluate.policy import CoverPolicy
-from exampp.evaluate.scores import Score, ScoreResult
+from exampp.evaluate.scores import ScoreResult
 from exampp.evaluate.weighted_cover import WeightedCover
 from exampp.records.gradebook import Gradebook
 from exampp.records.importance import WEIGHTS
@@ -254,19 +254,18 @@ class Notes:
             yield (
                 what if threshold is None else About("From rating ", str(threshold), f" on: {what}")
             )
-        diverse = dict.fromkeys(str(s.measure) for s in self.scored.scores if _diverse(s))
+        diverse = dict.fromkeys(
+            str(one.measure) for one in self.scored.scores if one.measure.kind.subtopics
+        )
         if diverse and any(len(set(q.weights[q.weights > 0])) > 1 for q in self.gradebook.queries):
-            yield f"All items count alike, the weights of the bank play no part: {_all(diverse)}."
+            names = ", ".join(diverse)
+            yield f"All items count alike, the weights of the bank play no part: {names}."
         wrong = contradictions(self.gradebook)
         if wrong:
             yield (
                 f"{wrong} rankings have scores that contradict their ranks: ranking measures "
                 "follow the scores, as trec_eval does, Cover follows the ranks."
             )
-
-
-def _diverse(found: Score) -> bool:
-    return found.measure.kind.subtopics
 
 
 _ONE_QUERY = "A single query counts, so that there is no standard error."
@@ -305,10 +304,6 @@ def _worst(systems: Sequence[str], shares: Sequence[float | None]) -> str:
         default=(0.0, ""),
     )
     return f"{share:.1%} ({system})" if share else ""
-
-
-def _all(names: Iterable[str]) -> str:
-    return ", ".join(names)
 
 
 def _list(names: Sequence[str]) -> str:

@@ -111,17 +111,13 @@ def _three(added: str, text: str) -> str:
     return f"{added} {added} {added} {text}"
 
 
-def _same(text: str) -> str:
-    return text
-
-
 def _whole_query(
     m: Material,
     query: AttackedQuery,
     passage: SourcePassage,
     *,
     put: Callable[[str, str], str],
-    disguise: Callable[[str], str] = _same,
+    disguise: Callable[[str], str] = str,
 ) -> Texts | None:
     words = query.text.split()
     if not words:

@@ -18,7 +18,7 @@ from exampp.analysis.attacks.findings import (
     Untouched,
 )
 from exampp.analysis.attacks.ledger import Ledger
-from exampp.analysis.phrases import with_interval
+from exampp.analysis.phrases import share_shown, with_interval
 from exampp.records.grading import GraderIdentity
 from exampp.records.wording import counted
 from exampp.report.plots.attacks import AttackLift, attack_lifts
@@ -180,7 +180,7 @@ def _targets(found: Gaming, battery: GradedBattery) -> Table:
             one.targets.attack,
             one.targets.control,
             with_interval(one.targets.lift),
-            *map(_share, one.unread),
+            *map(share_shown, one.unread),
         ]
         for one in battery.results.attacks
     ]
@@ -194,10 +194,6 @@ def _targets(found: Gaming, battery: GradedBattery) -> Table:
         "success of another kind."
     )
     return Table.of(columns, rows, caption, [note])
-
-
-def _share(share: float | None) -> str | None:
-    return None if share is None else f"{share:.1%}"
 
 
 _OF_RATES = ("rate", "control", "lift", "low", "high", "p")
