@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from exampp.analysis.item_records import ItemStatistics
-from exampp.analysis.items import ItemAnalysis
-from exampp.bank.lint import lint
+from exampp.analysis.items import ItemAnalysis, linted_items
 from exampp.records.bank import BankTexts
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.report.result import Result
@@ -73,9 +72,7 @@ def item_list(
     texts: BankTexts, book: Gradebook | None = None, found: ItemAnalysis | None = None
 ) -> ItemList:
     """List the items of a bank, with what its grades say where there are some."""
-    linted: dict[Key, dict[str, None]] = {}
-    for one in lint(texts.entries, texts.queries):
-        linted.setdefault((one.query_id, one.item_id), {})[one.rule] = None
+    linted = linted_items(texts)
     known = {(row.query_id, row.item_id): row for row in found.items} if found else {}
     cells: dict[Key, tuple[int, int]] = {}
     if book is not None and found is not None:
@@ -86,7 +83,7 @@ def item_list(
             (item.query_id, item.item_id),
             texts.queries.get(item.query_id, ""),
             item.text,
-            tuple(linted.get((item.query_id, item.item_id), ())),
+            linted.get((item.query_id, item.item_id), ()),
             known.get((item.query_id, item.item_id)),
             cells.get((item.query_id, item.item_id)),
             texts.sealed or frozenset(),

@@ -212,7 +212,7 @@ def _items(
     without = item_rest(columns[outlier])
     constant = is_constant(scores.credit)
     covered = _covered(book, scores, settings.min_relevant)
-    linted = _linted(texts)
+    linted = linted_items(texts)
     words = {
         (item.query_id, item.item_id): item.text for entry in texts.entries for item in entry.items
     }
@@ -295,7 +295,8 @@ def _shares(ratings: NDArray[np.int16], min_rating: int) -> list[float | None]:
     ]
 
 
-def _linted(texts: BankTexts) -> dict[tuple[str, str], tuple[str, ...]]:
+def linted_items(texts: BankTexts) -> dict[tuple[str, str], tuple[str, ...]]:
+    """(query, item) -> the rules of the lint that it breaks, each once."""
     found: dict[tuple[str, str], dict[str, None]] = {}
     for one in lint(texts.entries, texts.queries):
         found.setdefault((one.query_id, one.item_id), {})[one.rule] = None
