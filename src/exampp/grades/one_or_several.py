@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from exampp.grades.book_source import BookSource
 from exampp.grades.chosen import ChosenGrades
-from exampp.outside import check_lists
+from exampp.outside import check_lists, or_default
 from exampp.records import Judgment
 
 if TYPE_CHECKING:
