@@ -48,6 +48,6 @@ def test_the_verbs_are_offered_without_importing_one() -> None:
     offered = group.shell_complete(click.Context(group), "re")
     summaries = {name: verb.summary for verbs in PURPOSES.values() for name, verb in verbs.items()}
     assert [(one.value, one.help) for one in offered] == [
-        (name, summaries[name]) for name in ("reparse", "report", "review")
+        (name, summaries[name]) for name in ("reparse", "report", "review", "reproduce")
     ]
     assert not group.commands.loaded

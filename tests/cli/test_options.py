@@ -878,6 +878,11 @@ OPTIONS: Mapping[str, Uses] = {
         },
     ),
     "plugins": Uses(("plugins",), FORMAT),
+    "reproduce": Uses(
+        ("reproduce",),
+        {"--qrels": "judged.qrels", "--official": "official.json", "--grader": {}, **FORMAT},
+        {"reproduce graders.exam": ("--grader other",)},
+    ),
     "prompts list": Uses(("prompts list",), FORMAT),
     "prompts show": Uses(
         ("prompts show thomas", "prompts show draft", "prompts show car-questions"),

@@ -118,6 +118,10 @@ PURPOSES: Mapping[str, Mapping[str, Verb]] = {
             "Train a model to extract answers, or say that there is none (the papers' SQuAD2 "
             "variation).",
         ),
+        "reproduce": Verb(
+            "reproduce:reproduce",
+            "Recompute the papers' printed tables and set them beside the print.",
+        ),
         "plugins": Verb(
             "plugins:plugins",
             "List what other packages add: graders, prompts, formats and measures.",

@@ -24,6 +24,10 @@ class State(IntEnum):
     FAILED = 4
 
 
+RELEVANCE_0_TO_2 = (0, 2)
+"""2 is highly relevant, 1 relevant."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """A reply after reading: its state, its rating where graded, and the rule that spoke."""
@@ -138,10 +142,13 @@ class GraderIdentity:
 
     @property
     def default_min_rating(self) -> int:
-        """The lowest rating that counts as an answer: 4 of 0-5, and two thirds up any scale.
+        """Return the lowest rating that counts as an answer: 4 of 0-5, two thirds up any scale.
 
-        So 1 of a verdict, 2 of 0-2 and of 0-3 (TREC's relevant), 7 of 0-10.
+        So 1 of a verdict, 2 of 0-2 and of 0-3 (TREC's relevant), 7 of 0-10. Direct relevance from
+        0 to 2 (Thomas) is relevant from 1 on, as the papers count it (FLAN-T5-EXAM, 4.1).
         """
+        if self.kind == "query" and (self.lowest, self.highest) == RELEVANCE_0_TO_2:
+            return 1
         return self.lowest - (-2 * (self.highest - self.lowest) // 3)
 
     def threshold(self, min_rating: int | None) -> int:
