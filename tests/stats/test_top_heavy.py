@@ -143,3 +143,10 @@ def test_statistics_by_name() -> None:
         rbo([1, 2], [1, 2], 1.0)
     with pytest.raises(ValueError, match="one official leaderboard"):
         kendall_at_rows(np.ones((1, 3)), np.ones((2, 3)), 2)
+
+
+def test_tau_ap_depends_on_the_direction() -> None:
+    """Order b, c, a, d against a, b, c, d: 2 (1 + 0 + 1) / 3 - 1, and 2 (0 + 1/2 + 1) / 3 - 1."""
+    scores, official = [2, 4, 3, 1], [4, 3, 2, 1]
+    assert tau_ap(scores, official).value == pytest.approx(1 / 3)
+    assert tau_ap(official, scores).value == pytest.approx(0)

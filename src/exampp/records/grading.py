@@ -24,10 +24,6 @@ class State(IntEnum):
     FAILED = 4
 
 
-RELEVANCE_0_TO_2 = (0, 2)
-"""2 is highly relevant, 1 relevant."""
-
-
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """A reply after reading: its state, its rating where graded, and the rule that spoke."""
@@ -57,6 +53,8 @@ class Grade:
 
 USUAL_SCALE = (0, 5)
 """The scale of the papers' self-ratings."""
+RELEVANCE_0_TO_2 = (0, 2)
+"""Not relevant, relevant, highly relevant."""
 
 RatingScale = tuple[int, int]
 """The lowest and the highest rating."""
