@@ -70,7 +70,8 @@ def read_dossiers(
             of_bank = None if items is None else items.get(query_id, {})
             rated = query_grades(graded_line(query_id, passages, {}, scale), grader, of_bank)
             said = words.get(query_id, _NO_WORDS)
-            found = _dossier(grader, name, rated, passages, said, scale)
+            by_id = sorted(passages, key=lambda passage: passage.paragraph_id)
+            found = _dossier(grader, name, rated, by_id, said, scale)
         except InputError as error:
             on_error(error.at(path, number))
             continue
