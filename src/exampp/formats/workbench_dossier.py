@@ -122,6 +122,7 @@ def _dossier(
             PassageText(p.title if isinstance(p.title, str) else "", p.text) for p in passages
         ),
         automatic=dict(_automatic(grader, rated.query_id, passages, column, scale)),
+        bank_order=tuple(range(len(column))),
     )
 
 

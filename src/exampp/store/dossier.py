@@ -132,6 +132,7 @@ def _dossier(
         },
         item_versions=tuple(item.version for item in rows.items),
         passage_versions=tuple(passage.version for passage in rows.passages),
+        bank_order=tuple(sorted(range(len(rows.items)), key=lambda at: rows.items[at].item)),
     )
 
 

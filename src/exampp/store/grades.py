@@ -7,6 +7,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
@@ -186,11 +187,20 @@ def unshown_scales(connection: sqlite3.Connection) -> set[int]:
 
 
 def graders(connection: sqlite3.Connection) -> list[StoredGrader]:
-    """All graders, sorted by name, no two under one name."""
+    """Return all graders, no two under one name, in order of first appearance.
+
+    Those that one import brings are sorted by name, whatever the order of its lines.
+    """
     found = _stored(connection, "true")
     named = distinct(one.identity for one in found)
     stored = [StoredGrader(one.key, who) for one, who in zip(found, named, strict=True)]
-    return sorted(stored, key=lambda one: (one.identity.name, one.identity.key))
+    ran = {grader for (grader,) in connection.execute("SELECT DISTINCT grader FROM run")}
+    runs = accumulate(one.key in ran for one in stored)
+    place = {
+        one.key: (earlier, one.key not in ran, one.identity.name)
+        for earlier, one in zip(runs, stored, strict=True)
+    }
+    return sorted(stored, key=lambda one: place[one.key])
 
 
 def _stored(connection: sqlite3.Connection, where: str, *values: str) -> list[StoredGrader]:
