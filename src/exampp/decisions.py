@@ -9,14 +9,22 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from exampp.errors import InputError
 from exampp.grades.grades import Grades
 from exampp.outside import check_text, check_whole
 from exampp.records import Grade, GraderIdentity
-from exampp.records.decisions import Decided, Decision, Disputed, disputed, standing
+from exampp.records.decisions import (
+    Decided,
+    Decision,
+    Disputed,
+    adjudication,
+    disputed,
+    replaces,
+    standing,
+)
 from exampp.store.bank import MAIN_BANK, now
 from exampp.store.connection import transaction, written
 from exampp.store.decisions import (
@@ -121,28 +129,24 @@ class Decisions:
         return found
 
     def undo(self, number: int, *, author: str) -> Decision:
-        """Take a decision back: append what was said before it, or a withdrawal.
+        """Take a decision back: append what it replaced, or a withdrawal; returns the last appended.
 
         An assessor's decision can be taken back by its author alone, an adjudication by everybody.
-        Raises InputError where a later one has taken its place already.
+        Where an assessor's decision replaced an adjudication too, both are appended. Raises
+        InputError where a later decision has replaced it.
         """
         author = check_text("the author of a decision", author)
         number = check_whole("the number of a decision", number)
         with self.connection, transaction(self.connection):
             one = decision_of_number(self.connection, number)
-            before = _said_before(one.decision, decisions_beside(self.connection, one), author)
-            again = Decision(
-                0,
-                author,
-                before.rating if before else None,
-                f"{_UNDO} {number}",
-                now(),
-                bool(before and before.blind),
-                one.decision.adjudicates,
-                before.sample if before else one.decision.sample,
-            )
-            again = after_others(self.connection, one.versions, again)
-            return append_decision(self.connection, one.versions, one.verdict, again)
+            undone = one.decision
+            for before in _replaced(undone, decisions_beside(self.connection, one), author):
+                again = replace(
+                    before, author=author, reason=f"{_UNDO} {number}", at=now(), number=0
+                )
+                again = after_others(self.connection, one.versions, again)
+                undone = append_decision(self.connection, one.versions, one.verdict, again)
+            return undone
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -464,21 +468,29 @@ def _dispute(one: Decided, made: list[Decision]) -> Disputed:
     )
 
 
-def _said_before(undone: Decision, beside: list[Decision], author: str) -> Decision | None:
-    """What holds again when a decision on a cell is taken back; `beside` are all on the cell."""
+def _replaced(undone: Decision, beside: list[Decision], author: str) -> Iterator[Decision]:
+    """The decisions that hold again when one is taken back; `beside` are all on the cell.
+
+    Raises InputError where another person's decision or a replaced one would be taken back.
+    """
     if not undone.adjudicates and undone.author != author:
         raise InputError(
             f"decision {undone.number} is {undone.author}'s, who alone can take it back",
             mend="Decide the cell yourself, or adjudicate",
         )
-    same = [
-        one
-        for one in beside
-        if one.adjudicates == undone.adjudicates and (one.adjudicates or one.author == author)
-    ]
-    if same[-1].number != undone.number:
+    later = beside[beside.index(undone) + 1 :]
+    if replacing := [one for one in later if replaces(one, undone)]:
         raise InputError(
-            f"decision {undone.number} has been replaced by decision {same[-1].number}",
+            f"decision {undone.number} has been replaced by decision {replacing[-1].number}",
             mend="Take that one back",
         )
-    return same[-2] if len(same) > 1 else None
+    # the cell becomes what it is without the decision
+    left = [one for one in beside if one != undone]
+    nothing = replace(undone, rating=None, blind=False)
+    settled = adjudication(left)
+    if not undone.adjudicates:
+        own = [one for one in left if one.author == author and not one.adjudicates]
+        yield own[-1] if own else nothing
+        if settled is None or settled.author != author:
+            return
+    yield settled or nothing

@@ -49,7 +49,7 @@ class GradedFile(GradeSource[Grades]):
 
     @property
     def graders(self) -> tuple[GraderIdentity, ...]:
-        """Everyone who graded, in order of first appearance."""
+        """Everyone who graded, sorted by name."""
         return self._read.graders
 
     @property

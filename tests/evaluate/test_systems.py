@@ -108,7 +108,7 @@ def test_what_is_no_name_of_a_system(name: str, tmp_path: Path) -> None:
 def test_a_system_is_renamed_but_not_to_another_ones_name(tmp_path: Path) -> None:
     with exams.make(tmp_path) as exam:
         exam.systems.rename("alpha", "gamma")
-        assert [one.system for one in exam.systems] == ["gamma", "beta"]
+        assert [one.system for one in exam.systems] == ["beta", "gamma"]
         with pytest.raises(exampp.InputError, match="there is a system 'beta' already"):
             exam.systems.rename("gamma", "beta")
         for action in (
@@ -118,6 +118,6 @@ def test_a_system_is_renamed_but_not_to_another_ones_name(tmp_path: Path) -> Non
             with pytest.raises(exampp.InputError, match="there is no system 'alpha'"):
                 action()
         assert json.loads(exam.systems.to_json())["rows"] == [
-            {"system": "gamma", "queries": 2, "passages": 1.5},
             {"system": "beta", "queries": 2, "passages": 1.0},
+            {"system": "gamma", "queries": 2, "passages": 1.5},
         ]

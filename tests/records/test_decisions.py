@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
+from decided_cells import PEOPLE, by_definition
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,6 +38,12 @@ def made(*said: tuple[str, int | None]) -> list[Decision]:
         ([("carla*", 2), ("carla*", 3)], 3, False),
         # withdrawn, it leaves the assessors' words as they were
         ([("anna", 4), ("ben", 1), ("carla*", 2), ("carla*", None)], 1, True),
+        # who adjudicated and decides again as an assessor takes the adjudication back
+        ([("anna", 4), ("ben", 1), ("carla*", 2), ("carla", None)], 1, True),
+        ([("anna", 4), ("carla*", 2), ("carla", 3)], 3, True),
+        ([("anna", 4), ("carla*", 2), ("carla", 3), ("carla*", 5)], 5, False),
+        # another person's withdrawal leaves the adjudication
+        ([("anna", 4), ("carla*", 2), ("anna", None)], 2, False),
         # who adjudicates may have been an assessor too
         ([("anna", 4), ("ben", 1), ("anna*", 1)], 1, False),
     ],
@@ -46,6 +55,22 @@ def test_what_stands(
     found = effective(decisions)
     assert (found.rating if found else None) == stands
     assert disputed(decisions) is is_disputed
+
+
+ACTIONS = [(f"{name}{star}", rating) for name in PEOPLE for star in "* " for rating in (None, 2, 5)]
+
+
+def test_every_sequence_of_up_to_four_decisions_of_three_people() -> None:
+    """The first is anna's: people are alike."""
+    checked = 0
+    for length in range(5):
+        for said in itertools.product(ACTIONS[:6], *[ACTIONS] * (length - 1)) if length else [()]:
+            decisions = made(*((name.strip(), rating) for name, rating in said))
+            found = effective(decisions)
+            outcome = found.rating if found else None, disputed(decisions)
+            assert outcome == by_definition(decisions), said
+            checked += 1
+    assert checked == 1 + 6 * (1 + 18 + 18**2 + 18**3)
 
 
 def test_an_adjudicator_has_an_own_word_as_an_assessor() -> None:

@@ -89,8 +89,8 @@ def _random_edit(query: QueryGrades, random: np.random.Generator, number: int) -
     if operation == "add":
         subtopics = [None, *query.subtopic_ids, "new"] if query.subtopic_ids else [None]
         subtopic = subtopics[random.integers(len(subtopics))]
-        at = int(random.integers(0, len(query.item_ids) + 1))
-        return Add(f"new{number}", float(random.choice(WEIGHTS)), subtopic, known, at)
+        name = f"{random.choice(['a', 'i', 'new'])}-{number}"
+        return Add(name, float(random.choice(WEIGHTS)), subtopic, known)
     item = str(random.choice(query.item_ids))
     if operation == "retire":
         return Retire(item)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -9,11 +10,13 @@ from pathlib import Path
 
 import exams
 import pytest
+from decided_cells import PEOPLE, by_definition
 
 import exampp
 from exampp.errors import InputError
 from exampp.llm.scripted import ScriptedGrader
 from exampp.records import item_id
+from exampp.records.decisions import Decision
 from exampp.store import connection as module
 from exampp.store.connection import connect, transaction
 from exampp.store.migrations import MIGRATIONS
@@ -92,6 +95,49 @@ def test_an_adjudication_stands_above_later_decisions(collection: exampp.Collect
         == 1
     )
     assert collection.decisions.disputes(query_id="q2") == []
+
+
+CELLS = [("q1", item, passage) for item in (SCATTER, SUNSET) for passage in ("p1", "p2", "p4")]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_python_and_files_follow_the_definition(tmp_path: Path, seed: int) -> None:
+    """Four decisions of three people on each of six cells, then an undo of the last."""
+    chance = random.Random(seed)
+    with exams.make(tmp_path) as collection, exams.make(tmp_path, "copy.exam") as copy:
+        for opened in (collection, copy):
+            opened.grade(ScriptedGrader(RATING))
+        for cell in CELLS:
+            for _ in range(4):
+                collection.grades().decide(
+                    *cell,
+                    chance.choice((None, 2, 5)),
+                    author=chance.choice(PEOPLE),
+                    adjudicates=chance.random() < 0.5,
+                )
+        collection.export(tmp_path / "decisions.tsv", "decisions")
+        copy.import_files(tmp_path / "decisions.tsv")
+        on_cell = {cell: decisions_on(collection, cell) for cell in CELLS}
+        for opened in (collection, copy):
+            for cell, made in on_cell.items():
+                assert outcome(opened, cell) == by_definition(made)
+        for cell, made in on_cell.items():
+            collection.decisions.undo(made[-1].number, author=made[-1].author)
+            assert outcome(collection, cell) == by_definition(made[:-1])
+        # nothing is deleted
+        assert [one for one in said(collection) if one[0] <= 24] == said(copy)
+
+
+def decisions_on(collection: exampp.Collection, cell: tuple[str, str, str]) -> list[Decision]:
+    found = collection.decisions.list(query_id=cell[0])
+    return [one.decision for one in found if (one.item_id, one.passage_id) == cell[1:]]
+
+
+def outcome(collection: exampp.Collection, cell: tuple[str, str, str]) -> tuple[int | None, bool]:
+    """The rating of people that stands on a cell, and whether the cell is disputed."""
+    found = rating(collection, cell)
+    stands = None if found == int(RATING) else found
+    return stands, cell in {one.cell for one in collection.decisions.disputes()}
 
 
 def test_yes_and_no_concern_other_graders_than_ratings(collection: exampp.Collection) -> None:

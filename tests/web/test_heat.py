@@ -48,6 +48,7 @@ def dossier(decisions: dict[Cell, list[Decision]] | None = None) -> Dossier:
         grades=grades,
         items=(Item("i1", "q", "first?"), Item("i2", "q", "second?")),
         texts=(*texts, None),
+        bank_order=(0, 1),
         automatic={(2, 0): Grade("i1", State.REFUSED)},
         decisions=decisions or {},
     )

@@ -499,10 +499,17 @@ def test_the_impact_follows_what_is_typed(page: Page, path: Path) -> None:
     assert len(bank.rows) == 4
 
 
+def texts_of(collection: exampp.Collection) -> list[str]:
+    """The texts of the items of the query, in the order of the bank."""
+    dossier = next(collection.grades().dossiers())
+    return [dossier.items[column].text for column in dossier.bank_order]
+
+
 def test_two_people_edit_one_item(page: Page, path: Path) -> None:
     page.goto("/bank?query=q")
     with exampp.Collection(path) as collection:
-        item = next(collection.grades().dossiers()).items[0]
+        dossier = next(collection.grades().dossiers())
+        item = dossier.items[dossier.bank_order[0]]
         collection.bank().edit("reword", item.item_id, "When does it peak?", author="bob")
     page.locator("textarea").first.fill("When is it highest?")
     page.locator("textarea").nth(1).fill("Why is that?")
@@ -514,7 +521,7 @@ def test_two_people_edit_one_item(page: Page, path: Path) -> None:
     assert page.locator("textarea").first.input_value() == "When is it highest?"
     assert page.locator("textarea").nth(1).input_value() == "Why is that?"
     with exampp.Collection(path) as collection:
-        texts = [one.text for one in next(collection.grades().dossiers()).items]
+        texts = texts_of(collection)
     assert texts[:2] == ["When does it peak?", "Why?"], "a conflict saved something"
     page.locator("[data-take]").click()
     assert page.locator("textarea").first.input_value() == "When does it peak?"
@@ -523,5 +530,5 @@ def test_two_people_edit_one_item(page: Page, path: Path) -> None:
     page.locator("button.primary").click()
     page.wait_for_selector(".notice.good")
     with exampp.Collection(path) as collection:
-        texts = [one.text for one in next(collection.grades().dossiers()).items]
+        texts = texts_of(collection)
     assert texts[:2] == ["When is it highest?", "Why is that?"]

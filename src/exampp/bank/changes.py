@@ -349,13 +349,13 @@ _REMARK = re.compile(
 
 
 def version_of(bank: str, number: int, states: Iterable[ItemState]) -> Version:
-    """The version that these states are."""
-    parts = [
+    """The version that these states are, in whatever order."""
+    parts = sorted(
         json.dumps(
             [s.query_id, s.item_id, s.subtopic_id, s.kind, s.text, s.weight, s.answers, s.active]
         )
         for s in states
-    ]
+    )
     return Version(bank, number, content_hash(*parts)[:16])
 
 

@@ -153,7 +153,7 @@ def split_table(states: Iterable[ItemState], sealed: frozenset[int], commitment:
     for state in states:
         if state.active:
             counts.setdefault(state.query_id, [0, 0])[state.key in sealed] += 1
-    rows: list[tuple[Value, ...]] = [(query, *pair) for query, pair in counts.items()]
+    rows: list[tuple[Value, ...]] = [(query, *pair) for query, pair in sorted(counts.items())]
     total = [sum(pair[part] for pair in counts.values()) for part in (0, 1)]
     notes = [f"{total[0]} items are public, {total[1]} are sealed", f"commitment {commitment}"]
     return Table.of(["query", "public", "sealed"], rows, notes=notes)

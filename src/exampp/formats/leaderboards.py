@@ -35,7 +35,7 @@ Rows = Iterator[tuple[int, str, float]]
 
 
 def read(path: str | Path, on_error: OnError = refuse) -> dict[str, float]:
-    """The rank of every system, 1 being the best; ties and fractions are kept.
+    """The rank of every system, sorted by name, 1 being the best; ties and fractions are kept.
 
     Lines may be separated by tabs, commas or other whitespace. A header whose second column is
     not a rank (`score`, `nDCG@10` ...) says that higher is better: the scores are turned into
@@ -47,13 +47,18 @@ def read(path: str | Path, on_error: OnError = refuse) -> dict[str, float]:
     only measure, or by the one that is named behind the path: `FILE:MEASURE`.
     """
     values, is_score = _values(path, on_error)
-    return ranks_of(values) if is_score else values
+    return _sorted(ranks_of(values) if is_score else values)
 
 
 def read_scores(path: str | Path, on_error: OnError = refuse) -> dict[str, float]:
     """The score of every system, higher being better; ranks are negated. Raises as `read` does."""
     values, is_score = _values(path, on_error)
-    return values if is_score else {system: -rank for system, rank in values.items()}
+    return _sorted(values if is_score else {system: -rank for system, rank in values.items()})
+
+
+def _sorted(values: Mapping[str, float]) -> dict[str, float]:
+    """Sort by system: figures depend on the content of a file, not on the order of its lines."""
+    return dict(sorted(values.items()))
 
 
 def _values(path: str | Path, on_error: OnError) -> tuple[dict[str, float], bool]:
@@ -87,7 +92,7 @@ def of_rows(rows: Iterable[tuple[int, Mapping[str, Any]]], name: str) -> dict[st
     # a value that is missing is no column of its row
     names = list(dict.fromkeys(key for _, row in rows for key in row))
     if (scores := score_tables.of_rows(names, rows, name)) is not None:
-        return ranks_of(_only(scores, name))
+        return _sorted(ranks_of(_only(scores, name)))
     header = _columns_of(names, name)
     found: list[tuple[int, str, float]] = []
     for number, row in rows:
@@ -100,7 +105,7 @@ def of_rows(rows: Iterable[tuple[int, Mapping[str, Any]]], name: str) -> dict[st
         found.append((number, system, real(str(value), header[1])))
     is_score = _is_score(header[1], name, None)
     values = _checked(iter(found), is_score, name, refuse)
-    return ranks_of(values) if is_score else values
+    return _sorted(ranks_of(values) if is_score else values)
 
 
 def _only(scores: score_tables.Scores, name: str) -> Mapping[str, float]:

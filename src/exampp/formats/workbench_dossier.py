@@ -70,7 +70,8 @@ def read_dossiers(
             of_bank = None if items is None else items.get(query_id, {})
             rated = query_grades(graded_line(query_id, passages, {}, scale), grader, of_bank)
             said = words.get(query_id, _NO_WORDS)
-            found = _dossier(grader, name, rated, passages, said, scale)
+            by_id = sorted(passages, key=lambda passage: passage.paragraph_id)
+            found = _dossier(grader, name, rated, by_id, said, scale)
         except InputError as error:
             on_error(error.at(path, number))
             continue
@@ -121,6 +122,7 @@ def _dossier(
             PassageText(p.title if isinstance(p.title, str) else "", p.text) for p in passages
         ),
         automatic=dict(_automatic(grader, rated.query_id, passages, column, scale)),
+        bank_order=tuple(range(len(column))),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +24,14 @@ from exampp.records import (
     subtopic_of_item,
 )
 from exampp.records.choosing import distinct
-from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking, Ratings
+from exampp.records.gradebook import (
+    MISSING,
+    Gradebook,
+    QueryGrades,
+    Ranking,
+    Ratings,
+    sorted_rankings,
+)
 from exampp.records.grading import RatingScale
 from exampp.records.importance import importance
 
@@ -59,7 +66,7 @@ class GradedLine:
 
 @dataclass(frozen=True, slots=True)
 class WorkbenchGrades:
-    """A workbench file as gradebooks, one per grader, in order of first appearance.
+    """A workbench file as gradebooks, one per grader, sorted by name; queries are sorted by id.
 
     `bad` are the ratings that cannot be read, by the key of their grader.
     """
@@ -92,10 +99,12 @@ class WorkbenchGrades:
     ) -> Gradebook:
         """The grades of one grader, on a bank; without one the bank is what was graded."""
         items = None if bank is None else items_by_query(bank, grader.kind)
-        systems: dict[str, None] = {}
-        for query in self._queries:
-            for passage in query.passages:
-                systems.update((entry.method, None) for entry in passage.paragraph_data.rankings)
+        systems = {
+            entry.method
+            for query in self._queries
+            for passage in query.passages
+            for entry in passage.paragraph_data.rankings
+        }
         check_system_names(systems)
         return Gradebook(
             grader=grader,
@@ -106,7 +115,7 @@ class WorkbenchGrades:
                 )
                 for query in self._queries
             ),
-            systems=tuple(systems),
+            systems=tuple(sorted(systems)),
             bank_is_graded_items=items is None,
             notes=tuple(self._notes(grader)),
         )
@@ -170,7 +179,9 @@ def read_grades(
         queries.append(of_line)
         for key, cell in told:
             bad.setdefault(key, Skipped())(cell.at(path, number))
-    return WorkbenchGrades(distinct(graders.values()), tuple(queries), bad)
+    queries.sort(key=lambda one: one.query_id)
+    named = sorted(distinct(graders.values()), key=lambda one: (one.name, one.key))
+    return WorkbenchGrades(tuple(named), tuple(queries), bad)
 
 
 def _into(told: list[tuple[str, InputError]]) -> OnCell:
@@ -214,17 +225,20 @@ def graded_line(
 def query_grades(
     query: GradedLine, grader: GraderIdentity, items: dict[str, GradedItem] | None
 ) -> QueryGrades:
-    """One query as one grader graded it, on these items; None: the items that were graded."""
+    """One query as one grader graded it, sorted by id, on these items or those that were graded."""
     rated = query.rated.get(grader.key, [])
+    order = sorted(range(len(query.passages)), key=lambda row: query.passages[row].paragraph_id)
+    query = replace(query, passages=[query.passages[row] for row in order])
     if items is None or grader.kind == "query":
         graded = dict.fromkeys(item_id for one in rated for item_id in one.ratings)
         items = {
             item_id: GradedItem(subtopic_of_item(query.query_id, item_id)) for item_id in graded
         }
+    items = dict(sorted(items.items()))
     subtopics = _subtopics(query, items)
     subtopic_number = {subtopic_id: number for number, subtopic_id in enumerate(subtopics, 1)}
     passages = query.passages
-    ratings = _matrix(rated, items, len(passages))
+    ratings = _matrix(rated, items, len(passages))[order]
     judgments = np.full((len(subtopics) + 1, len(passages)), MISSING, np.int16)
     for row, passage in enumerate(passages):
         for judgment in passage.paragraph_data.judgments:
@@ -243,7 +257,7 @@ def query_grades(
         pool_size=len(passages),
         ratings=ratings,
         judgments=judgments,
-        rankings=tuple(_rankings(query, subtopic_number)),
+        rankings=sorted_rankings(_rankings(query, subtopic_number)),
     )
 
 
@@ -262,16 +276,15 @@ def _matrix(rated: Sequence[RatedEntry], items: dict[str, GradedItem], passages:
     return ratings
 
 
-def _subtopics(query: GradedLine, items: dict[str, GradedItem]) -> dict[str, None]:
-    subtopics = dict.fromkeys(item.subtopic_id for item in items.values() if item.subtopic_id)
-    # few texts, of which each passage has all: in the order in which they come first
-    written: dict[str | None, None] = {}
+def _subtopics(query: GradedLine, items: dict[str, GradedItem]) -> list[str]:
+    # few texts, of which each passage has all
+    written: set[str | None] = set()
     for passage in query.passages:
         data = passage.paragraph_data
-        written.update(dict.fromkeys([entry.queryId for entry in data.rankings]))
-        written.update(dict.fromkeys([judgment.query for judgment in data.judgments]))
-    subtopics.update((f, None) for w in written if w and (f := subtopic_of(query.query_id, w)))
-    return subtopics
+        written.update([entry.queryId for entry in data.rankings])
+        written.update([judgment.query for judgment in data.judgments])
+    of_lines = (subtopic_of(query.query_id, one) for one in written if one)
+    return sorted({one for one in (*of_lines, *(i.subtopic_id for i in items.values())) if one})
 
 
 def _rankings(query: GradedLine, subtopic_number: dict[str, int]) -> Iterable[Ranking]:

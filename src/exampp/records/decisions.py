@@ -1,10 +1,16 @@
 """What people decided about a cell, and which of their decisions stands.
 
-Decisions are appended, never changed; an author's newest one replaces his or her earlier ones, and
-one without a rating withdraws them. Several people may decide the same cell. Where they differ,
-the newest stands until someone adjudicates: an adjudication stands above all that is decided later
-by assessors, until it is withdrawn or another one is made. The newest is the one made last, by its
-time and then by its number: decisions made elsewhere come in later.
+Decisions are appended, never changed. Several people may decide the same cell:
+
+- A decision of an assessor replaces everything that this person said of the cell before, also as
+  an adjudicator. Without a rating it withdraws that.
+- An adjudication replaces all earlier adjudications, whoever made them. Without a rating it
+  withdraws them. It leaves what people said as assessors.
+- An adjudication that is neither replaced nor withdrawn stands. Without one the newest decision of
+  an assessor stands, and the cell is disputed where assessors differ.
+
+The newest is the one made last, by its time and then by its number: decisions made elsewhere come
+in later.
 """
 
 from __future__ import annotations
@@ -84,7 +90,7 @@ class Disputed:
 
 
 def standing(decisions: Sequence[Decision]) -> dict[str, Decision]:
-    """Each assessor's newest decision, if it is not withdrawn; adjudications are left out."""
+    """Return each assessor's newest decision, if it is not withdrawn, without adjudications."""
     newest: dict[str, Decision] = {}
     for decision in sorted(decisions, key=lambda one: (one.at, one.number)):
         if not decision.adjudicates:
@@ -94,10 +100,23 @@ def standing(decisions: Sequence[Decision]) -> dict[str, Decision]:
 
 
 def adjudication(decisions: Sequence[Decision]) -> Decision | None:
-    """The newest adjudication, if it is not withdrawn."""
-    made = [one for one in decisions if one.adjudicates]
-    newest = max(made, key=lambda one: (one.at, one.number), default=None)
-    return newest if newest is not None and newest.rating is not None else None
+    """The newest adjudication, if neither it was withdrawn nor its author decided again."""
+    stands: Decision | None = None
+    for one in sorted(decisions, key=lambda one: (one.at, one.number)):
+        if one.adjudicates:
+            stands = one if one.rating is not None else None
+        elif stands is not None and one.author == stands.author:
+            stands = None
+    return stands
+
+
+def replaces(later: Decision, earlier: Decision) -> bool:
+    """Whether a later decision on the same cell takes the place of an earlier one."""
+    if later.adjudicates:
+        return earlier.adjudicates
+    # an adjudication that was withdrawn is nobody's
+    stood = not earlier.adjudicates or earlier.rating is not None
+    return stood and later.author == earlier.author
 
 
 def effective(decisions: Sequence[Decision]) -> Decision | None:

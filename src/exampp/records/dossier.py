@@ -30,6 +30,7 @@ class Dossier:
     `texts` and `passage_versions` with its passages (None: a passage without a text). `automatic`
     has what the grader said of a cell, absent where it never tried; `decisions` are in the order
     in which they were made. The versions are keys of the store (empty for a workbench file).
+    `bank_order` are the columns as the bank lists them, for people to look at.
     """
 
     grader: GraderIdentity
@@ -44,3 +45,4 @@ class Dossier:
     decisions: Mapping[Cell, Sequence[Decision]] = field(default_factory=dict)
     item_versions: tuple[int, ...] = ()
     passage_versions: tuple[int | None, ...] = ()
+    bank_order: tuple[int, ...] = ()

@@ -2,11 +2,15 @@
 
 A gradebook is made from a collection or straight from a workbench file, and is plain arrays from
 then on. Subtopics are numbered from 1 within their query; 0 stands for the query as a whole.
+
+Everything in it is sorted by id: queries, systems, and in each query its subtopics, items, passages
+and rankings. Figures and random draws go by these positions, so they depend on the content of the
+input files and not on the order of their lines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
@@ -63,7 +67,7 @@ class QueryGrades:
 
     `ratings` is passages x items, MISSING where there is no grade; `weights` and `item_subtopics`
     are per item; `judgments` is (subtopics + 1) x passages, row 0 for the query as a whole.
-    `passage_ids` holds the pool in file order, then whatever else was ranked or judged;
+    `passage_ids` holds the pool, then whatever else was ranked or judged, each sorted by id;
     passages from `pool_size` on have no text and can have no grade. `decided` are the cells in
     whose ratings people's decisions stand. `importances` are those of the items (see
     `records.importance`), none at all where nothing is known of any.
@@ -105,7 +109,7 @@ NO_OVERSIGHT = Oversight(0, 0, 0)
 class Gradebook:
     """All queries of a collection as one grader graded them.
 
-    `systems` lists every system in order of first appearance. `bank` names the bank;
+    `systems` lists every system, sorted by name. `bank` names the bank;
     `bank_is_graded_items` tells that no bank was at hand, so that it was taken to be the items
     that occur among the grades. `pending` counts cells by the state that kept them from a grade.
     `count_readings` counts grades by the rule of reading that made them, where that is known; it
@@ -146,6 +150,11 @@ class Gradebook:
         cells = [cell for query in self.queries for cell in query.decided]
         people = {person for cell in cells for person in cell.people}
         return Oversight(len(cells), len(people), sum(cell.disputed for cell in cells))
+
+
+def sorted_rankings(rankings: Iterable[Ranking]) -> tuple[Ranking, ...]:
+    """Sort the rankings of a query by system and subtopic, as a gradebook has them."""
+    return tuple(sorted(rankings, key=lambda one: (one.system, one.subtopic)))
 
 
 def choose_systems(book: Gradebook, only: Sequence[str], without: Sequence[str]) -> Gradebook:

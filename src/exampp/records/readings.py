@@ -94,8 +94,9 @@ def count_rules(grades: Iterable[tuple[Grade, int]]) -> tuple[RuleCount, ...]:
         key = (grade.state, grade.rule, grade.rating)
         cells[key] = cells.get(key, 0) + times
         if grade.reply is not None and grade.rule not in WITHOUT_EXAMPLE:
-            examples.setdefault(key, grade.reply)
-    return tuple(RuleCount(*key, count, examples.get(key)) for key, count in cells.items())
+            examples[key] = min(grade.reply, examples.get(key, grade.reply))
+    ordered = sorted(cells, key=lambda key: (key[0], key[1], key[2] or 0))
+    return tuple(RuleCount(*key, cells[key], examples.get(key)) for key in ordered)
 
 
 def merged(readings: Iterable[RuleCount]) -> list[RuleCount]:

@@ -6,6 +6,7 @@ the one before left them.
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -31,16 +32,12 @@ class Retire:
 
 @dataclass(frozen=True, slots=True)
 class Add:
-    """An item joins: a new one, or a retired one with the ratings that its text has.
-
-    `at` is the column that it becomes (None: the last); `subtopic_id` its subtopic, if any.
-    """
+    """An item joins: a new one, or a retired one with the ratings that its text has."""
 
     item_id: str
     weight: float = 1.0
     subtopic_id: str | None = None
     ratings: Known = field(default_factory=dict)
-    at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +91,7 @@ def _added(query: QueryGrades, edit: Add) -> QueryGrades:
         raise InputError(f"item {edit.item_id!r} is in the exam already")
     query, subtopic = _with_subtopic(query, edit.subtopic_id)
     last = len(query.item_ids)
-    order = np.insert(np.arange(last), last if edit.at is None else edit.at, last)
+    order = np.insert(np.arange(last), bisect(query.item_ids, edit.item_id), last)
     column = column_of(query, edit.ratings)
     wider = replace(
         query,
@@ -153,13 +150,22 @@ def _with_subtopic(query: QueryGrades, subtopic_id: str | None) -> tuple[QueryGr
         return query, 0
     if subtopic_id in query.subtopic_ids:
         return query, query.subtopic_ids.index(subtopic_id) + 1
-    unjudged = np.full((1, len(query.passage_ids)), MISSING, np.int16)
+    number = bisect(query.subtopic_ids, subtopic_id) + 1
+    of_items = query.item_subtopics
     known = replace(
         query,
-        subtopic_ids=(*query.subtopic_ids, subtopic_id),
-        judgments=np.concatenate([query.judgments, unjudged]),
+        subtopic_ids=(
+            *query.subtopic_ids[: number - 1],
+            subtopic_id,
+            *query.subtopic_ids[number - 1 :],
+        ),
+        item_subtopics=of_items + (of_items >= number).astype(np.int32),
+        judgments=np.insert(query.judgments, number, MISSING, axis=0),
+        rankings=tuple(
+            replace(one, subtopic=one.subtopic + (one.subtopic >= number)) for one in query.rankings
+        ),
     )
-    return known, len(known.subtopic_ids)
+    return known, number
 
 
 def _place(query: QueryGrades, edit: Retire | Weigh | Reword) -> int:

@@ -243,6 +243,8 @@ def _missing(seen: Iterable[Seen], asking: Asking) -> Iterator[Table]:
     if ungraded:
         notes.append(f"relevant passages without a grade yet, left out: {ungraded}")
     notes += _notes(asking, bases, len(entries))
+    # a graded file is read in the order of its lines
+    entries.sort(key=lambda entry: entry.query_id)
     shown = entries[: asking.limit]
     if asking.width is None:
         yield tables.missing_table(shown, notes, asking.grader)
@@ -259,7 +261,7 @@ def _spurious(seen: Iterable[Seen], asking: Asking) -> Iterator[Table]:
         wanted = {dossier.grades.item_ids[column] for column in columns}
         entries += [e for e in spurious(sight) if e.item.item_id in wanted]
         bases[sight.evidence.by] += 1
-    entries.sort(key=lambda entry: (-entry.count, -entry.overturned))
+    entries.sort(key=lambda one: (-one.count, -one.overturned, one.item.query_id, one.item.item_id))
     covered = [entry.item.query_id for entry in entries if entry.count]
     notes = [
         f"items covered by passages that are not relevant: {len(covered)} "
@@ -291,7 +293,7 @@ def _notes(asking: Asking, bases: Mapping[str, int], rows: int) -> list[str]:
     notes = [f"an item is covered by a rating of {criteria.min_rating} or higher"]
     notes += [
         f"by {by} (queries: {count}): {_MEANINGS[by].format(criteria)}"
-        for by, count in bases.items()
+        for by, count in sorted(bases.items())
     ]
     if asking.grader.is_draft:
         notes.append("These are draft grades: good for trying things out, not for conclusions.")

@@ -226,7 +226,7 @@ def chosen_items(dossier: Dossier, item_id: str | None) -> list[int]:
     """The columns of all items; of the one with this id; or of those whose ids start so."""
     ids = dossier.grades.item_ids
     if item_id is None:
-        return list(range(len(ids)))
+        return list(dossier.bank_order)
     if item_id in ids:
         return [ids.index(item_id)]
     return [column for column, known in enumerate(ids) if known.startswith(item_id)]

@@ -51,7 +51,7 @@ def preview(
     for edit in edits:
         before, after = tried(items, query.query_id, edit)
         if after.kind == grader.identity.kind:
-            query = edited(query, _edits(connection, grader, items, before, after))
+            query = edited(query, _edits(connection, grader, before, after))
             if before is None or after.text != before.text or after.active > before.active:
                 due[after.item_id] = after
         items = [after if state is before else state for state in items]
@@ -70,7 +70,6 @@ def preview(
 def _edits(
     connection: sqlite3.Connection,
     grader: StoredGrader,
-    items: Sequence[ItemState],
     before: ItemState | None,
     after: ItemState,
 ) -> Iterator[ItemEdit]:
@@ -80,7 +79,6 @@ def _edits(
             after.weight,
             after.subtopic_id or subtopic_of_item(after.query_id, after.item_id),
             known_ratings(connection, grader, after.key, after.text),
-            _column(items, after),
         )
     elif after.active < before.active:
         yield Retire(after.item_id)
@@ -88,12 +86,3 @@ def _edits(
         yield Reword(after.item_id, known_ratings(connection, grader, after.key, after.text))
     elif after.weight != before.weight:
         yield Weigh(after.item_id, after.weight)
-
-
-def _column(items: Sequence[ItemState], joins: ItemState) -> int | None:
-    """Where an item stands among the active ones of its kind; None: at the end."""
-    key = joins.key
-    if key is None:
-        return None
-    others = (one for one in items if one.active and one.kind == joins.kind)
-    return sum(one.key is not None and one.key < key for one in others)

@@ -52,7 +52,9 @@ def read_dossiers(
     decided, alone: of thousands, a page shows a few. Raises InputError for a query that the
     collection does not have.
     """
-    known = connection.execute("SELECT query_id, query, text FROM query ORDER BY query").fetchall()
+    known = connection.execute(
+        "SELECT query_id, query, text FROM query ORDER BY query_id"
+    ).fetchall()
     wanted = {query_id: (key, text) for query_id, key, text in known}
     systems = dict(connection.execute("SELECT system, name FROM system").fetchall())
     for query_id in wanted if query_ids is None else query_ids:
@@ -130,6 +132,7 @@ def _dossier(
         },
         item_versions=tuple(item.version for item in rows.items),
         passage_versions=tuple(passage.version for passage in rows.passages),
+        bank_order=tuple(sorted(range(len(rows.items)), key=lambda at: rows.items[at].item)),
     )
 
 

@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 from exampp.errors import InputError
 from exampp.records.calibration import notes_of
 from exampp.records.decisions import Decision, deciders, disputed, effective
-from exampp.records.gradebook import MISSING, DecidedCell, Gradebook, QueryGrades, Ranking, Ratings
+from exampp.records.gradebook import (
+    MISSING,
+    DecidedCell,
+    Gradebook,
+    QueryGrades,
+    Ranking,
+    Ratings,
+    sorted_rankings,
+)
 from exampp.records.importance import importance
 from exampp.records.readings import (
     WITHOUT_EXAMPLE,
@@ -46,7 +54,7 @@ _ITEMS = """
 SELECT i.item, i.item_id, i.version, f.subtopic_id, i.weight, coalesce(v.text, ''), i.answers,
 i.extra FROM item i JOIN bank b USING (bank) JOIN item_version v ON v.version = i.version
 LEFT JOIN subtopic f ON f.subtopic = i.subtopic
-WHERE i.query = ? AND b.name = ? AND i.kind = ? AND i.active ORDER BY i.item
+WHERE i.query = ? AND b.name = ? AND i.kind = ? AND i.active ORDER BY i.item_id
 """
 
 
@@ -113,8 +121,8 @@ def read_gradebook(
     or if the bank was never split.
     """
     among = items_of_part(connection, bank, part)
-    systems = tuple(row[0] for row in connection.execute("SELECT name FROM system ORDER BY system"))
-    queries = connection.execute("SELECT query, query_id FROM query ORDER BY query").fetchall()
+    systems = tuple(row[0] for row in connection.execute("SELECT name FROM system ORDER BY name"))
+    queries = connection.execute("SELECT query, query_id FROM query ORDER BY query_id").fetchall()
     names = dict(connection.execute("SELECT system, name FROM system").fetchall())
     tally = _Tally(connection)
     graded = []
@@ -154,7 +162,7 @@ def read_ratings(
     That is all that qrels are made of, for half of the work.
     """
     among = items_of_part(connection, bank, part)
-    queries = connection.execute("SELECT query, query_id FROM query ORDER BY query").fetchall()
+    queries = connection.execute("SELECT query, query_id FROM query ORDER BY query_id").fetchall()
     read = (
         query_rows(connection, key, name, grader, bank, among, texts=False) for key, name in queries
     )
@@ -249,12 +257,13 @@ def query_rows(
     Without `texts` those of passages are not read.
     """
     subtopics = connection.execute(
-        "SELECT subtopic_id, subtopic, text FROM subtopic WHERE query = ? ORDER BY subtopic",
+        "SELECT subtopic_id, subtopic, text FROM subtopic WHERE query = ? ORDER BY subtopic_id",
         (query,),
     ).fetchall()
     found = connection.execute(_ITEMS, (query, bank, grader.identity.kind))
     items = [item for item in map(ItemRow._make, found) if among(item.item)]
-    passages = members(connection, query, texts=texts)
+    found_passages = members(connection, query, texts=texts)
+    passages = sorted(found_passages, key=lambda one: (one.version is None, one.passage_id))
     column = {item.version: index for index, item in enumerate(items)}
     row = {p.version: index for index, p in enumerate(passages) if p.version is not None}
     decisions = decisions_on(connection, column, grader.identity)
@@ -284,7 +293,7 @@ def query_grades(
     if of_judged is not None:
         numbers = [subtopic_number[subtopic] for subtopic in _numbers(of_judged, np.int64).tolist()]
         judgments[numbers, place[_numbers(passages, np.int64)]] = _numbers(relevances, np.int64)
-    rankings = tuple(_rankings(connection, rows, subtopic_number, place, systems))
+    rankings = sorted_rankings(_rankings(connection, rows, subtopic_number, place, systems))
     return replace(rated, judgments=judgments, rankings=rankings)
 
 

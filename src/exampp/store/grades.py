@@ -7,6 +7,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
@@ -186,10 +187,20 @@ def unshown_scales(connection: sqlite3.Connection) -> set[int]:
 
 
 def graders(connection: sqlite3.Connection) -> list[StoredGrader]:
-    """All graders, in order of first appearance, each under a name of its own."""
+    """Return all graders, no two under one name, in order of first appearance.
+
+    Those that one import brings are sorted by name, whatever the order of its lines.
+    """
     found = _stored(connection, "true")
     named = distinct(one.identity for one in found)
-    return [StoredGrader(one.key, who) for one, who in zip(found, named, strict=True)]
+    stored = [StoredGrader(one.key, who) for one, who in zip(found, named, strict=True)]
+    ran = {grader for (grader,) in connection.execute("SELECT DISTINCT grader FROM run")}
+    runs = accumulate(one.key in ran for one in stored)
+    place = {
+        one.key: (earlier, one.key not in ran, one.identity.name)
+        for earlier, one in zip(runs, stored, strict=True)
+    }
+    return sorted(stored, key=lambda one: place[one.key])
 
 
 def _stored(connection: sqlite3.Connection, where: str, *values: str) -> list[StoredGrader]:
@@ -410,8 +421,8 @@ def put_sheets(connection: sqlite3.Connection, rows: Iterable[SheetRow]) -> None
 
 # in this order every grade is looked up by its key, and by item there is little to sort at a time
 _RULES = f"""
-SELECT g.state, g.rule, g.rating, count(*), min(g.item_version << 31 | g.passage_version)
-FROM item i JOIN bank b USING (bank)
+SELECT g.state, g.rule, g.rating, count(*), q.query_id, i.item_id, i.version
+FROM item i JOIN bank b USING (bank) JOIN query q USING (query)
 CROSS JOIN grade g ON g.grader = :grader AND g.item_version = i.version AND {IN_FORCE}
 WHERE i.active AND (:bank IS NULL OR b.name = :bank) AND g.passage_version NOT IN {SUPERSEDED}
 AND (:items IS NULL OR i.item IN (SELECT value FROM json_each(:items)))
@@ -435,30 +446,33 @@ def rule_counts(
     cells: Counter[tuple[int, str, int | None]] = Counter(
         {(State.GRADED.value, rule, rating): count for (rule, rating), count in known.items()}
     )
-    first: dict[tuple[int, str, int | None], int] = {}
+    first: dict[tuple[int, str, int | None], tuple[str, str, int]] = {}
     values = {"grader": grader, "bank": bank, "items": _listed(items)}
-    for *key, count, cell in connection.execute(_RULES, values) if items != [] else ():
-        same = (key[0], key[1], key[2])
+    for state, rule, rating, count, *item in (
+        connection.execute(_RULES, values) if items != [] else ()
+    ):
+        same, place = (state, rule, rating), (item[0], item[1], item[2])
         cells[same] += count
-        first[same] = min(cell, first.get(same, cell))
-    return with_examples(connection, grader, cells, first)
+        first[same] = min(place, first.get(same, place))
+    versions = {same: version for same, (_, _, version) in first.items()}
+    return with_examples(connection, grader, cells, versions)
 
 
 def with_examples(
     connection: sqlite3.Connection,
     grader: int,
     cells: Mapping[tuple[int, str, int | None], int],
-    first: Mapping[tuple[int, str, int | None], int],
+    items: Mapping[tuple[int, str, int | None], int],
 ) -> tuple[RuleCount, ...]:
-    """Numbers of cells by state, rule and rating, each with the reply of its first cell.
+    """Count cells by state, rule and rating, each with a reply as an example.
 
-    A cell is the key of its item's text, shifted by 31 bits, and that of its passage's.
+    `items` are the keys of the texts of the items whose first passage, by id, is the example.
     """
     found: list[RuleCount] = []
     for state, rule, rating in sorted(cells, key=lambda key: (*key[:2], key[2] or 0)):
         same, example = (state, rule, rating), None
         if rule not in WITHOUT_EXAMPLE:
-            example = _reply(connection, grader, first[same] >> 31, first[same] & 2**31 - 1)
+            example = _reply(connection, grader, items[same], same)
         found.append(RuleCount(State(state), rule, rating, cells[same], example))
     return tuple(found)
 
@@ -468,12 +482,13 @@ def _listed(items: Sequence[int] | None) -> str | None:
 
 
 def _reply(
-    connection: sqlite3.Connection, grader: int, item_version: int, passage_version: int
+    connection: sqlite3.Connection, grader: int, item: int, same: tuple[int, str, int | None]
 ) -> str | None:
     row = connection.execute(
         "SELECT g.reply FROM grade g JOIN item_version v ON v.version = g.item_version "
-        "JOIN item i USING (item) WHERE g.grader = ? AND g.item_version = ? "
-        f"AND g.passage_version = ? AND {IN_FORCE}",
-        (grader, item_version, passage_version),
+        "JOIN item i USING (item) JOIN passage p ON p.version = g.passage_version "
+        "WHERE g.grader = ? AND g.item_version = ? AND g.state = ? AND g.rule = ? "
+        f"AND (g.state <> 0 OR g.rating IS ?) AND {IN_FORCE} ORDER BY p.passage_id LIMIT 1",
+        (grader, item, *same),
     ).fetchone()
     return None if row is None or row[0] is None else str(row[0])

@@ -75,7 +75,7 @@ def pool_stats(connection: sqlite3.Connection, depth: int) -> PoolStats:
 
 
 def system_stats(connection: sqlite3.Connection, depth: int) -> list[SystemStats]:
-    """What every system contributes to the pool, in order of first appearance."""
+    """What every system contributes to the pool, sorted by name."""
     rows = connection.execute(
         f"{_RANKED}, brought AS MATERIALIZED (SELECT query, passage, count(*) AS systems FROM top "
         "GROUP BY query, passage), pooled AS (SELECT t.system, count(*) AS pooled, "
@@ -86,7 +86,7 @@ def system_stats(connection: sqlite3.Connection, depth: int) -> list[SystemStats
         "GROUP BY system, query, subtopic) "
         "SELECT s.name, count(DISTINCT l.query), o.pooled, o.shared, o.textless, min(l.length), "
         "avg(l.length), max(l.length) FROM system s JOIN lengths l USING (system) "
-        "JOIN pooled o USING (system) GROUP BY s.system ORDER BY s.system",
+        "JOIN pooled o USING (system) GROUP BY s.system ORDER BY s.name",
         {"depth": depth},
     )
     return [SystemStats(*row) for row in rows]

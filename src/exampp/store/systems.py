@@ -14,12 +14,12 @@ from exampp.store.interning import intern
 _COUNTS = """
 SELECT s.name, count(r.query), coalesce(avg(r.passages), 0) FROM system s LEFT JOIN (
     SELECT system, query, count(DISTINCT passage) AS passages FROM ranking GROUP BY system, query
-) r USING (system) GROUP BY s.system ORDER BY s.system
+) r USING (system) GROUP BY s.system ORDER BY s.name
 """
 
 
 def system_counts(connection: sqlite3.Connection) -> list[SystemCount]:
-    """All systems in order of first appearance."""
+    """Return all systems, sorted by name."""
     return [SystemCount(*row) for row in connection.execute(_COUNTS).fetchall()]
 
 
@@ -56,7 +56,7 @@ def remove_systems(connection: sqlite3.Connection, names: Iterable[str]) -> int:
 
 
 def _known(connection: sqlite3.Connection, names: Iterable[str]) -> Mapping[str, int]:
-    known = dict(connection.execute("SELECT name, system FROM system ORDER BY system").fetchall())
+    known = dict(connection.execute("SELECT name, system FROM system ORDER BY name").fetchall())
     for name in names:
         if name not in known:
             raise InputError(

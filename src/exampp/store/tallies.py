@@ -140,16 +140,17 @@ def tallied_contents(connection: sqlite3.Connection) -> Mapping[str, int]:
 def tallied_rules(connection: sqlite3.Connection, grader: int, bank: str) -> tuple[RuleCount, ...]:
     """What `store.grades.rule_counts` says of a bank."""
     rows = connection.execute(
-        "SELECT g.state, g.rule, CASE g.state WHEN 0 THEN g.rating END, sum(g.current), "
-        "min(g.item_version << 31 | g.first) FROM item i JOIN bank b USING (bank) "
+        "SELECT g.state, g.rule, CASE g.state WHEN 0 THEN g.rating END, sum(g.current), i.version, "
+        "min(q.query_id || char(0) || i.item_id) "
+        "FROM item i JOIN bank b USING (bank) JOIN query q USING (query) "
         f"CROSS JOIN cell_tally g ON g.item_version = i.version AND g.grader = ? AND {IN_FORCE} "
         "WHERE i.active AND b.name = ? AND g.current > 0 GROUP BY 1, 2, 3",
         (grader, bank),
     )
     cells, first = {}, {}
-    for state, rule, rating, count, cell in rows.fetchall():
+    for state, rule, rating, count, item, _ in rows.fetchall():
         cells[state, rule, rating] = count
-        first[state, rule, rating] = cell
+        first[state, rule, rating] = item
     return with_examples(connection, grader, cells, first)
 
 

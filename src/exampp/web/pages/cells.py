@@ -128,7 +128,7 @@ def cell_of(dossier: Dossier, item_id: str | None, passage_id: str) -> Cell:
     if passage_id not in passages:
         raise InputError("no such passage", field="passage")
     if item_id is None and items:
-        return passages.index(passage_id), 0
+        return passages.index(passage_id), dossier.bank_order[0]
     if item_id not in items:
         raise InputError("no such item; it may have been retired", field="item")
     return passages.index(passage_id), items.index(item_id)
@@ -155,7 +155,7 @@ def panel(
         place=CellIds(dossier.query_id, asked.item_id, grades.passage_ids[passage]),
         query_text=dossier.query_text,
         item=asked,
-        number=item + 1,
+        number=dossier.bank_order.index(item) + 1,
         shown=show(
             dossier.texts[passage],
             grade,

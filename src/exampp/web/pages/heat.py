@@ -78,7 +78,7 @@ ORDERS = {
     "rating": "best ratings",
     "judgment": "judged relevance",
     "rank": "best rank",
-    "pool": "order of the pool",
+    "pool": "passage id",
 }
 """The orders of passages, and what people read of them."""
 
@@ -106,7 +106,7 @@ def standings(grades: QueryGrades) -> PassageStanding:
 
 
 def ordered(grades: QueryGrades, order: str, min_rating: int) -> NDArray[np.int64]:
-    """The passages with a text or a rank, in one of the `ORDERS`; ties in the pool's order."""
+    """The passages with a text or a rank, in one of the `ORDERS`; ties by passage id."""
     standing = standings(grades)
     rank = np.where(standing.best_rank == 0, np.iinfo(np.int64).max, standing.best_rank)
     ratings, judged = grades.ratings, _relevance(grades)
@@ -160,9 +160,7 @@ def heat_map(
             if seen is not None or relevance[passage] == MISSING
             else int(relevance[passage]),
             covers=int((grades.ratings[passage] >= min_rating).sum()),
-            squares=tuple(
-                square(dossier, (passage, item), seen) for item in range(len(grades.item_ids))
-            ),
+            squares=tuple(square(dossier, (passage, item), seen) for item in dossier.bank_order),
         )
         for passage in shown.entries
     )
@@ -175,9 +173,13 @@ def columns(dossier: Dossier, min_rating: int) -> tuple[HeatColumn, ...]:
     ratings = dossier.grades.ratings
     covered = (ratings >= min_rating).sum(axis=0)
     graded = (ratings != MISSING).sum(axis=0)
+    weights = dossier.grades.weights
     return tuple(
-        HeatColumn(n + 1, one.item_id, one.text, float(weight), int(covered[n]), int(graded[n]))
-        for n, (one, weight) in enumerate(zip(dossier.items, dossier.grades.weights, strict=True))
+        HeatColumn(
+            number, one.item_id, one.text, float(weights[at]), int(covered[at]), int(graded[at])
+        )
+        for number, at in enumerate(dossier.bank_order, 1)
+        for one in [dossier.items[at]]
     )
 
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Response
 
 from exampp.collection import Collection
 from exampp.errors import InputError
-from exampp.records.decisions import Decision
+from exampp.records.decisions import Decision, replaces
 from exampp.report.table import Table
 from exampp.web.cell_access import is_blind
 from exampp.web.page_request import LARGEST, PageRequest, Visiting
@@ -119,9 +119,9 @@ def _decisions(
     visit: PageRequest, collection: Collection, query: str | None, author: str | None
 ) -> list[HistoryEntry]:
     made = collection.decisions.list(query_id=query, author=author)
-    newest: dict[object, int] = {}
-    for one in made:
-        newest[_place(one.decision, one.versions, one.verdict)] = one.decision.number
+    on_cell: dict[object, list[Decision]] = {}
+    for one in collection.decisions.list(query_id=query):
+        on_cell.setdefault((one.versions, one.verdict), []).append(one.decision)
     return [
         HistoryEntry(
             one.decision,
@@ -132,15 +132,15 @@ def _decisions(
             one.verdict,
             (one.decision.adjudicates or one.decision.author == visit.assessor)
             and one.decision.rating is not None
-            and newest[_place(one.decision, one.versions, one.verdict)] == one.decision.number,
+            and not _is_replaced(one.decision, on_cell[one.versions, one.verdict]),
         )
         for one in reversed(made)
     ]
 
 
-def _place(decision: Decision, versions: tuple[int, int], verdict: bool) -> object:
-    """Where a decision replaces an earlier one: in a cell, of one person or of all adjudicators."""
-    return versions, verdict, None if decision.adjudicates else decision.author
+def _is_replaced(decision: Decision, on_cell: Sequence[Decision]) -> bool:
+    later = on_cell[on_cell.index(decision) + 1 :]
+    return any(replaces(one, decision) for one in later)
 
 
 def edits(log: Table, author: str | None = None, item: str | None = None) -> list[Edits]:
