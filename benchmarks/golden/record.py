@@ -1,0 +1,225 @@
+"""Run the golden commands on the tree that is on the path, and write what they print and write.
+
+Runs in a process of its own, once per tree; `compare.py` starts it. Every command runs in this
+process, in a fresh copy of the folder that it needs. One JSON object a command goes to OUT:
+`command`, `exit`, `out`, `err`, and `files` by name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import re
+import shlex
+import shutil
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+MACHINE = ("json", "tsv", "csv")
+CHANGING = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d[^\s,\"|<]*|\d+(\.\d+)? (s|seconds|ms)\b|exampp-[\w.]+"
+)
+"""Times of day and durations: they differ from run to run."""
+
+ON_GRADED = (
+    "evaluate {} -m Cover@20 -m nCover@20 -m P@20 -m nDCG@10 -m AP --per-query",
+    "evaluate {} -m Cover@5 -m RR --min-rating 2 --min-rating 4",
+    "evaluate {} -m alpha_nDCG@20 -m Judged@10",
+    "analyze leaderboards {} --official official.json -m Cover@20",
+    "analyze correlation {} --official official.json -m Cover@20 --samples 200",
+    "analyze agreement {}",
+    "analyze significance {} --permutations 2000 --samples 500 --pairs",
+    "analyze reliability {} --samples 200",
+    "analyze items {} --splits 50",
+    "analyze sensitivity {} -m Cover -m P --cutoff 10 --cutoff 20",
+    "analyze unsaid {} --limit 5",
+    "analyze corrected {}",
+    "review {} verify --limit 20",
+    "review {} grid --limit 5",
+    "review {} missing",
+    "review {} spurious",
+    "bank lint {}",
+    "bank show {}",
+    "status {}",
+    "pool {}",
+    "bank near {}",
+)
+"""Commands that run on any exam; `{}` is the exam."""
+WRITING = (
+    "export {} out.jsonl.gz",
+    "export {} out.jsonl --format bank",
+    "export {} out.json --format queries",
+    "export {} out.jsonl --format passages",
+    "evaluate {} --qrels out.qrels",
+    "evaluate {} --qrels out.qrels --gains binary --min-rating 3",
+    "report {} -o out.html --json out.json",
+    "plot leaderboard {} -o out.csv",
+    "plot heatmap {} -o out.csv",
+)
+
+
+class Line(NamedTuple):
+    """A command line and the folder that it runs in a copy of."""
+
+    folder: Path
+    command: str
+
+
+def main() -> None:
+    """Build the exams, run all command lines, write the results."""
+    out, tree, data = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3])
+    only = re.compile(sys.argv[4] if len(sys.argv) > 4 else "")
+    for part in ("tests", "tests/cli", "tests/evaluate", "tests/inputs", "tests/llm"):
+        sys.path.append(str(tree / part))
+    work = Path(tempfile.mkdtemp(prefix="golden"))
+    os.environ |= {"NO_COLOR": "1", "COLUMNS": "120", "EXAMPP_AUTHOR": "golden"}
+    try:
+        with out.open("w", encoding="utf-8") as stream:
+            for line in lines(work, data):
+                if only.search(line.command):
+                    stream.write(json.dumps(run(line, work / "here")) + "\n")
+                    stream.flush()
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def lines(work: Path, data: Path) -> Iterator[Line]:
+    """All command lines, each with its folder."""
+    yield from of_options(work)
+    yield from of_example(work / "demo")
+    for name, official in (("dl19/graded.jsonl.gz", "dl19/official-leaderboard.json"),):
+        if (data / name).exists():
+            folder = work / "dl19"
+            folder.mkdir()
+            shutil.copy(data / name, folder / "graded.jsonl.gz")
+            shutil.copy(data / official, folder / "official.json")
+            yield from of_exam(folder, "graded.jsonl.gz")
+    if (source := data / "science/llmjudge-dev-graded.jsonl.gz").exists():
+        folder = work / "llmjudge"
+        folder.mkdir()
+        shutil.copy(source, folder / "graded.jsonl.gz")
+        shutil.copy(data / "science/llmjudge-dev.qrels", folder)
+        chosen = "graded.jsonl.gz --grader google/flan-t5-large --prompt question-self-rating"
+        for style in MACHINE:
+            yield Line(folder, f"analyze agreement {chosen} --format {style}")
+            yield Line(folder, f"status graded.jsonl.gz --format {style}")
+
+
+def of_exam(folder: Path, exam: str) -> Iterator[Line]:
+    """Every analysis of one exam in every machine format, and every file that it is written to."""
+    for line in ON_GRADED:
+        for style in MACHINE:
+            yield Line(folder, f"{line.format(exam)} --format {style}")
+    for line in WRITING:
+        yield Line(folder, line.format(exam))
+
+
+def of_example(folder: Path) -> Iterator[Line]:
+    """The bundled example, graded by the draft grader."""
+    folder.mkdir()
+    call(folder, "demo made.exam")
+    (folder / "official.json").write_text(json.dumps({"bm25": 1, "dense": 2, "random": 3}))
+    yield from of_exam(folder, "made.exam")
+
+
+def of_options(work: Path) -> Iterator[Line]:
+    """The command lines of the option tests, alone and with each option, in a machine format."""
+    import options_example
+    from test_options import OPTIONS, longer_lines
+
+    folders: dict[int, Path] = {}
+    for uses in OPTIONS.values():
+        if uses.queries not in folders:
+            folder = folders[uses.queries] = work / f"options{uses.queries}"
+            folder.mkdir()
+            with contextlib.redirect_stdout(io.StringIO()):
+                options_example.make(folder, uses.queries)
+        for line in uses.lines:
+            styled = [line]
+            if "--format" in uses.options and "--format" not in line:
+                styled = [f"{line} --format {style}" for style in MACHINE]
+            for one in styled:
+                yield Line(folders[uses.queries], one)
+            for _, longer in longer_lines(styled[0], uses.options):
+                yield Line(folders[uses.queries], longer)
+
+
+def run(line: Line, here: Path) -> Mapping[str, Any]:
+    """What a command prints, ends with, and leaves in a copy of its folder."""
+    shutil.rmtree(here, ignore_errors=True)
+    shutil.copytree(line.folder, here)
+    before = {path: content(path) for path in sorted(here.rglob("*")) if path.is_file()}
+    code, out, err = call(here, line.command)
+    files = {
+        path.relative_to(here).as_posix(): content(path)
+        for path in sorted(here.rglob("*"))
+        if path.is_file() and before.get(path) != content(path)
+    }
+    return {"command": line.command, "exit": code, "out": out, "err": err, "files": files}
+
+
+def call(folder: Path, command: str) -> tuple[int, str, str]:
+    """Run a command line in this process."""
+    from exampp.cli.main import main as exampp
+
+    out, err = io.StringIO(), io.StringIO()
+    code = 0
+    patched = patches()
+    with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        sys.argv = ["exampp", *shlex.split(command)]
+        try:
+            with patched:
+                exampp()
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(bool(end.code))
+        except BaseException:
+            code, _ = 99, traceback.print_exc()
+    return code, CHANGING.sub("", out.getvalue()), CHANGING.sub("", err.getvalue())
+
+
+@contextlib.contextmanager
+def patches() -> Iterator[None]:
+    """Models and servers write down how they would be made, in place of being loaded."""
+    from unittest import mock
+
+    import options_example
+
+    recorded = options_example.Recorded
+    with contextlib.ExitStack() as stack:
+        for target, value in (
+            ("exampp.llm.hf.load", recorded),
+            ("exampp.llm.hf.finetune", options_example.finetuned),
+            ("exampp.llm.openai.OpenAICompatibleGrader", recorded),
+            ("exampp.web.serve", recorded),
+            ("secrets.token_hex", lambda size=32: "0" * 2 * size),
+        ):
+            with contextlib.suppress(ImportError, AttributeError):
+                stack.enter_context(mock.patch(target, value))
+        yield
+
+
+def content(path: Path) -> str:
+    """A file as text that is compared: a collection by what it exports, others by their bytes."""
+    if path.suffix in (".exam", ".exam-wal", ".exam-shm") or ".exam-" in path.name:
+        return "collection"
+    read = path.read_bytes()
+    if path.suffix == ".gz":
+        import gzip
+
+        read = gzip.decompress(read)
+    try:
+        text = CHANGING.sub("", read.decode())
+    except UnicodeDecodeError:
+        return hashlib.sha256(read).hexdigest()
+    return text if len(text) < 20_000 else hashlib.sha256(text.encode()).hexdigest()
+
+
+if __name__ == "__main__":
+    main()
