@@ -68,7 +68,8 @@ Measures = Annotated[
         "--measure",
         "-m",
         help="Cover@20, nCover@20, nugget scores (NuggetVital@20), or any measure of "
-        "ir_measures; repeat for several. "
+        "ir_measures; repeat for several. Without a cutoff, Cover and nugget scores read 20 "
+        "passages, as in the papers, and other measures the whole ranking. "
         "[default: Cover@20, nCover@20, nDCG@20]",
     ),
 ]

@@ -122,6 +122,7 @@ def plan(
         verifies=grading.prompt.verifies,
         max_queries=max_queries,
         shard=None if shard is None else read_shard(shard),
+        share_texts=grading.grader.same_text_same_grade,
     )
     keyless = items_without_key(connection, exam)
     notes = [

@@ -58,7 +58,9 @@ class FunctionGrader(Grader):
 
     With `batch`, the function gets a list of items and a list of passages, of that length at most,
     and gives a list of ratings. An async function is called `concurrency` times at once, on a
-    thread of its own. An exception is why its cells have no rating, and the run goes on.
+    thread of its own. An exception is why its cells have no rating, and the run goes on. Every cell
+    is asked for, also where texts are equal, unless the function has a true attribute
+    `same_text_same_grade`.
 
     Raises InputError for what cannot be called, and a batch or concurrency below 1.
     """
@@ -75,6 +77,7 @@ class FunctionGrader(Grader):
             what = f"{getattr(function, '__name__', function)} is no function"
             raise InputError(what, mend="Give a function (item, passage) -> rating, or a Grader")
         self._function = function
+        self.same_text_same_grade = bool(getattr(function, "same_text_same_grade", False))
         self._scale = scale
         self._batch = None if batch is None else check_whole("batch", batch, 1)
         self._concurrency = check_whole("concurrency", concurrency, 1)

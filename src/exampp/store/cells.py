@@ -114,6 +114,7 @@ class GradingScope(NamedTuple):
     `verifies` says that known answers play a part: where there are any in the bank, items without
     one are not asked about. `max_queries` leaves the first so many queries: those that have items
     of the bank and passages, in the order of the collection. `shard` leaves a part of the passages.
+    Cells of equal texts share a reply unless `share_texts` is False.
     """
 
     kind: str
@@ -124,6 +125,7 @@ class GradingScope(NamedTuple):
     verifies: bool = False
     max_queries: int | None = None
     shard: Shard | None = None
+    share_texts: bool = True
 
 
 class DueIds(NamedTuple):
@@ -156,11 +158,15 @@ class Due(NamedTuple):
 
 
 class _Texts(NamedTuple):
-    """What makes two cells one question: passage (its hash), item, and the item's known answers."""
+    """What makes two cells one question: passage (its hash), item, and the item's known answers.
+
+    `cell` is None where cells of equal texts share a reply.
+    """
 
     passage: bytes
     item: str
     answers: str
+    cell: Cell | None = None
 
 
 def query_order(connection: sqlite3.Connection, exam: GradingScope) -> list[int]:
@@ -344,7 +350,8 @@ def _due_of_items(
                 continue
             if digest not in texts:
                 texts[digest] = f"{title}\n{text}" if title else text
-            waiting.setdefault(_Texts(digest, item_text, answers), {})[cell] = state
+            own = None if exam.share_texts else cell
+            waiting.setdefault(_Texts(digest, item_text, answers, own), {})[cell] = state
     query_id, query_text = _query(connection, query)
     for same, cells in waiting.items():
         item, passage = next(iter(cells))
