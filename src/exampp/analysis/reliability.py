@@ -8,7 +8,8 @@ the items within queries are a facet of their own, and with several graders so a
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -120,6 +121,7 @@ def _exams(book: Gradebook, board: Leaderboard, missing: Missing) -> tuple[tuple
 def reliability(scored: Scored, settings: ReliabilitySettings | None = None) -> Reliability:
     """Study scores on the queries that count for every system; see `Reliability`."""
     settings = or_default("settings", settings, ReliabilitySettings)
+    scored = _in_order_of_names(scored)
     counting = scored.values.counts.all(axis=0) & (len(scored.systems) > 0)
     table = scored.values.values[:, counting]
     exams = [scored.exams[at] for at in np.flatnonzero(counting)] if scored.exams else []
@@ -130,6 +132,22 @@ def reliability(scored: Scored, settings: ReliabilitySettings | None = None) -> 
         if kept.tobytes() not in studies:
             studies[kept.tobytes()] = _study(scored, table, exams, drop, kept, settings)
     return Reliability(scored, int(counting.sum()), tuple(studies.values()), settings)
+
+
+def _in_order_of_names(scored: Scored) -> Scored:
+    """Sort systems and queries by name: resamples must not depend on the order of lines."""
+    systems = np.array(sorted(range(len(scored.systems)), key=scored.systems.__getitem__), np.intp)
+    queries = np.array(
+        sorted(range(len(scored.query_ids)), key=scored.query_ids.__getitem__), np.intp
+    )
+    at = np.ix_(systems, queries)
+    return replace(
+        scored,
+        systems=tuple(scored.systems[row] for row in systems),
+        query_ids=tuple(scored.query_ids[column] for column in queries),
+        values=Values(scored.values.values[at], scored.values.counts[at]),
+        exams=tuple(scored.exams[column][systems] for column in queries) if scored.exams else (),
+    )
 
 
 def _study(
@@ -144,26 +162,41 @@ def _study(
     names = [scored.systems[row] for row in np.flatnonzero(kept).tolist()]
     order = sorted(range(len(names)), key=lambda row: (-means[row], names[row]))
     systems = tuple(names[row] for row in order)
+    without = tuple(name for name in scored.systems if name not in systems)
     reason = _why_none(scored, table, int(kept.sum()))
     if reason:
-        return Study(drop, systems, undefined(reason), undefined(reason))
+        return Study(drop, systems, undefined(reason), undefined(reason), without)
     found = theory.crossed(table[kept])
     of_items = [exam[kept] for exam in exams]
     nested = theory.nested(of_items) if of_items else None
     n = found.queries
+    limits = _limits(found, table[kept], settings)
     return Study(
         drop=drop,
         systems=systems,
-        erho2=theory.erho2(found, n, settings.level),
-        phi=theory.phi(found, n, settings.level),
+        erho2=theory.erho2(found, n, limits),
+        phi=theory.phi(found, n, limits),
+        without=without,
         crossed=found,
+        limits=limits,
         nested=nested,
-        for_order=theory.erho2_queries(found, settings.target, settings.level),
-        for_level=theory.phi_queries(found, settings.target, settings.level),
-        sizes=tuple(_sizes(found, nested, of_items, settings)),
+        for_order=theory.erho2_queries(found, settings.target, limits),
+        for_level=theory.phi_queries(found, settings.target, limits),
+        sizes=tuple(_sizes(found, nested, limits, settings)),
         designs=_designs(nested, settings) if nested else (),
         purchases=_purchases(nested, settings) if nested else None,
+        reaches_target=(found.relative(n) or 0.0) >= settings.target,
     )
+
+
+def _limits(
+    found: theory.Crossed, table: Floats, settings: ReliabilitySettings
+) -> theory.Ratios | None:
+    """The limits of both coefficients; None where too few queries or no residual give none."""
+    if not found.ms_e or found.queries < theory.FEWEST_QUERIES:
+        return None
+    draws = draw_queries(found.queries + 1, settings.samples, settings.seed)
+    return theory.ratios(table, draws, settings.level)
 
 
 def _why_none(scored: Scored, table: Floats, systems: int) -> str:
@@ -187,37 +220,21 @@ def _steps(present: float, asked: Sequence[int]) -> list[float]:
 def _sizes(
     found: theory.Crossed,
     nested: theory.Nested | None,
-    exams: Sequence[Floats],
+    limits: theory.Ratios | None,
     settings: ReliabilitySettings,
-) -> list[ExamSize]:
-    queries = [int(one) for one in _steps(found.queries, settings.queries)]
-    if nested is None:
-        return [_of_present_items(found, n, None, settings) for n in queries]
-    items = _steps(nested.items, settings.items)
-    grid = [(n, m) for n in queries for m in (*items, math.inf)]
-    draws = draw_queries(found.queries, settings.samples, settings.seed)
-    bounds = theory.bootstrap_erho2(theory.within(exams), draws, grid, settings.level)
-    sizes = []
-    for (n, m), bound in zip(grid, bounds, strict=True):
-        if m == nested.items:
-            sizes.append(_of_present_items(found, n, m, settings))
-            continue
-        value = nested.relative(n, m)
-        low, high = bound or (None, None)
-        estimate = undefined(theory.ALL_ALIKE) if value is None else Estimate(value, low, high)
-        shown = None if math.isinf(m) else m
-        how = "bootstrap" if bound else ""
-        sizes.append(ExamSize(n, shown, estimate, nested.absolute(n, m), nested.errors(n, m), how))
-    return sizes
-
-
-def _of_present_items(
-    found: theory.Crossed, queries: int, items: float | None, settings: ReliabilitySettings
-) -> ExamSize:
-    estimate = theory.erho2(found, queries, settings.level)
-    how = "" if estimate.low is None else "Feldt"
-    phi = found.absolute(queries)
-    return ExamSize(queries, items, estimate, phi, found.errors(queries), how)
+) -> Iterator[ExamSize]:
+    """Exams of other sizes; only those with as many items as now have intervals."""
+    items = [*_steps(nested.items, settings.items), math.inf] if nested else [None]
+    for n in map(int, _steps(found.queries, settings.queries)):
+        for m in items:
+            if nested is None or m is None or m == nested.items:
+                estimate = theory.erho2(found, n, limits)
+                how = "" if estimate.low is None else "bootstrap"
+                yield ExamSize(n, m, estimate, found.absolute(n), found.errors(n), how)
+                continue
+            value, shown = nested.relative(n, m), None if math.isinf(m) else m
+            estimate = undefined(theory.ALL_ALIKE) if value is None else Estimate(value)
+            yield ExamSize(n, shown, estimate, nested.absolute(n, m), nested.errors(n, m))
 
 
 def _cost(queries: float, items: float, settings: ReliabilitySettings) -> float:
