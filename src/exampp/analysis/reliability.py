@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.analysis.item_repeats import first_of_repeated
 from exampp.analysis.reliability_records import (
     ONLY_COVER,
     ExamDesign,
@@ -29,11 +30,14 @@ from exampp.analysis.reliability_tables import Reliability
 from exampp.errors import InputError
 from exampp.evaluate.board import Leaderboard, caption, heading
 from exampp.evaluate.cover import Missing, coverings
+from exampp.evaluate.item_scores import item_scores
 from exampp.evaluate.lacking import lacking
 from exampp.evaluate.values import Values
 from exampp.formats import score_matrix
 from exampp.outside import or_default
+from exampp.records.bank import BankTexts
 from exampp.records.gradebook import Gradebook
+from exampp.records.wording import counted
 from exampp.stats import generalizability as theory
 from exampp.stats.estimate import Estimate, undefined
 from exampp.stats.resampling import draw_queries
@@ -48,6 +52,7 @@ __all__ = [
     "scored_table",
 ]
 
+REPEATED = "the words and the grades of {} are those of another item of the query"
 ONE_ITEM = "no query has two items"
 UNEQUAL = "the items of a query weigh differently"
 SKIPPED = "with --missing skip systems sit different items"
@@ -57,8 +62,15 @@ _MOST_ITEMS = 1000
 # ---- what is studied -----------------------------------------------------------------------------
 
 
-def scored_column(book: Gradebook, board: Leaderboard, missing: Missing = "zero") -> Scored:
-    """The first column of a leaderboard, with the items behind it where it is Cover.
+def scored_column(
+    book: Gradebook,
+    board: Leaderboard,
+    missing: Missing = "zero",
+    texts: BankTexts | None = None,
+) -> Scored:
+    """Return the first column of a leaderboard, with the items behind it where it is Cover.
+
+    `texts` are those of the bank: where items repeat others, items are no facet.
 
     Raises:
         InputError: Missing cells have bounds in place of values.
@@ -69,7 +81,7 @@ def scored_column(book: Gradebook, board: Leaderboard, missing: Missing = "zero"
             mend="Choose --missing zero or skip; exampp analyze sensitivity has the bounds",
         )
     column = board.columns[0]
-    exams, no_items = _exams(book, board, missing)
+    exams, no_items = _exams(book, board, missing, texts or BankTexts())
     nothing = lacking(book)
     return Scored(
         name=heading(str(column.measure), column.min_rating),
@@ -99,7 +111,9 @@ def scored_table(path: str | Path) -> Scored:
     )
 
 
-def _exams(book: Gradebook, board: Leaderboard, missing: Missing) -> tuple[tuple[Floats, ...], str]:
+def _exams(
+    book: Gradebook, board: Leaderboard, missing: Missing, texts: BankTexts
+) -> tuple[tuple[Floats, ...], str]:
     """The exams of the queries, systems x items; or none, and why."""
     column = board.columns[0]
     if column.measure.name != "Cover" or column.min_rating is None:
@@ -107,6 +121,10 @@ def _exams(book: Gradebook, board: Leaderboard, missing: Missing) -> tuple[tuple
     if missing != "zero":
         return (), SKIPPED
     k = column.measure.cutoff or 1
+    scores = item_scores(book, column.min_rating, k, subtopics=board.subtopics)
+    first = first_of_repeated(scores, texts)
+    if repeated := int((first != np.arange(len(first))).sum()):
+        return (), REPEATED.format(counted(repeated, "item"))
     found = coverings(book, column.min_rating, k=k, subtopics=board.subtopics)
     if any(np.ptp(query.shares) > 1e-9 for query in found):
         return (), UNEQUAL
