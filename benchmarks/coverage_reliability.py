@@ -122,7 +122,8 @@ def one_setting(
     """Return the rates of one shape and size, in the order of `COLUMNS`."""
     random = np.random.default_rng(options.seed)
     draws = draw_queries(queries + 1, options.samples, options.seed)
-    rows, truths, without = [], [], 0
+    rows: list[list[float]] = []
+    truths, without = [], 0
     for _ in range(SETS):
         scores = np.clip(shape(random, systems), 0, 1)
         order, levels = truth(scores, queries)
@@ -135,17 +136,11 @@ def one_setting(
                 continue
             limits = ratios(sample, draws, LEVEL)
             one, other = erho2(study, queries, limits), phi(study, queries, limits)
-            rows.append(
-                [
-                    holds(one.low, order, one.high),
-                    holds(other.low, levels, other.high),
-                    order < one.low - 1e-9,
-                    order > one.high + 1e-9,
-                    one.low,
-                    one.high,
-                ]
-            )
-    return [np.mean(truths), *np.mean(rows, axis=0), without / (len(rows) + without)]
+            low, high = one.low or 0.0, one.high or 0.0
+            held = holds(one.low, order, one.high), holds(other.low, levels, other.high)
+            rows.append([*held, order < low - 1e-9, order > high + 1e-9, low, high])
+    means = [float(mean) for mean in np.mean(rows, axis=0)]
+    return [float(np.mean(truths)), *means, without / (len(rows) + without)]
 
 
 def holds(low: float | None, true: float, high: float | None) -> bool:
