@@ -99,7 +99,10 @@ def _advice(known: Sequence[Study]) -> Iterator[str]:
             f"({among(study)}): their variance is estimated as {found.raw_s:.3g}{more}."
         )
     elif study.reaches_target:
-        yield f"The estimate reaches the target {among(study)}."
+        most = study.for_order.high
+        shown = study.limits and found and most is not None and most <= found.queries
+        but = "" if shown else "; no interval shows that the coefficient does"
+        yield f"The estimate reaches the target {among(study)}{but}."
     elif study.purchases:
         yield _purchase(study, *study.purchases)
 
