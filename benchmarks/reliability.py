@@ -1,13 +1,11 @@
-"""Seconds and memory of the studies of a large leaderboard, and how often their intervals hold.
+"""Seconds and memory of the studies of a large leaderboard.
 
 python benchmarks/reliability.py [--systems 100] [--queries 200] [--items 10] [--missing 0.01]
-python benchmarks/reliability.py --coverage 300
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 import resource
 import time
 from collections.abc import Callable
@@ -19,8 +17,6 @@ from exampp.analysis.sensitivity import Evaluated, sensitivity
 from exampp.evaluate.leaderboard import evaluate_gradebook
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
 from exampp.records.grading import GraderIdentity
-from exampp.stats.generalizability import bootstrap_erho2, erho2, nested, within
-from exampp.stats.resampling import draw_queries
 
 DEPTH, POOL = 20, 300
 
@@ -65,41 +61,6 @@ def timed(what: str, made: Callable[[], object]) -> None:
     print(f"{what}: {time.perf_counter() - started:.1f} s, peak {peak} MB")
 
 
-CASES = {
-    "37 systems, 43 queries, little between systems": (37, 43, 10, 0.000165, 0.0025, 0.054),
-    "37 systems, 43 queries, much between systems": (37, 43, 10, 0.006, 0.004, 0.057),
-    "10 systems, 20 queries": (10, 20, 5, 0.002, 0.003, 0.05),
-}
-"""Systems, queries, items, and the variances of systems, systems x queries, systems x items."""
-
-
-def coverage(samples: int) -> None:
-    """How often 95 % intervals hold: Feldt's for other systems, the bootstrap's for these."""
-    random = np.random.default_rng(1)
-    for name, (systems, queries, items, var_s, var_sq, var_siq) in CASES.items():
-        held = np.zeros(2)
-        for sample in range(samples):
-            own = random.normal(0, math.sqrt(var_s), systems)
-            exams = [
-                own[:, None]
-                + random.normal(0, math.sqrt(var_sq), (systems, 1))
-                + random.normal(0, math.sqrt(var_siq), (systems, items))
-                for _ in range(queries)
-            ]
-            found = nested(exams)
-            if found is None:
-                continue
-            true = var_s / (var_s + (var_sq + var_siq / items) / queries)
-            feldt = erho2(found.means, queries)
-            held[0] += (feldt.low or 0.0) <= true <= (feldt.high or 1.0)
-            spread = float(own.var(ddof=1))
-            true = spread / (spread + (var_sq + var_siq / (2 * items)) / queries)
-            sizes = [(queries, 2.0 * items)]
-            (bounds,) = bootstrap_erho2(within(exams), draw_queries(queries, 400, sample), sizes)
-            held[1] += bounds is not None and bounds[0] <= true <= bounds[1]
-        print(f"{name}: Feldt {held[0] / samples:.3f}, bootstrap {held[1] / samples:.3f}")
-
-
 def main() -> None:
     """Measure."""
     parser = argparse.ArgumentParser(
@@ -109,11 +70,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--items", type=int, default=10)
     parser.add_argument("--missing", type=float, default=0.01)
-    parser.add_argument("--coverage", type=int, default=0)
     options = parser.parse_args()
-    if options.coverage:
-        coverage(options.coverage)
-        return
     book = large(options.systems, options.queries, options.items, options.missing)
     board = evaluate_gradebook(book, ["Cover@20"], 4)
     timed("reliability", lambda: reliability(scored_column(book, board)).tables())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from exampp.errors import InputError
 from exampp.evaluate.measure import parse_measure
 from exampp.evaluate.population import Population
 from exampp.stats.difference import Sample
+from exampp.stats.means import student_quantile
 
 
 def units(coefficients: list[list[float]], queries: int = 2) -> Population:
@@ -90,8 +92,14 @@ def test_over_queries_is_the_spread_of_their_parts() -> None:
     row = found.systems.index("a")
     values = 5 * np.array([y[20 * q : 20 * (q + 1)].sum() * 0.01 for q in range(5)])
     assert found.shown.errors[row] == pytest.approx(values.std(ddof=1) / 5**0.5)
-    # Student's t with 4 degrees of freedom
-    assert found.shown.half[row] == pytest.approx(2.776445 * found.shown.errors[row], rel=1e-6)
+    # Student's t on the logit scale; unequal squares leave fewer than 4 degrees of freedom
+    mean = values.mean()
+    squares = (values - mean) ** 2
+    freedom = min(4, int(2 * squares.sum() ** 2 / (squares**2).sum()))
+    reach = student_quantile(0.95, freedom) * found.shown.errors[row] / (mean * (1 - mean))
+    middle = math.log(mean / (1 - mean))
+    ends = [1 / (1 + math.exp(-middle - side * reach)) for side in (-1, 1)]
+    assert [found.shown.low[row], found.shown.high[row]] == pytest.approx(ends, rel=1e-6)
     assert found.corrected["pool"].errors.tolist() == [0, 0]
 
 
@@ -122,7 +130,8 @@ def test_queries_that_are_all_the_same_tell_nothing_of_others() -> None:
     settings = CorrectionSettings(over="queries")
     found = correct(units([[0.01] * 100] * 2, queries=20), every, settings, min_rating=4)
     assert found.tables()["scores"].rows[0][3:5] == (None, None)
-    assert found.corrected["pool"].half.tolist() == [0, 0]
+    pool = found.corrected["pool"]
+    assert pool.low.tolist() == pool.high.tolist() == pool.scores.tolist()
     mixed = replace(every, labels=np.array(MIXED * 2))
     few = correct(units([[0.01] * 100] * 2, queries=3), mixed, settings, min_rating=4)
     notes = " ".join(few.tables()["scores"].notes)

@@ -13,10 +13,13 @@ import pytest
 from gradebooks import make_book, make_query, make_ranking, official_ranks
 
 import exampp
+from exampp.analysis.item_notes import exam_notes
 from exampp.analysis.items import ItemAnalysis, ItemSettings, analyze
+from exampp.analysis.reliability import scored_column
 from exampp.errors import InputError
 from exampp.evaluate.cover import cover
 from exampp.evaluate.item_scores import item_scores
+from exampp.evaluate.leaderboard import evaluate_gradebook
 from exampp.records import BankEntry, Item
 from exampp.records.bank import BankTexts
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
@@ -326,3 +329,57 @@ def check_model(found: ItemAnalysis, expected: Any) -> None:
     (outlier,) = (key for key in of if key.startswith("without_"))
     theirs = of[outlier]["tau_official_map"]
     assert chosen["2pl without the outlier"] == pytest.approx(theirs, abs=1e-11)
+
+
+def copied(times: int, text: str = "What is {}?", query: str = "q0") -> ItemAnalysis:
+    """Three items that disagree, each as often as told; copies differ in case and marks."""
+    rows = ("101", "010", "110", "001")
+    marks = ("{}", "{}?", "  {} ", "{}!", '"{}"')
+    words = [
+        mark.format(text.format(name)).upper() if at % 2 else mark.format(text.format(name))
+        for at, mark in enumerate(marks[:times])
+        for name in "xyz"
+    ]
+    book = exam_of(*(row * times for row in rows))
+    ids = book.queries[0].item_ids
+    items = tuple(Item(one, query, word) for one, word in zip(ids, words, strict=True))
+    return looked_at(book, texts=BankTexts((BankEntry(query, items),)))
+
+
+def test_a_bank_that_is_copied_is_no_more_reliable() -> None:
+    once, five = copied(1), copied(5)
+    assert once.exams[0].alpha is not None
+    assert five.exams[0].alpha == pytest.approx(once.exams[0].alpha)
+    assert five.exams[0].items.r == once.exams[0].items.r
+    assert (five.distinct, len(five.items)) == (3, 15)
+    rests = [[str(row.item_rest) for row in found.items] for found in (once, five)]
+    assert sorted(rests[0] * 5) == sorted(rests[1])
+    said = " ".join(exam_notes(five))
+    ids = [row.item_id for row in five.items]
+    assert "12 items with the words and the grades of another item" in said
+    assert f"repeats {ids[0]}" in said
+    assert "of the 3 different items" in said
+
+
+def test_items_without_texts_or_with_other_texts_repeat_nothing() -> None:
+    assert copied(3, text="").distinct == 9
+    assert copied(3, query="another query").distinct == 9
+    assert looked_at(exam_of("11", "00", "11")).distinct == 2
+    book = exam_of("11", "00", "11")
+    items = tuple(Item(one, "q0", f"Who is {one}?") for one in book.queries[0].item_ids)
+    assert looked_at(book, texts=BankTexts((BankEntry("q0", items),))).distinct == 2
+
+
+def test_repeated_items_are_no_facet_of_reliability() -> None:
+    book = exam_of("11011011", "00100100", "11010011", queries=2)
+    entries = tuple(
+        BankEntry(
+            query.query_id, tuple(Item(i, query.query_id, "Is it so?") for i in query.item_ids)
+        )
+        for query in book.queries
+    )
+    board = evaluate_gradebook(book, ["Cover@20"], 4)
+    found = scored_column(book, board, texts=BankTexts(entries))
+    assert not found.exams
+    assert "are those of another item" in found.no_items
+    assert scored_column(book, board).exams

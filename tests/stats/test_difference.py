@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,14 @@ from exampp.evaluate.measure import parse_measure
 from exampp.evaluate.population import Population, population
 from exampp.records.gradebook import Gradebook
 from exampp.stats.difference import (
+    Drawn,
     Sample,
+    Totals,
     calibrated,
+    drawn_units,
+    pool_limits,
     prediction_powered,
+    query_limits,
     totals,
     tuned,
 )
@@ -193,3 +199,43 @@ def test_ppi_with_its_own_lambda_and_interval() -> None:
     assert (found.value, found.low, found.high) == pytest.approx(PPI_TUNED, abs=1e-8)
     # predictions that are all equal tell nothing
     assert prediction_powered(y[at], np.ones(20), np.ones(60))[0] == 0
+
+
+# ---- limits of scores ----------------------------------------------------------------------------
+
+
+def score(residuals: list[float], parts: list[float]) -> Totals:
+    value = np.array([sum(parts)])
+    return Totals(value, np.zeros((1, 1)), np.array([residuals]), np.array([parts]))
+
+
+def test_limits_over_a_pool_by_hand() -> None:
+    # two units of variance .1^2 / 2 each; 2 * .01^2 / (2 * .005^2) = 4 degrees of freedom below;
+    # above another .01, so 2 * .02^2 / (2 * .005^2 + .01^2) = 5.3 of them
+    drawn = Drawn(np.array([10]), np.array([0.0]), np.array([0.01]))
+    one = score([0.1, 0.1], [0.25, 0.25])
+    low, high = pool_limits(one, np.array([0.5, 0.5]), drawn, 0.95)
+    assert low == pytest.approx(0.5 - 2.776445 * 0.1, rel=1e-6)
+    assert high == pytest.approx(0.5 + 2.570582 * math.sqrt(0.02), rel=1e-6)
+
+
+def test_limits_over_queries_by_hand() -> None:
+    # values .2 .4 .6 .8: standard error sqrt(.2 / 3 / 4); on the logit scale over .25; t with 3
+    drawn = Drawn(np.array([10]), np.array([0.0]), np.array([0.0]))
+    low, high = query_limits(score([0.1], [0.05, 0.1, 0.15, 0.2]), drawn, 0.95)
+    reach = 3.182446 * math.sqrt(0.2 / 12) / 0.25
+    assert low == pytest.approx(1 / (1 + math.exp(reach)), rel=1e-6)
+    assert high == pytest.approx(1 - low)
+    outside = query_limits(score([0.1], [-0.2, 0.1, 0.0, 0.0]), drawn, 0.95)
+    assert np.isnan(outside).all()
+
+
+def test_one_more_unit_of_either_kind() -> None:
+    coefficients = np.array([[0.5, 0.5, 0.0]])
+    sample = Sample(np.array([0, 2]), np.array([0.5, 0.5]))
+    units, low, high = drawn_units(coefficients, np.array([0.2, 0.9, 0.9]), sample)
+    # .5 / .25 * .5^2 = .5 times the squares of .2 and of .8
+    assert units.tolist() == [1]
+    assert (low[0], high[0]) == pytest.approx((0.02, 0.32))
+    certain = Sample(np.array([0, 1, 2]), np.ones(3))
+    assert drawn_units(coefficients, np.zeros(3), certain).high.tolist() == [0]

@@ -28,9 +28,20 @@ from exampp.analysis.corrected_records import (
 from exampp.analysis.corrected_tables import Corrected
 from exampp.errors import InputError
 from exampp.evaluate.population import Population
-from exampp.stats.difference import Sample, Totals, calibrated, totals, tuned
+from exampp.stats.difference import (
+    Drawn,
+    Sample,
+    ScoreLimits,
+    Totals,
+    calibrated,
+    drawn_units,
+    pool_limits,
+    query_limits,
+    totals,
+    tuned,
+)
 from exampp.stats.means import FEWEST_QUERIES
-from exampp.stats.rank_sets import DECIMALS, Resampling, pair_tests, student_reach
+from exampp.stats.rank_sets import DECIMALS, Resampling, pair_tests
 from exampp.stats.sampling import folds
 
 FEWEST_DRAWN_ANEW = 18
@@ -71,8 +82,8 @@ def correct(
         count = len(population.query_ids)
         return totals(at, predicted, sample, labels, groups, count)
 
-    found = scored(_predicted(population, judged, settings, rows))
-    alone = scored(np.zeros_like(graded))
+    predicted = _predicted(population, judged, settings, rows)
+    found, alone = scored(predicted), scored(np.zeros_like(graded))
     order = np.lexsort(
         ([population.systems[row] for row in rows], -np.round(found.scores, DECIMALS))
     )
@@ -82,17 +93,21 @@ def correct(
         _per_system(graded, order),
         _per_system(labels, order),
     )
+    predicted = _per_system(predicted, order)
     found, alone = _ordered(found, order), _ordered(alone, order)
     evidence = _evidence(population, sample, labels, rows)
     queries = len(population.query_ids)
 
-    def estimated(one: Totals) -> dict[Scope, Estimator]:
-        found: dict[Scope, Estimator] = {"pool": _of_pool(one, sample.pi, evidence, settings)}
+    def estimated(one: Totals, by: Floats) -> dict[Scope, Estimator]:
+        drawn = drawn_units(at, by, sample)
+        found: dict[Scope, Estimator] = {
+            "pool": _of_pool(one, sample.pi, drawn, evidence, settings)
+        }
         if queries > 1:
-            found["queries"] = _of_queries(one, evidence, settings)
+            found["queries"] = _of_queries(one, drawn, evidence, settings)
         return found
 
-    corrected, people = estimated(found), estimated(alone)
+    corrected, people = estimated(found, predicted), estimated(alone, np.zeros_like(graded))
     return Corrected(
         measure=str(population.measure),
         min_rating=min_rating,
@@ -188,7 +203,7 @@ def _evidence(
 
 
 def _of_pool(
-    one: Totals, pi: Floats, evidence: _Evidence, settings: CorrectionSettings
+    one: Totals, pi: Floats, drawn: Drawn, evidence: _Evidence, settings: CorrectionSettings
 ) -> Estimator:
     """Scores and tests over these queries and this pool: what varies is who is in the sample.
 
@@ -197,8 +212,8 @@ def _of_pool(
     """
     spread = np.diag(one.covariance)
     errors = np.sqrt(np.maximum(spread, 0.0))
-    half = student_reach(settings.level, np.maximum(evidence.own - 1.0, 1.0)) * errors
-    half[_unsure(one, evidence)] = np.nan
+    limits = pool_limits(one, pi, drawn, settings.level)
+    unsure = _unsure(one, evidence)
     tests = pair_tests(
         one.scores,
         one.covariance,
@@ -209,10 +224,17 @@ def _of_pool(
         ),
         level=settings.level,
     )
-    return Estimator(one.scores, errors, half, tests)
+    return Estimator(one.scores, errors, *_where_sure(limits, unsure), tests)
 
 
-def _of_queries(one: Totals, evidence: _Evidence, settings: CorrectionSettings) -> Estimator:
+def _where_sure(limits: ScoreLimits, unsure: Bools) -> ScoreLimits:
+    """The limits within 0 and 1; NaN for the systems whose score has no interval."""
+    return ScoreLimits(*(np.where(unsure, np.nan, np.clip(end, 0.0, 1.0)) for end in limits))
+
+
+def _of_queries(
+    one: Totals, drawn: Drawn, evidence: _Evidence, settings: CorrectionSettings
+) -> Estimator:
     """Scores and tests over queries like these: the draw of the sample and of the queries.
 
     A score is the mean over queries, of which each has a value of their number times its part.
@@ -222,9 +244,9 @@ def _of_queries(one: Totals, evidence: _Evidence, settings: CorrectionSettings) 
     covariance = np.atleast_2d(np.cov(values)) / queries
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     freedom = np.full(errors.shape, queries - 1.0)
-    half = student_reach(settings.level, freedom) * errors
+    limits = query_limits(one, drawn, settings.level)
     # queries that all give the same tell nothing of others, were they judged to the end
-    half[_unsure(one, evidence) | (errors <= _EQUAL) | (queries < FEWEST_QUERIES)] = np.nan
+    unsure = _unsure(one, evidence) | (errors <= _EQUAL) | (queries < FEWEST_QUERIES)
     kinds = np.round(values, DECIMALS)
     apart = np.array([(kinds != row).sum(axis=1) for row in kinds])
     seen = (evidence.exact | _telling(one, evidence)) & (apart >= FEWEST_QUERIES_APART)
@@ -236,7 +258,7 @@ def _of_queries(one: Totals, evidence: _Evidence, settings: CorrectionSettings) 
         Resampling(values, None, kinds, FEWEST_QUERIES_APART, settings.draws, settings.seed),
         level=settings.level,
     )
-    return Estimator(one.scores, errors, half, tests)
+    return Estimator(one.scores, errors, *_where_sure(limits, unsure), tests)
 
 
 def _unsure(one: Totals, evidence: _Evidence) -> Bools:

@@ -88,11 +88,12 @@ class JudgedSample:
 class Estimator:
     """One way to score the systems: scores, and the tests of all pairs, of the same systems.
 
-    `errors` are standard errors of the scores, `half` half the width of their intervals (NaN where
-    there is none).
+    `errors` are standard errors of the scores, `low` and `high` the limits of their intervals,
+    within 0 and 1 (NaN where there is none).
     """
 
     scores: Floats
     errors: Floats
-    half: Floats
+    low: Floats
+    high: Floats
     pairs: PairTests

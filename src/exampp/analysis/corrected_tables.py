@@ -81,7 +81,8 @@ class Corrected(Result):
     @property
     def outside(self) -> int:
         """How many systems have a score by the grades that is outside their interval."""
-        return int((np.abs(self.graded - self.shown.scores) > self.shown.half).sum())
+        one = self.shown
+        return int(((self.graded < one.low) | (self.graded > one.high)).sum())
 
     def figure(self) -> Figure:
         """The three ways side by side, with the intervals of the corrected scores."""
@@ -181,11 +182,8 @@ def _caption(found: Corrected) -> str:
 
 def bounds(one: Estimator, row: int) -> tuple[float | None, float | None]:
     """The interval of a score, within 0 and 1; None where there is none."""
-    half = float(one.half[row])
-    if math.isnan(half):
-        return None, None
-    score = float(one.scores[row])
-    return min(1.0, max(0.0, score - half)), max(0.0, min(1.0, score + half))
+    low, high = float(one.low[row]), float(one.high[row])
+    return (None, None) if math.isnan(low) else (low, high)
 
 
 def places(scores: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[int]:
@@ -328,20 +326,21 @@ def _what(found: Corrected) -> Iterator[str]:
     else:
         yield (
             f"Intervals hold for queries like these {found.queries:,}: they contain the draw of "
-            "the sample and the choice of queries (Student's t over queries)."
+            "the sample and the choice of queries."
         )
     if settings.looks > 1:
         yield (
             f"Intervals are at {percent(settings.level)}, because they are looked at "
             f"{settings.looks} times while the sample grows."
         )
-    none = int(np.isnan(found.shown.half).sum())
+    none = int(np.isnan(found.shown.low).sum())
     if none:
         of_queries = settings.over == "queries" and found.queries < FEWEST_QUERIES
         few = f"; fewer than {FEWEST_QUERIES} queries tell nothing of others" if of_queries else ""
         yield (
             f"No interval for {counted(none, 'score')}: fewer than {FEWEST_OF_SYSTEM} drawn "
-            f"{unit} count for the system, or they show no spread{few}."
+            f"{unit} count for the system, or they show no spread{few}, or the corrected score is "
+            "not between 0 and 1."
         )
 
 

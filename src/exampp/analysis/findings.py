@@ -26,6 +26,7 @@ from exampp.evaluate.item_scores import item_scores
 from exampp.evaluate.leaderboard import evaluate
 from exampp.evaluate.measure import as_measures
 from exampp.evaluate.qrels import Labelling
+from exampp.records.bank import BankTexts
 from exampp.records.calibration import Calibration
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.topics import relevant_from
@@ -62,7 +63,7 @@ class ReportSource:
     graded. `gaming` is what attacks on the grader showed, None where none were tried, and `sealed`
     what the sealed part of the bank says. `corrected` are the leaderboards that samples give, or
     why one gives none. `calibrations` are those that the grades are labels of, or that are made
-    from them; `texts` are the queries', by their ids.
+    from them; `texts` are the queries', by their ids, and `bank` those of the items.
     """
 
     name: str
@@ -76,6 +77,7 @@ class ReportSource:
     gaming: Gaming | None = None
     sealed: str = ""
     texts: Mapping[str, str] = field(default_factory=dict)
+    bank: BankTexts = field(default_factory=BankTexts)
     corrected: tuple[Corrected | str, ...] = ()
 
 
@@ -147,26 +149,26 @@ def find(
         board=board,
         everywhere=everywhere,
         tested=significance(board.columns[0], board.column_systems, settings.testing),
-        reliability=reliability(scored_column(book, board)),
+        reliability=reliability(scored_column(book, board, texts=source.bank)),
         sensitivity=sensitivity(
             [Evaluated(book.grader.name, book, board.subtopics, settings.labelling)], SPECIFICATIONS
         ),
         agreement=tuple(block for block in agreement.judged if block.comparison.units),
-        items=_items(book, settings),
+        items=_items(book, settings, source.bank),
         correlation=_correlation(board, settings, settings.testing.samples),
         correlation_everywhere=_correlation(everywhere, settings, 0),
         beside=_beside(board, others, settings),
     )
 
 
-def _items(book: Gradebook, settings: ReportSettings) -> ItemAnalysis:
+def _items(book: Gradebook, settings: ReportSettings, texts: BankTexts) -> ItemAnalysis:
     """The exam behind the first Cover of the report, from fewer halves than a command draws."""
     covers = [one for one in as_measures(settings.measures) if one.name == "Cover"]
     k = (covers[0].cutoff if covers else None) or _DEPTH
     scores = item_scores(book, settings.min_rating, k, subtopics=settings.subtopics)
     highest = max((int(query.judgments.max(initial=MISSING)) for query in book.queries), default=0)
     relevant = relevant_from(settings.min_relevant, highest if highest != MISSING else None)
-    return analyze(book, scores, "", ItemSettings(relevant, splits=_SPLITS))
+    return analyze(book, scores, "", ItemSettings(relevant, splits=_SPLITS), texts=texts)
 
 
 _DEPTH, _SPLITS = 20, 200

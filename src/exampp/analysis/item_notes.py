@@ -36,7 +36,8 @@ def advice(found: ItemFindings) -> str:
     look, whole = found.look, found.exams[0]
     if whole.alpha is None:
         return f"{found.statistic} is undefined, because {found.undefined}."
-    said = f"{found.statistic} of the {len(found.items)} items is {whole.alpha:.3f}"
+    different = "different " if found.repeated else ""
+    said = f"{found.statistic} of the {found.distinct} {different}items is {whole.alpha:.3f}"
     if whole.alpha <= 0:
         return (
             f"{said}, not above 0: the items do not agree on who is better, and the order of "
@@ -46,8 +47,8 @@ def advice(found: ItemFindings) -> str:
     lowest = found.jackknife.lowest
     if lowest is not None and whole.systems > SMALL and whole.alpha - lowest > WARNED:
         said += (
-            f", but {lowest:.3f} without {found.jackknife.system}: the exam tells that system from "
-            "the others, and much less the others from each other"
+            f", but {lowest:.3f} without {found.jackknife.system}: the items agree about that "
+            "system, and much less about the others"
         )
     if not look:
         return f"{said}. No item speaks against itself."
@@ -60,7 +61,7 @@ def advice(found: ItemFindings) -> str:
 
 def exam_notes(found: ItemFindings) -> list[str]:
     """What must be known to read the exam's table."""
-    parts = (_few, _reading, _floor, _judged, _filled)
+    parts = (_few, _repeated, _reading, _floor, _judged, _filled)
     few, *rest = ([*part(found)] for part in parts)
     return [*few, advice(found), *(note for notes in rest for note in notes), *found.notes]
 
@@ -83,6 +84,24 @@ def _few(found: ItemFindings) -> Iterator[str]:
         yield "Every query has 1 item: they have no halves of items."
 
 
+_NAMED = 5
+
+
+def _repeated(found: ItemFindings) -> Iterator[str]:
+    if not found.repeated:
+        return
+    named = [
+        f"{found.items[at].item_id} repeats {found.items[first].item_id}"
+        for at, first in list(found.repeated.items())[:_NAMED]
+    ]
+    more = len(found.repeated) - len(named)
+    yield (
+        f"{counted(len(found.repeated), 'item')} with the words and the grades of another item of "
+        f"the query: {', '.join(named)}{f' and {more:,} more' if more else ''}. They count once in "
+        f"{found.statistic}, halves and correlations, and in Cover as often as they are there."
+    )
+
+
 def _reading(found: ItemFindings) -> Iterator[str]:
     whole = found.exams[0]
     if not whole.systems:
@@ -90,7 +109,7 @@ def _reading(found: ItemFindings) -> Iterator[str]:
     if whole.constant:
         varying = "" if whole.alpha_varying is None else f"; without them {whole.alpha_varying:.3f}"
         yield (
-            f"same: {whole.constant} of {len(found.items)} items tell no systems apart "
+            f"same: {whole.constant} of {found.distinct} items tell no systems apart "
             f"(covered by all: {whole.all_pass}, by none: {whole.all_fail}). They count in "
             f"{found.statistic}{varying}."
         )

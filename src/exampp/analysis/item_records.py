@@ -102,8 +102,9 @@ class ItemFindings:
     """What is found of the items of an exam.
 
     `exams` are the exam with all systems first; `floor` is the chance floor of Cover, `choices` the
-    smaller exams against official leaderboards. `notes` are those of the grades, and `lacking` is
-    what there is none of.
+    smaller exams against official leaderboards. `repeated` gives, by places, the items that repeat
+    another one, which count once in all statistics of the exam and of items. `notes` are those of
+    the grades, and `lacking` is what there is none of.
     """
 
     scores: ItemScores
@@ -114,6 +115,7 @@ class ItemFindings:
     jackknife: Jackknife
     floor: ChanceFloor
     choices: tuple[ItemChoice, ...] = ()
+    repeated: Mapping[int, int] = field(default_factory=dict)
     abilities: ItemAbilities | None = None
     notes: tuple[str, ...] = ()
     officials: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -125,6 +127,11 @@ class ItemFindings:
         return "KR-20" if self.scores.kind == "covered" and self.scores.equal else "alpha"
 
     @property
+    def distinct(self) -> int:
+        """How many items there are, repeated ones once."""
+        return len(self.items) - len(self.repeated)
+
+    @property
     def undefined(self) -> str:
         """Why alpha is undefined, where it is; "" where it is not."""
         if self.exams[0].alpha is not None:
@@ -133,8 +140,8 @@ class ItemFindings:
             return self.lacking[:1].lower() + self.lacking[1:]
         if len(self.scores.systems) < 2:
             return f"fewer than 2 systems sat the exam ({len(self.scores.systems)})"
-        if len(self.items) < 2:
-            return "there is 1 item"
+        if self.distinct < 2:
+            return "there is 1 item" if not self.repeated else "all items are the same one"
         return "all systems have the same score: the exam tells none of them apart"
 
     @property

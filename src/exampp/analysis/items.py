@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,9 @@ from exampp.analysis.item_records import (
     ItemStatistics,
     Jackknife,
 )
+from exampp.analysis.item_repeats import first_of_repeated
 from exampp.analysis.item_selection import ability_choices, choices
+from exampp.analysis.phrases import worst_systems
 from exampp.bank.lint import lint
 from exampp.evaluate.chance import chance_floor, judged_ratings
 from exampp.evaluate.cover import cover_exams
@@ -106,8 +109,12 @@ def analyze(
     Raises:
         InputError: A model of items is asked for and cannot be fitted.
     """
-    columns = scores.columns
-    jackknife = _jackknife(scores, columns)
+    texts = texts or BankTexts()
+    first = first_of_repeated(scores, texts)
+    distinct = first == np.arange(len(first))
+    once = scores.only(distinct)
+    columns = once.columns
+    jackknife = _jackknife(once, columns)
     outlier = np.array([system != jackknife.system for system in scores.systems], np.bool_)
     abilities = fitted(scores, jackknife.system) if settings.irt else None
     officials = officials or {}
@@ -118,10 +125,18 @@ def analyze(
         grader_key=book.grader.key,
         settings=settings,
         items=tuple(
-            _items(book, scores, columns, outlier, settings, texts or BankTexts(), abilities)
+            _items(
+                book,
+                scores,
+                _Columns(columns, columns[outlier], np.cumsum(distinct)[first] - 1),
+                settings,
+                texts,
+                abilities,
+            )
         ),
-        exams=tuple(_exams(scores, columns, outlier, jackknife, settings)),
+        exams=tuple(_exams(once, columns, outlier, jackknife, settings)),
         jackknife=jackknife,
+        repeated={int(at): int(first[at]) for at in np.flatnonzero(~distinct)},
         floor=chance_floor(book, [scores.min_rating], scores.k, scores.subtopics),
         choices=(*choices(scores, officials), *ability_choices(scores, abilities, officials)),
         abilities=abilities,
@@ -160,7 +175,8 @@ def _exams(
         if kept.tobytes() in seen:
             continue
         seen.add(kept.tobytes())
-        name = f"without the worst {drop:.0%}" if drop else "all systems"
+        out = [name for name, stays in zip(scores.systems, kept, strict=True) if not stays]
+        name = f"without {worst_systems(out, len(kept))}" if out else "all systems"
         yield _exam(name, drop, scores, columns, kept, halves, queries)
         if not drop and jackknife.system:
             seen.add(outlier.tobytes())
@@ -199,17 +215,25 @@ def _exam(
 # ---- items ---------------------------------------------------------------------------------------
 
 
+class _Columns(NamedTuple):
+    """Systems x items, repeated items once; `without` the outlier; `places` [items] in them."""
+
+    columns: Floats
+    without: Floats
+    places: NDArray[np.intp]
+
+
 def _items(
     book: Gradebook,
     scores: ItemScores,
-    columns: Floats,
-    outlier: Bools,
+    counted: _Columns,
     settings: ItemSettings,
     texts: BankTexts,
     abilities: ItemAbilities | None,
 ) -> Iterator[ItemStatistics]:
+    columns, at_once = counted.columns, counted.places.tolist()
     total, rest, deleted = item_total(columns), item_rest(columns), alpha_if_deleted(columns)
-    without = item_rest(columns[outlier])
+    without = item_rest(counted.without)
     constant = is_constant(scores.credit)
     covered = _covered(book, scores, settings.min_relevant)
     linted = linted_items(texts)
@@ -226,10 +250,10 @@ def _items(
             text=words.get(key, ""),
             difficulty=float(scores.credit[:, at].mean()) if len(columns) else None,
             constant=_same(scores.credit[:, at]) if constant[at] else "",
-            item_total=_value(total, at),
-            item_rest=_value(rest, at),
-            item_rest_without=_value(without, at),
-            alpha_if_deleted=_value(deleted, at),
+            item_total=_value(total, at_once[at]),
+            item_rest=_value(rest, at_once[at]),
+            item_rest_without=_value(without, at_once[at]),
+            alpha_if_deleted=_value(deleted, at_once[at]),
             relevant=relevant,
             not_relevant=not_relevant,
             swaps=swaps[at],

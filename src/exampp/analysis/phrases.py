@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from exampp.evaluate.measure import Measure
 from exampp.report.bounded import Bounded
@@ -22,6 +22,11 @@ def interval(one: Estimate) -> Bounded | None:
 
 def _bounds(one: Estimate) -> tuple[float, float] | None:
     return None if one.low is None or one.high is None else (one.low, one.high)
+
+
+def worst_systems(names: Sequence[str], total: int) -> str:
+    """Name the systems left out of `total`: up to two by name, more by their number."""
+    return " and ".join(names) if len(names) < 3 else f"the worst {len(names)} of {total}"
 
 
 def share_shown(share: float | None) -> str | None:

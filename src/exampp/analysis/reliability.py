@@ -8,12 +8,14 @@ the items within queries are a facet of their own, and with several graders so a
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.analysis.item_repeats import first_of_repeated
 from exampp.analysis.reliability_records import (
     ONLY_COVER,
     ExamDesign,
@@ -28,11 +30,14 @@ from exampp.analysis.reliability_tables import Reliability
 from exampp.errors import InputError
 from exampp.evaluate.board import Leaderboard, caption, heading
 from exampp.evaluate.cover import Missing, coverings
+from exampp.evaluate.item_scores import item_scores
 from exampp.evaluate.lacking import lacking
 from exampp.evaluate.values import Values
 from exampp.formats import score_matrix
 from exampp.outside import or_default
+from exampp.records.bank import BankTexts
 from exampp.records.gradebook import Gradebook
+from exampp.records.wording import counted
 from exampp.stats import generalizability as theory
 from exampp.stats.estimate import Estimate, undefined
 from exampp.stats.resampling import draw_queries
@@ -47,6 +52,7 @@ __all__ = [
     "scored_table",
 ]
 
+REPEATED = "the words and the grades of {} are those of another item of the query"
 ONE_ITEM = "no query has two items"
 UNEQUAL = "the items of a query weigh differently"
 SKIPPED = "with --missing skip systems sit different items"
@@ -56,8 +62,15 @@ _MOST_ITEMS = 1000
 # ---- what is studied -----------------------------------------------------------------------------
 
 
-def scored_column(book: Gradebook, board: Leaderboard, missing: Missing = "zero") -> Scored:
-    """The first column of a leaderboard, with the items behind it where it is Cover.
+def scored_column(
+    book: Gradebook,
+    board: Leaderboard,
+    missing: Missing = "zero",
+    texts: BankTexts | None = None,
+) -> Scored:
+    """Return the first column of a leaderboard, with the items behind it where it is Cover.
+
+    `texts` are those of the bank: where items repeat others, items are no facet.
 
     Raises:
         InputError: Missing cells have bounds in place of values.
@@ -68,7 +81,7 @@ def scored_column(book: Gradebook, board: Leaderboard, missing: Missing = "zero"
             mend="Choose --missing zero or skip; exampp analyze sensitivity has the bounds",
         )
     column = board.columns[0]
-    exams, no_items = _exams(book, board, missing)
+    exams, no_items = _exams(book, board, missing, texts or BankTexts())
     nothing = lacking(book)
     return Scored(
         name=heading(str(column.measure), column.min_rating),
@@ -98,7 +111,9 @@ def scored_table(path: str | Path) -> Scored:
     )
 
 
-def _exams(book: Gradebook, board: Leaderboard, missing: Missing) -> tuple[tuple[Floats, ...], str]:
+def _exams(
+    book: Gradebook, board: Leaderboard, missing: Missing, texts: BankTexts
+) -> tuple[tuple[Floats, ...], str]:
     """The exams of the queries, systems x items; or none, and why."""
     column = board.columns[0]
     if column.measure.name != "Cover" or column.min_rating is None:
@@ -106,6 +121,10 @@ def _exams(book: Gradebook, board: Leaderboard, missing: Missing) -> tuple[tuple
     if missing != "zero":
         return (), SKIPPED
     k = column.measure.cutoff or 1
+    scores = item_scores(book, column.min_rating, k, subtopics=board.subtopics)
+    first = first_of_repeated(scores, texts)
+    if repeated := int((first != np.arange(len(first))).sum()):
+        return (), REPEATED.format(counted(repeated, "item"))
     found = coverings(book, column.min_rating, k=k, subtopics=board.subtopics)
     if any(np.ptp(query.shares) > 1e-9 for query in found):
         return (), UNEQUAL
@@ -120,6 +139,7 @@ def _exams(book: Gradebook, board: Leaderboard, missing: Missing) -> tuple[tuple
 def reliability(scored: Scored, settings: ReliabilitySettings | None = None) -> Reliability:
     """Study scores on the queries that count for every system; see `Reliability`."""
     settings = or_default("settings", settings, ReliabilitySettings)
+    scored = _in_order_of_names(scored)
     counting = scored.values.counts.all(axis=0) & (len(scored.systems) > 0)
     table = scored.values.values[:, counting]
     exams = [scored.exams[at] for at in np.flatnonzero(counting)] if scored.exams else []
@@ -130,6 +150,22 @@ def reliability(scored: Scored, settings: ReliabilitySettings | None = None) -> 
         if kept.tobytes() not in studies:
             studies[kept.tobytes()] = _study(scored, table, exams, drop, kept, settings)
     return Reliability(scored, int(counting.sum()), tuple(studies.values()), settings)
+
+
+def _in_order_of_names(scored: Scored) -> Scored:
+    """Sort systems and queries by name: resamples must not depend on the order of lines."""
+    systems = np.array(sorted(range(len(scored.systems)), key=scored.systems.__getitem__), np.intp)
+    queries = np.array(
+        sorted(range(len(scored.query_ids)), key=scored.query_ids.__getitem__), np.intp
+    )
+    at = np.ix_(systems, queries)
+    return replace(
+        scored,
+        systems=tuple(scored.systems[row] for row in systems),
+        query_ids=tuple(scored.query_ids[column] for column in queries),
+        values=Values(scored.values.values[at], scored.values.counts[at]),
+        exams=tuple(scored.exams[column][systems] for column in queries) if scored.exams else (),
+    )
 
 
 def _study(
@@ -144,26 +180,41 @@ def _study(
     names = [scored.systems[row] for row in np.flatnonzero(kept).tolist()]
     order = sorted(range(len(names)), key=lambda row: (-means[row], names[row]))
     systems = tuple(names[row] for row in order)
+    without = tuple(name for name in scored.systems if name not in systems)
     reason = _why_none(scored, table, int(kept.sum()))
     if reason:
-        return Study(drop, systems, undefined(reason), undefined(reason))
+        return Study(drop, systems, undefined(reason), undefined(reason), without)
     found = theory.crossed(table[kept])
     of_items = [exam[kept] for exam in exams]
     nested = theory.nested(of_items) if of_items else None
     n = found.queries
+    limits = _limits(found, table[kept], settings)
     return Study(
         drop=drop,
         systems=systems,
-        erho2=theory.erho2(found, n, settings.level),
-        phi=theory.phi(found, n, settings.level),
+        erho2=theory.erho2(found, n, limits),
+        phi=theory.phi(found, n, limits),
+        without=without,
         crossed=found,
+        limits=limits,
         nested=nested,
-        for_order=theory.erho2_queries(found, settings.target, settings.level),
-        for_level=theory.phi_queries(found, settings.target, settings.level),
-        sizes=tuple(_sizes(found, nested, of_items, settings)),
+        for_order=theory.erho2_queries(found, settings.target, limits),
+        for_level=theory.phi_queries(found, settings.target, limits),
+        sizes=tuple(_sizes(found, nested, limits, settings)),
         designs=_designs(nested, settings) if nested else (),
         purchases=_purchases(nested, settings) if nested else None,
+        reaches_target=(found.relative(n) or 0.0) >= settings.target,
     )
+
+
+def _limits(
+    found: theory.Crossed, table: Floats, settings: ReliabilitySettings
+) -> theory.Ratios | None:
+    """The limits of both coefficients; None where too few queries or no residual give none."""
+    if not found.ms_e or found.queries < theory.FEWEST_QUERIES:
+        return None
+    draws = draw_queries(found.queries + 1, settings.samples, settings.seed)
+    return theory.ratios(table, draws, settings.level)
 
 
 def _why_none(scored: Scored, table: Floats, systems: int) -> str:
@@ -187,37 +238,21 @@ def _steps(present: float, asked: Sequence[int]) -> list[float]:
 def _sizes(
     found: theory.Crossed,
     nested: theory.Nested | None,
-    exams: Sequence[Floats],
+    limits: theory.Ratios | None,
     settings: ReliabilitySettings,
-) -> list[ExamSize]:
-    queries = [int(one) for one in _steps(found.queries, settings.queries)]
-    if nested is None:
-        return [_of_present_items(found, n, None, settings) for n in queries]
-    items = _steps(nested.items, settings.items)
-    grid = [(n, m) for n in queries for m in (*items, math.inf)]
-    draws = draw_queries(found.queries, settings.samples, settings.seed)
-    bounds = theory.bootstrap_erho2(theory.within(exams), draws, grid, settings.level)
-    sizes = []
-    for (n, m), bound in zip(grid, bounds, strict=True):
-        if m == nested.items:
-            sizes.append(_of_present_items(found, n, m, settings))
-            continue
-        value = nested.relative(n, m)
-        low, high = bound or (None, None)
-        estimate = undefined(theory.ALL_ALIKE) if value is None else Estimate(value, low, high)
-        shown = None if math.isinf(m) else m
-        how = "bootstrap" if bound else ""
-        sizes.append(ExamSize(n, shown, estimate, nested.absolute(n, m), nested.errors(n, m), how))
-    return sizes
-
-
-def _of_present_items(
-    found: theory.Crossed, queries: int, items: float | None, settings: ReliabilitySettings
-) -> ExamSize:
-    estimate = theory.erho2(found, queries, settings.level)
-    how = "" if estimate.low is None else "Feldt"
-    phi = found.absolute(queries)
-    return ExamSize(queries, items, estimate, phi, found.errors(queries), how)
+) -> Iterator[ExamSize]:
+    """Exams of other sizes; only those with as many items as now have intervals."""
+    items = [*_steps(nested.items, settings.items), math.inf] if nested else [None]
+    for n in map(int, _steps(found.queries, settings.queries)):
+        for m in items:
+            if nested is None or m is None or m == nested.items:
+                estimate = theory.erho2(found, n, limits)
+                how = "" if estimate.low is None else "bootstrap"
+                yield ExamSize(n, m, estimate, found.absolute(n), found.errors(n), how)
+                continue
+            value, shown = nested.relative(n, m), None if math.isinf(m) else m
+            estimate = undefined(theory.ALL_ALIKE) if value is None else Estimate(value)
+            yield ExamSize(n, shown, estimate, nested.absolute(n, m), nested.errors(n, m))
 
 
 def _cost(queries: float, items: float, settings: ReliabilitySettings) -> float:

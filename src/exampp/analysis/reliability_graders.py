@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.analysis.phrases import worst_systems
 from exampp.analysis.reliability import reliability
-from exampp.analysis.reliability_records import ReliabilitySettings, Scored
+from exampp.analysis.reliability_records import GraderStudy, ReliabilitySettings, Scored
 from exampp.analysis.reliability_sentences import (
     ORDER,
     TIMES,
@@ -35,16 +36,6 @@ Floats = NDArray[np.float64]
 _FEW = 5
 
 
-@dataclass(frozen=True, slots=True)
-class GraderStudy:
-    """Graders as a facet, without a share `drop` of the worst systems; None: `reason`."""
-
-    drop: float
-    systems: int
-    found: theory.WithGraders | None
-    reason: str = ""
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class GraderReliability(Result):
     """The reliability of every grader's scores, and of graders as a facet of one study."""
@@ -58,7 +49,7 @@ class GraderReliability(Result):
         """Every grader's reliability, and the components with graders as a facet."""
         first = next(iter(self.members.values()))
         rows = [
-            [name, left_out(study.drop), len(study.systems), *summary(study)]
+            [name, left_out(study), len(study.systems), *summary(study)]
             for name, one in self.members.items()
             for study in one.studies
         ]
@@ -69,7 +60,7 @@ class GraderReliability(Result):
         tables = {"reliability": Table.of(columns, rows, caption, notes, grouped=True)}
         if any(study.found for study in self.studies):
             tables["graders"] = components_table(
-                _raw_by_drop(self),
+                {left_out(one): one.found.raw for one in self.studies if one.found},
                 f"Where the variance comes from: {counted(len(self.members), 'grader')}",
             )
         for name, one in self.members.items():
@@ -110,7 +101,7 @@ def grader_reliability(
         if all(_counts(one, query, systems) for one in tables)
     ]
     cube = np.stack([_taken(one, systems, queries) for one in tables], axis=-1)
-    studies = tuple(_grader_study(cube, drop) for drop in settings.drop)
+    studies = tuple(_grader_study(cube, systems, drop) for drop in settings.drop)
     notes = dict.fromkeys(note for one in tables for note in one.notes)
     return GraderReliability(members, studies, len(queries), tuple(notes))
 
@@ -129,17 +120,19 @@ def _taken(scored: Scored, systems: Sequence[str], queries: Sequence[str]) -> Fl
     return taken
 
 
-def _grader_study(cube: Floats, drop: float) -> GraderStudy:
+def _grader_study(cube: Floats, systems: Sequence[str], drop: float) -> GraderStudy:
     if min(cube.shape[:2]) < 2:
         few = theory.FEW_SYSTEMS if len(cube) < 2 else "fewer than 2 queries count with all graders"
-        return GraderStudy(drop, len(cube), None, few)
+        return GraderStudy(drop, len(cube), "", None, few)
     kept = theory.kept_systems(cube.mean(axis=2), drop)
-    if kept.sum() < 2:
-        return GraderStudy(drop, int(kept.sum()), None, "fewer than 2 systems are left")
+    names = [name for name, stays in zip(systems, kept, strict=True) if not stays]
+    left, without = int(kept.sum()), worst_systems(names, len(systems))
+    if left < 2:
+        return GraderStudy(drop, left, without, None, "fewer than 2 systems are left")
     found = theory.with_graders(cube[kept])
     if not any(value > 0 for value in found.raw.values()):
-        return GraderStudy(drop, int(kept.sum()), None, theory.ALL_ALIKE)
-    return GraderStudy(drop, int(kept.sum()), found)
+        return GraderStudy(drop, left, without, None, theory.ALL_ALIKE)
+    return GraderStudy(drop, left, without, found)
 
 
 # ---- several graders -----------------------------------------------------------------------------
@@ -151,7 +144,7 @@ def _grader_sentences(found: GraderReliability) -> Iterator[str]:
         if study.found is None:
             continue
         raw = {name: max(0.0, value) for name, value in study.found.raw.items()}
-        of = among(study.drop)
+        of = among(study)
         if not raw["s"]:
             yield f"Together the graders tell no systems apart ({of})."
             continue
@@ -171,7 +164,7 @@ def _grader_sentences(found: GraderReliability) -> Iterator[str]:
 def _grader_undefined(found: GraderReliability) -> Iterator[str]:
     for study in found.studies:
         if study.reason:
-            yield (f"Graders are no facet ({among(study.drop)}), because {study.reason}.")
+            yield (f"Graders are no facet ({among(study)}), because {study.reason}.")
     for name, one in found.members.items():
         for said in undefined_because(one.studies):
             yield f"{name}: {said}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.analysis.phrases import worst_systems
 from exampp.errors import InputError
 from exampp.evaluate.values import Values
 from exampp.stats import generalizability as theory
@@ -101,8 +102,8 @@ class ExamSize:
     """What an exam of so many queries and items (None: without limit) is to be expected to do.
 
     `phi` is the reliability of levels; `errors` are the standard errors of measurement, of
-    differences and of levels, in units of the score. `interval` names the method of that of
-    `erho2`: Feldt's where the items are those at hand, or the bootstrap over queries.
+    differences and of levels, in units of the score. `interval` names the method of the interval of
+    `erho2`, which is made for exams with as many items as this one.
     """
 
     queries: int
@@ -135,20 +136,25 @@ class Purchase:
 class Study:
     """The systems that are left when a share `drop` of the worst is not counted, best first.
 
-    `crossed` is None where nothing can be studied; `nested` where there are no items to study.
+    `without` are the systems that are not counted, `limits` those of both coefficients for the
+    `systems`. `crossed` is None where nothing can be studied; `nested` where there are no items to
+    study.
     """
 
     drop: float
     systems: tuple[str, ...]
     erho2: Estimate
     phi: Estimate
+    without: tuple[str, ...] = ()
     crossed: theory.Crossed | None = None
+    limits: theory.Ratios | None = None
     nested: theory.Nested | None = None
     for_order: theory.Needed = _NONE
     for_level: theory.Needed = _NONE
     sizes: tuple[ExamSize, ...] = ()
     designs: tuple[ExamDesign, ...] = ()
     purchases: tuple[Purchase, Purchase] | None = None
+    reaches_target: bool = False
 
     @property
     def says_something(self) -> bool:
@@ -156,7 +162,26 @@ class Study:
         return self.erho2.value is not None
 
     @property
+    def shown_without(self) -> str:
+        """The systems that are left out, in words; "" where all count."""
+        return worst_systems(self.without, len(self.systems) + len(self.without))
+
+    @property
     def cheapest(self) -> ExamDesign | None:
         """The design that reaches the target at the least cost."""
         priced = [one for one in self.designs if one.cost is not None]
         return min(priced, key=lambda one: one.cost or 0.0, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class GraderStudy:
+    """Graders as a facet, without a share `drop` of the worst systems; None: `reason`.
+
+    `shown_without` names the systems that are left out.
+    """
+
+    drop: float
+    systems: int
+    shown_without: str
+    found: theory.WithGraders | None
+    reason: str = ""

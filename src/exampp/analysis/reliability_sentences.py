@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from exampp.analysis.phrases import percent, with_interval
-from exampp.analysis.reliability_records import Purchase, Scored, Study
+from exampp.analysis.reliability_records import GraderStudy, Purchase, Scored, Study
 from exampp.records.wording import counted
 
 ORDER, LEVEL = "E\u03c1\u00b2", "\u03a6"
@@ -24,13 +24,12 @@ COMPONENTS: Mapping[str, str] = {
     "sqg": f"systems {TIMES} queries {TIMES} graders, error",
 }
 _CROSSED_ERROR = f"systems {TIMES} queries, error"
-_HANGS = 0.1
-"""So much lower without the worst systems, a coefficient is theirs."""
-_FEW = 5
+_PART = 0.1
+"""A coefficient that falls by more without the worst systems depends on them."""
 
 
 def sentences(scored: Scored, queries: int, studies: Sequence[Study], level: float) -> list[str]:
-    """What follows from studies of so many queries, most important first, and how they were made.
+    """Return what follows from the studies, most important first, and how they were made.
 
     `level` is that of the intervals.
     """
@@ -38,11 +37,9 @@ def sentences(scored: Scored, queries: int, studies: Sequence[Study], level: flo
     return [
         *undefined_because(studies),
         *_verdict(known),
-        *_no_spread(known),
-        *_purchase(known),
-        *_ceiling(known),
+        *_advice(known),
+        *_no_interval(known),
         *_negative(known),
-        *_few(known),
         *_no_items(scored, known),
         *(method(level) if known else ()),
         *_left_queries(scored, queries),
@@ -51,11 +48,11 @@ def sentences(scored: Scored, queries: int, studies: Sequence[Study], level: flo
 
 
 def undefined_because(studies: Sequence[Study]) -> Iterator[str]:
-    """Which studies found nothing, and why."""
+    """Return which studies found nothing, and why."""
     reasons = dict.fromkeys(study.erho2.reason for study in studies if study.erho2.reason)
     for reason in reasons:
-        of = [left_out(study.drop) for study in studies if study.erho2.reason == reason]
-        where = "" if len(of) == len(studies) else f" where the {' and '.join(of)} are left out"
+        of = [study for study in studies if study.erho2.reason == reason]
+        where = "" if len(of) == len(studies) else f" {' and '.join(map(among, of))}"
         yield f"The reliability is undefined{where}, because {reason}."
 
 
@@ -69,26 +66,18 @@ def _different(studies: Sequence[Study]) -> list[Study]:
 
 
 def _verdict(known: Sequence[Study]) -> Iterator[str]:
-    """Whether the order is reliable, or only what the worst systems make of it."""
+    """Tell how reliable the order is, and whether the worst systems make it so."""
     if not known or not (whole := known[0].erho2.value):
         return
     first, *rest = known
-    if not rest:
-        systems = counted(len(first.systems), "system")
-        yield f"The order of {systems} is reliable to {_value(first)}."
-        return
-    whole_size = len(first.systems)
-    parts = [f"{_value(one)} without the worst {whole_size - len(one.systems)}" for one in rest]
-    said = f"The order is reliable to {_value(first)} among {whole_size} systems, "
-    said += " and ".join(parts)
-    least = min(one.erho2.value or 0.0 for one in rest)
-    if least >= whole - _HANGS:
-        yield f"{said}: it does not hang on the worst systems."
-    else:
+    of = counted(len(first.systems), "system")
+    parts = [f"{_value(one)} {among(one)}" for one in rest]
+    text = "; ".join([f"Reliability of the order ({ORDER}): {_value(first)} for {of}", *parts])
+    least = min((one.erho2.value or 0.0 for one in rest), default=whole)
+    if least < whole - _PART:
         part = "most" if least < whole / 2 else "part"
-        yield (
-            f"{said}: {part} of it is what sets the worst systems apart; believe the lower figures."
-        )
+        text += f". The worst systems cause {part} of it: use the lower values"
+    yield f"{text}."
 
 
 def _value(study: Study) -> str:
@@ -96,66 +85,69 @@ def _value(study: Study) -> str:
     return "-" if bounded is None else bounded.shown(3)
 
 
-def _no_spread(known: Sequence[Study]) -> Iterator[str]:
-    alike = [
-        f"{study.crossed.raw_s:.3g} {among(study.drop)}"
-        for study in known
-        if study.crossed and study.crossed.raw_s <= 0
-    ]
-    if alike:
+def _advice(known: Sequence[Study]) -> Iterator[str]:
+    """Give one piece of advice, from the study with the lowest coefficient."""
+    if not known:
+        return
+    study = min(known, key=lambda one: one.erho2.value or 0.0)
+    found = study.crossed
+    if found and found.raw_s <= 0:
+        fewest = study.for_order.low
+        more = f", and {ORDER} of the target takes {fewest:,} queries or more" if fewest else ""
         yield (
-            "These systems cannot be told apart, and no number of queries helps: their variance "
-            f"comes out as {', '.join(alike)}."
+            f"These {counted(found.queries, 'query')} do not show that the systems differ "
+            f"({among(study)}): their variance is estimated as {found.raw_s:.3g}{more}."
         )
-    for study in known:
-        if study.erho2.no_interval:
-            yield f"There is no interval {among(study.drop)}, because {study.erho2.no_interval}."
+    elif study.reaches_target:
+        most = study.for_order.high
+        shown = study.limits and found and most is not None and most <= found.queries
+        but = "" if shown else "; no interval shows that the coefficient does"
+        yield f"The estimate reaches the target {among(study)}{but}."
+    elif study.purchases:
+        yield _purchase(study, *study.purchases)
 
 
-def _purchase(known: Sequence[Study]) -> Iterator[str]:
-    """What to buy next: the better of ten more queries and five more items, by gain and cost."""
-    answers: dict[str, list[str]] = {}
-    for study in known:
-        if study.purchases is None or not study.erho2.value:
-            continue
-        queries, items = study.purchases
-        better = "queries" if _gain(study, queries) >= _gain(study, items) else "items"
-        answers.setdefault(better, []).append(
-            f"{among(study.drop)} from {study.erho2.value:.3f} to {queries.erho2:.3f} and "
-            f"{items.erho2:.3f}"
-        )
-    for better, of in answers.items():
-        costs = next(study.purchases for study in known if study.purchases)
-        yield (
-            f"Buy more {better} next: {costs[0].more} more queries (cost {costs[0].cost:,.0f}) and "
-            f"{costs[1].more} more items in every query (cost {costs[1].cost:,.0f}) lift {ORDER} "
-            f"{', '.join(of)}."
-        )
+def _purchase(study: Study, queries: Purchase, items: Purchase) -> str:
+    """Compare ten more queries with five more items in every query, by gain and cost."""
+    present = study.erho2.value or 0.0
+    of_queries = f"{queries.more} more queries (cost {queries.cost:,.0f}): {queries.erho2:.3f}"
+    of_items = f"{items.more} more items per query (cost {items.cost:,.0f}): {items.erho2:.3f}"
+    steps = [of_queries, of_items]
+    if _gain(present, queries) < _gain(present, items):
+        steps.reverse()
+    found = study.nested
+    limit = found.relative(found.means.queries, math.inf) if found else None
+    most = "" if limit is None or limit > _ALL else f"; more items alone reach at most {limit:.3f}"
+    return (
+        f"Best next step {among(study)}, from {ORDER} {present:.3f}: {steps[0]}. "
+        f"Alternative: {steps[1]}{most}."
+    )
 
 
-def among(drop: float) -> str:
-    """Of which systems, in a sentence."""
-    return f"without the {left_out(drop)}" if drop else "of all systems"
+_ALL = 0.9995
+"""A coefficient above is shown as 1.000."""
 
 
-def _gain(study: Study, purchase: Purchase) -> float:
-    gain = (purchase.erho2 or 0.0) - (study.erho2.value or 0.0)
+def _gain(present: float, purchase: Purchase) -> float:
+    gain = (purchase.erho2 or 0.0) - present
     return gain / purchase.cost if purchase.cost else math.inf
 
 
-def _ceiling(known: Sequence[Study]) -> Iterator[str]:
-    parts = []
-    for study in known:
-        if study.nested and study.crossed and study.erho2.value:
-            ceiling = study.nested.relative(study.crossed.queries, math.inf)
-            parts.append(f"{ceiling:.3f} ({among(study.drop)})")
-    if parts:
-        yield f"With these queries no number of items lifts {ORDER} above {', '.join(parts)}."
+def among(study: Study | GraderStudy) -> str:
+    """Return of which systems, in a sentence."""
+    return f"without {study.shown_without}" if study.shown_without else "of all systems"
+
+
+def _no_interval(known: Sequence[Study]) -> Iterator[str]:
+    for reason in dict.fromkeys(one.erho2.no_interval for one in known if one.erho2.no_interval):
+        of = [study for study in known if study.erho2.no_interval == reason]
+        where = "" if len(of) == len(known) else f" {' and '.join(map(among, of))}"
+        yield f"No confidence interval{where}: {reason}."
 
 
 def _negative(known: Sequence[Study]) -> Iterator[str]:
     below = [
-        f"{COMPONENTS[name]} {value:.3g} {among(study.drop)}"
+        f"{COMPONENTS[name]} {value:.3g} {among(study)}"
         for study in known
         for name, value in components(study).items()
         if value < 0 and name != "s"
@@ -164,28 +156,19 @@ def _negative(known: Sequence[Study]) -> Iterator[str]:
         yield f"Negative variances count as 0: {', '.join(below)}."
 
 
-def _few(known: Sequence[Study]) -> Iterator[str]:
-    few = [study for study in known if len(study.systems) < _FEW]
-    if few:
-        least = min(len(study.systems) for study in few)
-        yield (
-            f"With {counted(least, 'system')} the variance of systems is a guess: read the "
-            "interval, not the figure."
-        )
-
-
 def _no_items(scored: Scored, known: Sequence[Study]) -> Iterator[str]:
     if known and scored.no_items:
         yield f"Items are no facet of this study, because {scored.no_items}."
 
 
 def method(level: float) -> Iterator[str]:
-    """What the coefficients mean, and whose intervals of this level these are."""
+    """Return the meaning of the coefficients and of their intervals of this level."""
     yield (
-        f"{ORDER}: the share of the variance of differences between systems that other queries "
-        f"would show again; {LEVEL}: the same of the scores themselves. Intervals "
-        f"({percent(level)}): Feldt ({ORDER}) and Arteaga et al. ({LEVEL}), for systems and "
-        "queries like these. Errors are standard errors of measurement, in units of the score."
+        f"{ORDER}: the share of the variance of differences between these systems that other "
+        f"queries would show again; {LEVEL}: the same of the scores themselves. Intervals "
+        f"({percent(level)}) hold for these systems and for queries like these, by resampling the "
+        "queries and one added query. Errors are standard errors of measurement, in units of the "
+        "score."
     )
 
 
@@ -220,6 +203,6 @@ def component_name(name: str, raw: Mapping[str, float]) -> str:
     )
 
 
-def left_out(drop: float) -> str:
-    """Which systems a study leaves out."""
-    return f"worst {percent(drop)}" if drop else "none"
+def left_out(study: Study | GraderStudy) -> str:
+    """Return which systems a study leaves out."""
+    return study.shown_without or "none"

@@ -11,6 +11,7 @@ from exampp.analysis.reliability_records import ReliabilitySettings, Scored, Stu
 from exampp.analysis.reliability_sentences import (
     LEVEL,
     ORDER,
+    among,
     component_name,
     components,
     left_out,
@@ -45,7 +46,10 @@ class Reliability(Result):
         tables = {"reliability": _reliability(self)}
         if any(study.says_something for study in self.studies):
             tables["queries"] = _queries(self)
-            tables["components"] = components_table(_raw_by_drop(self), _COMPONENTS)
+            tables["components"] = components_table(
+                {left_out(one): components(one) for one in self.studies if one.says_something},
+                _COMPONENTS,
+            )
             tables["sizes"] = _sizes(self)
         if any(study.cheapest for study in self.studies):
             tables["designs"] = _designs(self)
@@ -69,7 +73,7 @@ class Reliability(Result):
             {*(round(deepest * n / _POINTS) for n in range(1, _POINTS + 1)), self.queries}
         )
         numbers = [number for number in numbers if number]
-        foreseen = [point for study in studies for point in _points(study, numbers, self)]
+        foreseen = [point for study in studies for point in _points(study, numbers)]
         figure = plots.reliability(
             foreseen,
             self.scored.name,
@@ -84,7 +88,7 @@ class Reliability(Result):
 
 
 def _reliability(found: Reliability) -> Table:
-    rows = [[left_out(study.drop), len(study.systems), *summary(study)] for study in found.studies]
+    rows = [[left_out(study), len(study.systems), *summary(study)] for study in found.studies]
     columns: list[str | Column] = ["left out", "systems", *SUMMARY]
     return Table.of(columns, rows, _caption(found), found.sentences())
 
@@ -112,15 +116,16 @@ def _queries(found: Reliability) -> Table:
     """How many queries, of as many items as now, reach the target."""
     target = f"{found.settings.target:g}"
     rows = [
-        [left_out(study.drop), *((_needed(one)) for one in (study.for_order, study.for_level))]
+        [left_out(study), *((_needed(one)) for one in (study.for_order, study.for_level))]
         for study in found.studies
         if study.says_something
     ]
     columns = ["left out", f"for {ORDER} {target}", f"for {LEVEL} {target}"]
-    notes = (
-        ["none: no number of queries suffices"] if any("none" in str(r[1:]) for r in rows) else []
-    )
+    notes = [NO_NUMBER.format("none")] if any("none" in str(row[1:]) for row in rows) else []
     return Table.of(columns, rows, f"Queries that an exam like this takes for {target}", notes)
+
+
+NO_NUMBER = "{}: these scores do not show that the systems differ, so no number follows"
 
 
 def _needed(needed: Needed) -> str:
@@ -141,13 +146,13 @@ def _caption(found: Reliability) -> str:
 # ---- components ----------------------------------------------------------------------------------
 
 
-def components_table(raw_by_drop: Mapping[float, Mapping[str, float]], caption: str) -> Table:
-    """A row a component, its variance and share of all for every share of systems dropped."""
+def components_table(by_left_out: Mapping[str, Mapping[str, float]], caption: str) -> Table:
+    """A row a component, its variance and share of all; a group of columns what is left out."""
     columns: list[str | Column] = ["variance of"]
-    for drop in raw_by_drop:
-        group = f"{left_out(drop)} left out"
+    for name in by_left_out:
+        group = f"{name} left out"
         columns += [Column("variance", 6, group), Column("share", 3, group)]
-    every = list(raw_by_drop.values())
+    every = list(by_left_out.values())
     rows: list[list[Value]] = []
     for name in every[0]:
         row: list[Value] = [component_name(name, every[0])]
@@ -198,7 +203,7 @@ def _sizes(found: Reliability) -> Table:
                 marks |= {
                     (len(rows), 2 + at): "best" for at, one in enumerate(items) if one == present
                 }
-            rows.append([left_out(study.drop), queries, *values])
+            rows.append([left_out(study), queries, *values])
     return Table.of(
         columns,
         rows,
@@ -221,13 +226,13 @@ def _designs(found: Reliability) -> Table:
             if design == study.cheapest:
                 marks[len(rows), 4] = "best"
             cells = None if design.queries is None else design.queries * design.items
-            rows.append([left_out(study.drop), design.items, design.queries, cells, design.cost])
+            rows.append([left_out(study), design.items, design.queries, cells, design.cost])
     settings = found.settings
     caption = (
         f"Exams that reach {ORDER} {settings.target:g}, at {settings.query_cost:g} a query and "
         f"{settings.item_cost:g} an item"
     )
-    notes = ["-: no number of queries suffices"] if any(row[2] is None for row in rows) else []
+    notes = [NO_NUMBER.format("-")] if any(row[2] is None for row in rows) else []
     columns: list[str | Column] = ["left out", "items per query", "queries", "items in all"]
     columns.append(Column("cost", 0))
     legend = {"best": "the least that any number of items per query costs"}
@@ -237,14 +242,13 @@ def _designs(found: Reliability) -> Table:
 _POINTS = 48
 
 
-def _points(study: Study, numbers: Sequence[int], found: Reliability) -> Iterator[plots.Foreseen]:
-    kept = f"without the {left_out(study.drop)}" if study.drop else "all"
-    panel = f"{counted(len(study.systems), 'system')}: {kept}"
+def _points(study: Study, numbers: Sequence[int]) -> Iterator[plots.Foreseen]:
+    panel = f"{counted(len(study.systems), 'system')}: {among(study).removeprefix('of ')}"
     items = list(dict.fromkeys(size.items for size in study.sizes))
     for line in items:
         for queries in numbers:
             if study.nested is None or line == study.nested.items:
-                one = erho2(study.crossed, queries, found.settings.level) if study.crossed else None
+                one = erho2(study.crossed, queries, study.limits) if study.crossed else None
                 if one is not None and one.value is not None:
                     yield plots.Foreseen(panel, _items(line), queries, one.value, one.low, one.high)
                 continue

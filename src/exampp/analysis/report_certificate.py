@@ -55,7 +55,7 @@ def _reliability(found: Reliability) -> Iterator[str]:
     known = [study for study in found.studies if study.says_something]
     for number, study in enumerate(known):
         what = "" if number else "generalisability over queries "
-        without = f" without the worst {study.drop:.0%} of systems" if study.drop else ""
+        without = f" without {study.shown_without}" if study.without else ""
         yield f"{what}{_bounded(study.erho2)}{without}"
 
 

@@ -73,12 +73,12 @@ def reliability_line(found: Reliability) -> Line | None:
     if not studies:
         return None
     present, worst = _value(studies[0]), min(map(_value, studies))
+    low = studies[0].erho2.low
     said = f"The order on other queries would agree by {ORDER} {bounded(studies[0].erho2)}"
     said += "".join(
-        f", {bounded(study.erho2)} without the worst {study.drop:.0%} of systems"
-        for study in studies[1:]
+        f", {bounded(study.erho2)} without {study.shown_without}" for study in studies[1:]
     )
-    doubt = present < found.settings.target or 2 * worst < present
+    doubt = low is None or low < found.settings.target or 2 * worst < present
     return Line("Reliability", f"{said}.", "reliability", "doubt" if doubt else "holds")
 
 

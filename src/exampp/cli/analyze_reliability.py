@@ -58,8 +58,8 @@ def _has_grades(given: Given) -> bool:
 
 OF_GRADES = Counts(
     (
-        *("--measure", "--min-rating", "--items", "--query-cost", "--item-cost", "--samples"),
-        *("--seed", "--grader", "--prompt", "--kind", "--bank", "--run", "--system"),
+        *("--measure", "--min-rating", "--items", "--query-cost", "--item-cost"),
+        *("--grader", "--prompt", "--kind", "--bank", "--run", "--system"),
         *("--leave-out", "--subtopics", "--missing", "--label", "--at-least", "--gains"),
         *("--decisions", "--on-error", "--scale"),
     ),
@@ -67,7 +67,7 @@ OF_GRADES = Counts(
     _has_grades,
 )
 OF_ITEMS = Counts(
-    ("--items", "--query-cost", "--item-cost", "--samples", "--seed"),
+    ("--items", "--query-cost", "--item-cost"),
     "for Cover, the mean over items",
     lambda given: given["measure"].startswith("Cover"),
 )
@@ -140,9 +140,9 @@ def reliability(
     digits: Digits = None,
     style: TableStyle = Style.text,
 ) -> None:
-    """Tell how reliable the leaderboard is, and how many queries and items it takes.
+    """Show how reliable the order of systems is, and how many queries and items it takes.
 
-    With all systems and without the worst. Several graders are a facet of one more study.
+    Studies all systems, and the same without the worst. With several graders, graders are a facet.
 
     Example: exampp analyze reliability my.exam --target 0.9
     """

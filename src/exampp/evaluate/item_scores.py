@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -79,6 +79,17 @@ class ItemScores:
         """Cover of every system on the `kept` items, the mean over the queries that have some."""
         found: Floats = self.credit @ self.shares(kept)
         return found
+
+    def only(self, kept: Bools) -> ItemScores:
+        """Return the same systems and queries with the `kept` items."""
+        return replace(
+            self,
+            item_ids=tuple(self.item_ids[at] for at in np.flatnonzero(kept)),
+            query=self.query[kept],
+            exam=self.exam[kept],
+            weights=self.weights[kept],
+            credit=self.credit[:, kept],
+        )
 
     def emptied(self, kept: Bools) -> int:
         """How many queries have none of the `kept` items."""

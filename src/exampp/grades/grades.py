@@ -169,7 +169,8 @@ class Grades(ChosenGrades, OneOrSeveral):
             missing=missing,
             labelling=labelling,
         )
-        return reliability(scored_column(self.gradebook, board, missing), settings)
+        texts = self.source.read_bank_texts(self.grader, self.bank)
+        return reliability(scored_column(self.gradebook, board, missing, texts), settings)
 
     def corrected(self, measure: Measure | str = "P@20", **options: Any) -> Corrected:
         """The leaderboard as people's judgments correct it: see `CollectionGrades.corrected`."""

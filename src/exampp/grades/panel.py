@@ -121,7 +121,8 @@ class Panel(OneOrSeveral, Generic[M]):
                 missing=missing,
                 labelling=labelling,
             )
-            scored[name] = scored_column(one.gradebook, board, missing)
+            texts = one.source.read_bank_texts(one.grader, one.bank)
+            scored[name] = scored_column(one.gradebook, board, missing, texts)
         if len(scored) == 1:
             return reliability(next(iter(scored.values())), settings)
         return grader_reliability(scored, settings)

@@ -60,6 +60,7 @@ def source_of(
         ),
         made=f"exampp {__version__}, {datetime.now(UTC):%Y-%m-%d}",
         gaming=gaming,
+        bank=grades.source.read_bank_texts(grades.grader, grades.bank),
         sealed=_parts(compare_parts, settings) if gaming else "",
         texts=grades.source.query_texts(),
         corrected=tuple(corrected),

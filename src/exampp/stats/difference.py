@@ -20,11 +20,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exampp.stats.estimate import Estimate
+from exampp.stats.rank_sets import student_reach
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -82,6 +84,86 @@ def _by_group(values: Floats, groups: NDArray[np.intp], count: int) -> Floats:
     at = np.arange(len(values))[:, None] * count + groups
     sums = np.bincount(at.ravel(), values.ravel(), len(values) * count)
     return np.asarray(sums, np.float64).reshape(-1, count)
+
+
+class ScoreLimits(NamedTuple):
+    """Lower and upper confidence limits of scores, [systems]; NaN where there are none."""
+
+    low: Floats
+    high: Floats
+
+
+class Drawn(NamedTuple):
+    """What the sample shows of the error of each score, [systems].
+
+    `units` counts the drawn units that count for a system and were not certain to be drawn.
+    `low` and `high` are the variance that one more such unit would add, if people judged it not
+    relevant and relevant: a small sample may show only one kind.
+    """
+
+    units: NDArray[np.int64]
+    low: Floats
+    high: Floats
+
+
+def drawn_units(coefficients: Floats, predicted: Floats, sample: Sample) -> Drawn:
+    """Return what the drawn units show of the error of each score.
+
+    `coefficients` is [systems, units]; `predicted` [units], or [systems, units].
+    """
+    at, pi = sample.places, sample.pi
+    own = (coefficients[:, at] > 0) & (pi < 1)
+    units = own.sum(axis=1)
+    chance: Floats = np.where(own, (1 - pi) / pi**2, 0.0)
+    variance = chance * coefficients[:, at] ** 2 / np.maximum(units, 1)[:, None]
+    f = predicted[..., at]
+    return Drawn(units, (variance * f**2).sum(axis=1), (variance * (1 - f) ** 2).sum(axis=1))
+
+
+def pool_limits(one: Totals, pi: Floats, drawn: Drawn, level: float) -> ScoreLimits:
+    """Return limits of scores over a pool, of which `pi` are the chances of the sampled units.
+
+    Student's t, with the variance and the degrees of freedom that one more drawn unit would give.
+    Twice (sum v)^2 / sum v^2 degrees of freedom belong to a sum of unequal variances v: few
+    relevant units, or the first ranks of RBP, carry most of it.
+    """
+    each = one.residuals**2 * (1 - pi)
+    reaches = []
+    for extra in (drawn.low, drawn.high):
+        variance = each.sum(axis=1) + extra
+        squares = (each**2).sum(axis=1) + extra**2
+        most = drawn.units.astype(np.float64) - 1
+        reaches.append(_reach(variance, squares, most, level) * np.sqrt(variance))
+    return ScoreLimits(one.scores - reaches[0], one.scores + reaches[1])
+
+
+def query_limits(one: Totals, drawn: Drawn, level: float) -> ScoreLimits:
+    """Return limits of scores for queries like these; NaN where a score is not within 0 and 1.
+
+    Student's t on the scale of log(m / (1 - m)) as for other means (`stats.means`), with the
+    variance that one more drawn unit would add, and as few degrees of freedom as unequal squares
+    of the queries leave.
+    """
+    queries = one.parts.shape[1]
+    values = one.parts * queries
+    squares = (values - values.mean(axis=1, keepdims=True)) ** 2
+    variance = squares.sum(axis=1) / (queries - 1) / queries
+    most = np.full(len(values), queries - 1.0)
+    t = _reach(squares.sum(axis=1), (squares**2).sum(axis=1), most, level)
+    inside = (one.scores > 0) & (one.scores < 1)
+    m = np.where(inside, one.scores, 0.5)
+    ends = []
+    for sign, extra in ((-1, drawn.low), (1, drawn.high)):
+        reach = t * np.sqrt(variance + extra) / (m * (1 - m))
+        end = (1 + np.tanh((np.log(m / (1 - m)) + sign * reach) / 2)) / 2
+        ends.append(np.where(inside, end, np.nan))
+    return ScoreLimits(*ends)
+
+
+def _reach(sums: Floats, squares: Floats, most: Floats, level: float) -> Floats:
+    """Return Student's t for 2 sums^2 / squares degrees of freedom, between 1 and `most`."""
+    freedom = 2 * np.divide(sums**2, squares, out=np.ones(len(sums)), where=squares > 0)
+    return student_reach(level, np.maximum(np.floor(np.minimum(freedom, most)), 1.0))
 
 
 def calibrated(bins: Ints, fold: Ints, sample: Sample, labels: Floats) -> Floats:

@@ -11,10 +11,14 @@ and the standard errors of measurement, the roots of these two errors, in units 
 
 A component that comes out negative is 0 in the coefficients; its raw value is kept.
 
+Intervals hold for the compared systems: they are fixed, and the queries are a sample. Systems
+drawn from a population have another coefficient, and a few dozen of them do not show how often a
+system of that population is far below the others.
+
 Sources: Brennan, *Generalizability Theory* (2001), ch. 2-4; Urbano, Marrero and Martin, *On the
-Measurement of Test Collection Reliability* (SIGIR 2013); Feldt, Psychometrika 30 (1965); Arteaga,
-Jeyaratnam and Franklin, Psychometrika 47 (1982). Banks of unequal size: query means are what Cover
-averages, so that the table of them is unweighted, with the harmonic mean of the bank sizes.
+Measurement of Test Collection Reliability* (SIGIR 2013). Banks of unequal size: query means are
+what Cover averages, so that the table of them is unweighted, with the harmonic mean of the bank
+sizes.
 """
 
 from __future__ import annotations
@@ -28,7 +32,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.stats.estimate import Estimate, undefined
-from exampp.stats.f_distribution import f_quantile
 
 Floats = NDArray[np.float64]
 
@@ -36,6 +39,9 @@ ALL_ALIKE = "every system has the same score on every query"
 NO_RESIDUAL = "systems differ by the same amount on every query"
 FEW_SYSTEMS = "fewer than 2 systems are compared"
 FEW_QUERIES = "fewer than 2 queries count for all systems"
+FEWEST_QUERIES = 4
+"""Intervals from fewer queries are not made: `benchmarks/coverage_reliability.py` has no rate."""
+NO_SAMPLE = f"fewer than {FEWEST_QUERIES} queries count for all systems"
 
 _ROUNDING = 1e-12
 """Relative to the largest squared score: a mean square below it is rounding."""
@@ -115,18 +121,30 @@ class Nested:
 
     def items_needed(self, target: float, queries: float) -> int | None:
         """Items per query for Erho2 of `target` with so many queries; None where none suffice."""
-        var = _positive(self.raw)
+        var = self._counted
         room = queries * var["s"] * (1 - target) / target - var["sq"]
         return max(1, _up(var["siq"] / room)) if room > 0 else None
 
     def queries_needed(self, target: float, items: float) -> int | None:
         """Queries of so many items for Erho2 of `target`; None where none suffice."""
-        var = _positive(self.raw)
+        var = self._counted
         error = var["sq"] + var["siq"] / items
         return _needed(target, var["s"], error)
 
-    def _error(self, queries: float, items: float, of: Sequence[str]) -> float:
+    @property
+    def _counted(self) -> dict[str, float]:
+        """The components, negative ones as 0.
+
+        Where systems x queries is negative, all of the error is that of items: an exam of this
+        size has the error that it shows, and more items never raise it.
+        """
         var = _positive(self.raw)
+        if not var["sq"]:
+            var["siq"] = self.means.ms_e * self.items
+        return var
+
+    def _error(self, queries: float, items: float, of: Sequence[str]) -> float:
+        var = self._counted
         return sum(var[name] / (items if name in ("iq", "siq") else 1) for name in of) / queries
 
     def _coefficient(self, queries: float, items: float, of: Sequence[str]) -> float | None:
@@ -155,10 +173,17 @@ class WithGraders:
         return _share(var["s"], error + (var["qg"] + var["sqg"]) / (queries * graders))
 
 
-class Needed(NamedTuple):
-    """How many queries a target takes, and with the interval of the coefficient.
+class Ratio(NamedTuple):
+    """Limits of the variance of systems over the error variance of one query."""
 
-    None: no number suffices.
+    low: float
+    high: float
+
+
+class Needed(NamedTuple):
+    """How many queries a target takes, and the fewest and the most that the limits allow.
+
+    None: no number follows from the scores.
     """
 
     queries: int | None
@@ -269,120 +294,148 @@ def kept_systems(scores: Floats, drop: float) -> NDArray[np.bool_]:
 # ---- coefficients with their intervals -----------------------------------------------------------
 
 
-def erho2(study: Crossed, queries: float, level: float = 0.95) -> Estimate:
-    """Erho2 with so many queries, with the interval of Feldt; limits below 0 are 0."""
-    limits = (_feldt(study, side) for side in _sides(level))
-    return _estimate(study, study.relative(queries), [_stepped(u, queries) for u in limits])
+class Ratios(NamedTuple):
+    """Limits for the order of systems (Erho2) and for the levels of their scores (Phi)."""
+
+    order: Ratio
+    levels: Ratio
 
 
-def phi(study: Crossed, queries: float, level: float = 0.95) -> Estimate:
-    """Phi with so many queries, with the interval of Arteaga et al.; limits below 0 are 0."""
-    limits = (_arteaga(study, side) for side in _sides(level))
-    return _estimate(study, study.absolute(queries), [_stepped(u, queries) for u in limits])
+def ratios(scores: Floats, draws: Floats, level: float = 0.95) -> Ratios:
+    """Return the limits that queries like these leave, for exactly these systems.
 
+    A limit is the ratio at which resampled queries give a ratio as far off as the observed one
+    in (1 - level) / 2 of the draws. The sample has one query more than was observed. On it a
+    share of the systems has the lowest or the highest possible score: of all such queries, the
+    one that gives the widest limit counts. So failures that no observed query shows are allowed
+    for. Possible scores are 0 to 1, and further where observed scores are.
 
-def erho2_queries(study: Crossed, target: float, level: float = 0.95) -> Needed:
-    """Queries for Erho2 of `target`; the upper limit of the coefficient gives the fewest."""
-    lower, upper = (_inverse(_feldt(study, side), target) for side in _sides(level))
-    return Needed(_needed(target, study.raw_s, study.ms_e), upper, lower)
+    Args:
+        scores: [systems, queries], 2 or more of both, with some residual.
+        draws: [samples, queries + 1], how often a sample draws each query (`draw_queries`).
+        level: Confidence level.
 
-
-def phi_queries(study: Crossed, target: float, level: float = 0.95) -> Needed:
-    """Queries for Phi of `target`; the upper limit of the coefficient gives the fewest."""
-    lower, upper = (_inverse(_arteaga(study, side), target) for side in _sides(level))
-    error = max(0.0, study.raw_q) + study.ms_e
-    return Needed(_needed(target, study.raw_s, error), upper, lower)
-
-
-def bootstrap_erho2(
-    exams: Within, draws: Floats, sizes: Sequence[tuple[float, float]], level: float = 0.95
-) -> list[tuple[float, float] | None]:
-    """Intervals of Erho2 for exams of (queries, items), by resampling whole queries.
-
-    `draws` is [samples, queries], how often each query is drawn. Resampled queries differ less than
-    queries do, and the means of systems over them more, which is taken out of the components as in
-    Brennan (2007), *Unbiased estimates of variance components with bootstrap procedures*. None
-    where the components are undefined in some resample.
+    Source: Carpenter, *Test inversion bootstrap confidence intervals*, JRSS B 61 (1999). Coverage:
+    `benchmarks/coverage_reliability.py`.
     """
-    n_s, n_q = exams.means.shape
-    centred = exams.means - exams.means.mean()
-    of_system = draws @ centred.T / n_q
-    grand = of_system.mean(axis=1)
-    of_query = centred.mean(axis=0)
-    ss_s = n_q * ((of_system - grand[:, None]) ** 2).sum(axis=1)
-    ss_q = n_s * (draws @ of_query**2 - n_q * grand**2)
-    ss_e = draws @ (centred**2).sum(axis=0) - n_s * n_q * grand**2 - ss_s - ss_q
-    ms_s, ms_e = ss_s / (n_s - 1), np.maximum(0.0, ss_e) / ((n_s - 1) * (n_q - 1))
-    freedom = draws @ exams.freedom
-    if not (freedom > 0).all():
-        return [None for _ in sizes]
-    ms_siq = draws @ exams.rest / (freedom * (n_s - 1))
-    items = n_q / (draws @ (1 / exams.items))
-    var_s = np.maximum(0.0, (ms_s - ms_e) / n_q - ms_e / (n_q - 1))
-    var_sq = np.maximum(0.0, ms_e * n_q / (n_q - 1) - ms_siq / items)
-    tails = [(1 - level) / 2, (1 + level) / 2]
-    found: list[tuple[float, float] | None] = []
-    for queries, of_query_items in sizes:
-        error = (var_sq + ms_siq / of_query_items) / queries
-        whole = var_s + error
-        values = np.divide(var_s, whole, out=np.zeros(len(whole)), where=whole > 0)
-        low, high = np.quantile(values, tails).tolist()
-        found.append((low, high))
-    return found
+    together, apart = _added_queries(scores)
+    tail = (1 - level) / 2
+    found = []
+    for levels in (False, True):
+        drawn = _Drawn.of(scores, draws, levels=levels)
+        low = min(drawn.limits(extra, tail)[0] for extra in together)
+        high = max(drawn.limits(extra, 1 - tail)[1] for extra in apart)
+        found.append(Ratio(low, high))
+    return Ratios(*found)
 
 
-def _estimate(study: Crossed, value: float | None, limits: Sequence[float]) -> Estimate:
+def _added_queries(scores: Floats) -> tuple[list[Floats], list[Floats]]:
+    """Return scores [systems] of queries that bring systems together, and that set them apart."""
+    means = scores.mean(axis=1)
+    order = np.argsort(-np.round(means, 9), kind="stable")
+    place = np.empty(len(order), np.intp)
+    place[order] = np.arange(len(order))
+    lowest, highest = min(0.0, float(scores.min())), max(1.0, float(scores.max()))
+    n = len(order)
+    together, apart = [], [means]
+    for some in sorted({1, -(-n // 4), -(-n // 2), -(-3 * n // 4)} - {n}):
+        best, worst = place < some, place >= n - some
+        together += [np.where(best, lowest, means), np.where(worst, highest, means)]
+        apart += [np.where(worst, lowest, means), np.where(best, highest, means)]
+    return together, apart
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """Samples of the queries: sums of `scores` and of their squares, without the added query.
+
+    The error of `levels` is that of each score, the other one that of differences of systems.
+    """
+
+    scores: Floats
+    middle: float
+    levels: bool
+    draws: Floats
+    sums: Floats
+    squares: Floats
+
+    @classmethod
+    def of(cls, scores: Floats, draws: Floats, *, levels: bool) -> _Drawn:
+        middle = float(scores.mean())
+        scores = scores - (middle if levels else scores.mean(axis=0))
+        given = draws[:, :-1]
+        squares = given @ (scores**2).sum(axis=0)
+        return cls(scores, middle, levels, draws, given @ scores.T, squares)
+
+    def limits(self, extra: Floats, share: float) -> tuple[float, float]:
+        """Return the ratios that `share` of the samples do not exceed: at most, at least.
+
+        With systems t times as far apart as observed, a sample has the ratio |t mean + error|^2
+        over its own error variance. It is the observed ratio at a root of a quadratic in t.
+        """
+        n = self.draws.shape[1]
+        extra = extra - (self.middle if self.levels else extra.mean())
+        of_extra = float(extra @ extra)
+        means = (self.scores.sum(axis=1) + extra) / n
+        present = (float((self.scores**2).sum()) + of_extra) / n - float(means @ means)
+        drawn = (self.sums + self.draws[:, -1:] * extra) / n
+        spread = (self.squares + self.draws[:, -1] * of_extra) / n - (drawn**2).sum(axis=1)
+        # means are fitted to the residuals, which are smaller than errors by this factor
+        errors = (drawn - means) * math.sqrt(n / (n - 1))
+        if self.levels:
+            means, errors = means - means.mean(), errors - errors.mean(axis=1, keepdims=True)
+        a, b = float(means @ means), errors @ means
+        if a <= 0 or present <= 0:
+            return 0.0, 0.0
+        c = (errors**2).sum(axis=1) - a * spread / present * n / (n - 1)
+        root = np.maximum(0.0, np.sqrt(np.maximum(0.0, b**2 - a * c)) - b)
+        low = np.quantile(np.where(c >= 0, 0.0, root), share, method="lower")
+        high = np.quantile(root, share, method="higher")
+        systems = len(self.scores)
+        scale = a * present * n / (n - 1) * ((systems - 1) / systems if self.levels else 1.0)
+        return float(low) ** 2 / scale, float(high) ** 2 / scale
+
+
+def erho2(study: Crossed, queries: float, limits: Ratios | None = None) -> Estimate:
+    """Return Erho2 with so many queries, with its interval where there are limits."""
+    return _estimate(study, study.relative(queries), queries, limits and limits.order)
+
+
+def phi(study: Crossed, queries: float, limits: Ratios | None = None) -> Estimate:
+    """Return Phi with so many queries, with its interval where there are limits."""
+    return _estimate(study, study.absolute(queries), queries, limits and limits.levels)
+
+
+def erho2_queries(study: Crossed, target: float, limits: Ratios | None = None) -> Needed:
+    """Return the queries for Erho2 of `target`; the upper limit gives the fewest."""
+    return _all_needed(target, study.raw_s, study.ms_e, limits and limits.order)
+
+
+def phi_queries(study: Crossed, target: float, limits: Ratios | None = None) -> Needed:
+    """Return the queries for Phi of `target`; the upper limit gives the fewest."""
+    error = max(0.0, study.raw_q) + study.ms_e
+    return _all_needed(target, study.raw_s, error, limits and limits.levels)
+
+
+def _estimate(
+    study: Crossed, value: float | None, queries: float, limits: Ratio | None
+) -> Estimate:
     if value is None:
         return undefined(ALL_ALIKE)
-    if not study.ms_e:
-        return Estimate(value, no_interval=NO_RESIDUAL)
-    low, high = limits
-    return Estimate(value, low, high)
+    if limits is None:
+        return Estimate(value, no_interval=NO_RESIDUAL if not study.ms_e else NO_SAMPLE)
+    low, high = (queries * ratio / (1 + queries * ratio) for ratio in limits)
+    return Estimate(value, min(low, value), max(high, value))
 
 
-def _sides(level: float) -> tuple[float, float]:
-    """The probabilities of the quantiles of the lower and the upper limit."""
-    return (1 + level) / 2, (1 - level) / 2
-
-
-def _feldt(study: Crossed, p: float) -> float:
-    """A limit of var_s / var_e: the reliability of one query over its unreliability."""
-    if not study.ms_e:
-        return math.inf
-    freedom = study.systems - 1
-    f = f_quantile(p, freedom, freedom * (study.queries - 1))
-    return (study.ms_s / (study.ms_e * f) - 1) / study.queries
-
-
-def _arteaga(study: Crossed, p: float) -> float:
-    """The same for levels: a limit of var_s / (var_q + var_e)."""
-    if not study.ms_e:
-        return math.inf
-    above, of_query = study.systems - 1, study.queries - 1
-    chi = f_quantile(p, above, math.inf)
-    f_e = f_quantile(p, above, above * of_query)
-    f_q = f_quantile(p, above, of_query)
-    s, q, e = study.ms_s, study.ms_q, study.ms_e
-    over = s**2 - chi * s * e + (chi - f_e) * f_e * e**2
-    under = above * chi * s * e + f_q * s * q
-    if over <= 0:
-        return 0.0
-    r = over / under
-    rho = study.systems * r / (study.systems * r + study.queries)
-    return rho / (1 - rho)
-
-
-def _stepped(ratio: float, queries: float) -> float:
-    """The coefficient with so many queries, of the ratio of signal to error of one."""
-    if ratio <= 0:
-        return 0.0
-    return 1.0 if math.isinf(ratio) else queries * ratio / (1 + queries * ratio)
-
-
-def _inverse(ratio: float, target: float) -> int | None:
-    if ratio <= 0:
-        return None
-    return max(1, _up(target / (ratio * (1 - target))))
+def _all_needed(target: float, signal: float, error: float, limits: Ratio | None) -> Needed:
+    found = _needed(target, signal, error)
+    if limits is None:
+        return Needed(found, found, found)
+    fewest, most = (_needed(target, ratio, 1.0) for ratio in (limits.high, limits.low))
+    if found is None:
+        return Needed(None, fewest, None)
+    return Needed(found, min(found, fewest or found), None if most is None else max(found, most))
 
 
 def _needed(target: float, signal: float, error: float) -> int | None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from exampp.analysis.item_list import ItemList
     from exampp.analysis.items import ItemAnalysis
     from exampp.analysis.significance import Significance
+    from exampp.records.bank import BankTexts
     from exampp.review.disputing import WeighedDispute
     from exampp.review.evidence import Criteria
     from exampp.review.impact import Baseline
@@ -163,15 +164,19 @@ class Snapshot:
         """What the grades say of the items that were graded."""
         return self.kept.get("item analysis", self._item_analysis)
 
+    def bank_texts(self) -> BankTexts | None:
+        """Return the texts of the bank; None where it is not known."""
+        with Collection(self.path) as collection:
+            return collection.bank(self.choice.bank).texts() if self.choice.bank else None
+
     def _item_analysis(self) -> ItemAnalysis:
         from exampp.analysis.items import ItemSettings, analyze
         from exampp.evaluate.item_scores import item_scores
 
         with Collection(self.path) as collection:
-            texts = collection.bank(self.choice.bank).texts() if self.choice.bank else None
             least = relevant_from(None, collection.highest_judgment)
         scores = item_scores(self.gradebook, self.min_rating, K)
-        return analyze(self.gradebook, scores, "", ItemSettings(least), texts=texts)
+        return analyze(self.gradebook, scores, "", ItemSettings(least), texts=self.bank_texts())
 
     def oversight(self, criteria: Criteria, patience: float) -> MissingAndSpurious | None:
         """What is missing and spurious in all queries; None while they are looked through."""

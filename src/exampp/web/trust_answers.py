@@ -64,7 +64,8 @@ def _reliability(snapshot: Snapshot) -> TrustAnswer:
     from exampp.analysis.reliability import reliability, scored_column
     from exampp.analysis.trust import about_reliability
 
-    return about_reliability(reliability(scored_column(snapshot.gradebook, snapshot.board)))
+    column = scored_column(snapshot.gradebook, snapshot.board, texts=snapshot.bank_texts())
+    return about_reliability(reliability(column))
 
 
 def _sensitivity(snapshot: Snapshot) -> TrustAnswer:
