@@ -58,7 +58,7 @@ def test_numbers_for_machines(graded: Path) -> None:
         assert sum(counts) == 4
     assert {row["units"] for row in found["agreement"]["rows"]} == {4}
     assert any("draft grades" in note for note in found["agreement"]["notes"])
-    table, values = good(graded, "--at-least", 1, "--format", "csv").split("\n\n")
+    table, values, _ = good(graded, "--at-least", 1, "--format", "csv").split("\n\n")
     assert "count" in table.splitlines()[0].split(",")
     for row in csv.DictReader(io.StringIO(values)):
         assert row["value"] or row["reason"]

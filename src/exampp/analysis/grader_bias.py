@@ -35,7 +35,7 @@ class SystemBias(NamedTuple):
     """How a grader rates one system beside how people judge it, in ratings.
 
     `passages` of the `returned` ones are judged and graded, in `queries`. `label` and `judgment`
-    are their means. `matched` and `rescaled` are the two views of the bias, `low` and `high` bound
+    are their means. `matched` and `linked` are the two views of the bias, `low` and `high` bound
     it for all systems at once, `matched_low` and `matched_high` bound `matched` alone.
     `detectable` is the bias that `matched` shows with probability .8. None: undefined.
     """
@@ -49,7 +49,7 @@ class SystemBias(NamedTuple):
     matched: float | None
     matched_low: float | None
     matched_high: float | None
-    rescaled: float | None
+    linked: float | None
     low: float | None
     high: float | None
     detectable: float | None
@@ -141,7 +141,7 @@ class GraderBias(Result):
         columns: list[str | Column] = [
             *("system", "passages", "queries", "rating", "judgment"),
             Column("matched", 2, group="bias"),
-            Column("rescaled", 2, group="bias"),
+            Column("linked", 2, group="bias"),
             Column("95% low", 2, group="bias"),
             Column("high", 2, group="bias"),
             Column("detectable", 2),
@@ -150,7 +150,7 @@ class GraderBias(Result):
         rows: list[list[Value]] = [
             [
                 *(one.system, one.passages, one.queries, one.label, one.judgment),
-                *(one.matched, one.rescaled, one.low, one.high, one.detectable, one.verdict),
+                *(one.matched, one.linked, one.low, one.high, one.detectable, one.verdict),
             ]
             for one in self.systems
         ]
@@ -169,8 +169,8 @@ class GraderBias(Result):
             return
         yield (
             "matched: mean rating beyond that of other systems' passages with the same judgment; "
-            "rescaled: rating minus judgment, both on the scale of the ratings. A bias is claimed "
-            "where both agree; the interval holds for all systems at once."
+            "linked: rating minus judgment, on one scale by equal shares. A bias is claimed where "
+            "both agree (95% for all systems at once); people must err no more than the grader."
         )
         checked = sum(one.passages for one in self.systems)
         returned = sum(one.returned for one in self.systems)
@@ -231,7 +231,7 @@ def _row(
         matched=number(found.matched[row]),
         matched_low=number(found.matched[row] - found.matched_half[row]),
         matched_high=number(found.matched[row] + found.matched_half[row]),
-        rescaled=number(found.rescaled[row]),
+        linked=number(found.linked[row]),
         low=number(found.low[row]),
         high=number(found.high[row]),
         detectable=number(found.detectable[row]),
@@ -274,7 +274,9 @@ def _rated(exam: QueryExam, passages: NDArray[np.intp]) -> NDArray[np.float64]:
     ratings = exam.query.ratings[np.ix_(passages, weighted_items(exam))]
     known = ratings != MISSING
     sums, counts = np.where(known, ratings, 0).sum(axis=1, dtype=float), known.sum(axis=1)
-    return np.divide(sums, counts, out=np.full(len(passages), np.nan), where=counts > 0)
+    means = np.full(len(passages), np.nan)
+    np.divide(sums, counts, out=means, where=counts > 0)
+    return means
 
 
 def _judged(exam: QueryExam, passages: NDArray[np.intp]) -> NDArray[np.int16]:
@@ -284,8 +286,9 @@ def _judged(exam: QueryExam, passages: NDArray[np.intp]) -> NDArray[np.int16]:
     highest: NDArray[np.int16] = query.judgments.max(axis=0)[passages]
     if not of_subtopic:
         return highest
-    own = query.judgments[query.subtopic_ids.index(of_subtopic) + 1, passages]
-    return np.where(own == MISSING, query.judgments[0, passages], own)
+    own: NDArray[np.int16] = query.judgments[query.subtopic_ids.index(of_subtopic) + 1, passages]
+    own[own == MISSING] = query.judgments[0, passages][own == MISSING]
+    return own
 
 
 def _bounded(one: SystemBias) -> str:

@@ -189,7 +189,7 @@ def attacks_line(found: Gaming) -> Line | None:
     return Line(ATTACKS, headline(attacks), "attacks", "holds" if tested else "")
 
 
-# ---- a grader that favours a system ---------------------------------------------------------------
+# ---- a grader that favours a system --------------------------------------------------------------
 
 
 def about_bias(found: GraderBias) -> TrustAnswer:

@@ -433,9 +433,7 @@ class Grades(ChosenGrades, OneOrSeveral):
             others,
             attacks=self.attacks,
             compare_parts=self.compare_parts,
-            corrected=self.corrections(
-                min_rating=settings.min_rating, min_relevant=min_relevant
-            ),
+            corrected=self.corrections(min_rating=settings.min_rating, min_relevant=min_relevant),
         )
         document = report(self.gradebook, settings, source, [one.gradebook for one in others])
         if path is not None:

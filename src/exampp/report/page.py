@@ -124,9 +124,7 @@ class Document:
     def verdict(self) -> tuple[Line, ...]:
         """The lines of the verdict."""
         blocks = (block for section in self.sections for block in section.blocks)
-        return tuple(
-            line for block in blocks if isinstance(block, Verdict) for line in block.lines
-        )
+        return tuple(line for block in blocks if isinstance(block, Verdict) for line in block.lines)
 
 
 def renderer(path: Path) -> Callable[[Document], str]:
