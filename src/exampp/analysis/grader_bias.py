@@ -7,12 +7,13 @@ The label of a passage is the mean of its ratings, which moves with whatever mov
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.evaluate.board import Leaderboard
 from exampp.evaluate.exams import QueryExam, exams, lay_out, resolve_subtopics
 from exampp.evaluate.qrels import graded_passages, weighted_items
 from exampp.records.gradebook import MISSING, Gradebook
@@ -187,15 +188,23 @@ def grader_bias(book: Gradebook, depth: int = DEPTH) -> GraderBias:
         bool((query.judgments != MISSING).any(axis=0)[graded_passages(query.ratings)].any())
         for query in book.queries
     )
-    pool, returned = _pool(book, depth)
-    reason = _why_not(book, pool) if judged else "no graded passage has a human judgment"
     compared = len(book.systems) > 1
-    if reason:
-        return GraderBias(book.grader.name, depth, compared, judged, reason=reason)
+    none = GraderBias(book.grader.name, depth, compared, judged)
+    if not judged:
+        return replace(none, reason="no graded passage has a human judgment")
+    pool, returned = _pool(book, depth)
+    if reason := _why_not(book, pool):
+        return replace(none, reason=reason)
     biases = system_biases(pool)
     systems = [_row(name, row, pool, biases, returned) for row, name in enumerate(book.systems)]
     systems.sort(key=lambda one: (one.verdict == "cannot tell", -abs(one.matched or 0), one.system))
-    return GraderBias(book.grader.name, depth, compared, judged, tuple(systems), biases.spread)
+    return replace(none, systems=tuple(systems), spread=biases.spread)
+
+
+def noted(board: Leaderboard, book: Gradebook) -> Leaderboard:
+    """Return the leaderboard, with a note first where the grader favours a system."""
+    bias = grader_bias(book)
+    return replace(board, notes=(bias.sentence(), *board.notes)) if bias.found else board
 
 
 def _why_not(book: Gradebook, pool: JudgedPool) -> str:

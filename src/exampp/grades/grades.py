@@ -79,6 +79,8 @@ class Grades(ChosenGrades, OneOrSeveral):
         other options are those of `evaluate.leaderboard.evaluate`; `compat="rubric"` takes the
         definitions of the papers' own program.
         """
+        from exampp.analysis.grader_bias import noted
+
         check_lists(measures=measures)
         board = evaluate_gradebook(
             self.gradebook,
@@ -89,10 +91,7 @@ class Grades(ChosenGrades, OneOrSeveral):
             labelling=labelling,
             compat=compat,
         )
-        bias = self.bias() if self.source.highest_judgment is not None else None
-        if bias is None or not bias.found:
-            return board
-        return replace(board, notes=(bias.sentence(), *board.notes))
+        return noted(board, self.gradebook)
 
     def compare_parts(
         self,
