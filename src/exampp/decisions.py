@@ -397,10 +397,14 @@ class CollectionGrades(Grades):
             self, measure, connection=self.connection, bank=self.bank_name, **options
         )
 
-    def corrections(self) -> Sequence[Corrected | str]:
+    def corrections(
+        self, *, min_rating: int | None = None, min_relevant: int | None = None
+    ) -> Sequence[Corrected | str]:
         """What the newest sample of each kind makes of the leaderboard, or why it does not yet."""
         newest = {plan.unit: plan for plan in self.plans()}
         found: list[Corrected | str] = []
+        if "passage" not in newest:
+            found += super().corrections(min_rating=min_rating, min_relevant=min_relevant)
         for plan in newest.values():
             try:
                 found.append(self.corrected(plan.measure, plan=plan.number))

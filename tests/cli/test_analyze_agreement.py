@@ -58,7 +58,7 @@ def test_numbers_for_machines(graded: Path) -> None:
         assert sum(counts) == 4
     assert {row["units"] for row in found["agreement"]["rows"]} == {4}
     assert any("draft grades" in note for note in found["agreement"]["notes"])
-    table, values = good(graded, "--at-least", 1, "--format", "csv").split("\n\n")
+    table, values, _ = good(graded, "--at-least", 1, "--format", "csv").split("\n\n")
     assert "count" in table.splitlines()[0].split(",")
     for row in csv.DictReader(io.StringIO(values)):
         assert row["value"] or row["reason"]
@@ -119,3 +119,85 @@ def test_grader_against_grader_on_real_data(shared_data: Path) -> None:
     assert out.count("Agreement of google/") == 3
     assert "alpha of all 3 graders" in out
     assert "4,423 passages of 25 queries" in out
+
+
+# ---- qrels ---------------------------------------------------------------------------------------
+
+ANN = "q1 0 p1 3\nq1 0 p2 1\nq1 0 p4 0\nq2 0 p3 2\n"
+BOB = "q1 0 p1 2\nq1 0 p2 1\nq1 0 p4 1\nq2 0 p3 0\nq9 0 p9 1\n"
+
+
+@pytest.fixture
+def qrels(tmp_path: Path) -> tuple[Path, Path]:
+    for name, text in (("ann.qrels", ANN), ("bob.qrels", BOB)):
+        (tmp_path / name).write_text(text)
+    return tmp_path / "ann.qrels", tmp_path / "bob.qrels"
+
+
+def values(out: str, layout: str) -> dict[tuple[str, str, str], float]:
+    rows = json.loads(out)["agreement"]["rows"]
+    return {
+        (row["rater"], row["against"], row["statistic"]): row["value"]
+        for row in rows
+        if row["layout"] == layout
+    }
+
+
+def test_two_label_files_have_a_kappa(qrels: tuple[Path, Path]) -> None:
+    """STRICT: of p1 p2 p4 p3 ann has 1 0 0 1, bob 1 0 0 0: kappa (3/4 - 1/2) / (1 - 1/2)."""
+    found = values(good(*qrels, "--format", "json"), "STRICT")
+    assert found["ann.qrels", "bob.qrels", "kappa"] == pytest.approx(0.5)
+    text = good(*qrels, "--layout", "graded")
+    assert "GRADED: ann.qrels against bob.qrels (relevant: 2+)" in text
+    assert "4 passages of 2 queries" in text
+    # 3, 1, 0, 2 against 2, 1, 1, 0 by hand: one of four alike, by chance 4/16
+    graded = values(good(*qrels, "--format", "json"), "GRADED")
+    assert graded["ann.qrels", "bob.qrels", "kappa"] == pytest.approx((1 / 4 - 4 / 16) / (3 / 4))
+
+
+def test_qrels_against_a_collection(graded: Path, qrels: tuple[Path, Path]) -> None:
+    out = good(graded, qrels[1], "--layout", "strict", "--at-least", 1, "--format", "json")
+    found = values(out, "STRICT")
+    # the judgments of the collection are those of ann
+    assert found["bob.qrels", "the judgments", "kappa"] == pytest.approx(0.5)
+    assert ("draft", "bob.qrels", "kappa") in found
+    with exampp.open(graded) as opened:
+        from exampp.formats import qrels as qrels_format
+
+        blocks = opened.panel().agreement(qrels={"bob": list(qrels_format.read(qrels[1]))}).judged
+    assert ("bob", "the judgments") in {
+        (block.comparison.rater.name, block.comparison.other.name) for block in blocks
+    }
+
+
+def test_qrels_of_subtopics_meet_judgments_of_subtopics(tmp_path: Path) -> None:
+    for name, label in (("one.qrels", 1), ("two.qrels", 0)):
+        lines = [f"q{n}/s 0 p 1\nq{n}/s 0 r {label}\n" for n in range(3)]
+        (tmp_path / name).write_text("".join(lines))
+    found = values(
+        good(tmp_path / "one.qrels", tmp_path / "two.qrels", "--format", "json"), "GRADED"
+    )
+    assert found["one.qrels", "two.qrels", "kappa"] == pytest.approx(0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["ann.qrels"], "ann.qrels has nothing to be compared with"),
+        (["ann.qrels", "bob.qrels", "--kind", "nugget"], "--kind changes nothing here"),
+        (["ann.qrels", "bob.qrels", "--against", "graders"], "not against graders"),
+        (["ann.qrels", "bob.qrels", "--min-relevant", "4"], "judgments from 0 to 3"),
+        (["my.exam", "my.exam", "ann.qrels"], "my.exam is a second collection"),
+        (["ann.qrels", "missing.qrels"], "no such file"),
+    ],
+)
+def test_qrels_that_cannot_be_compared(
+    arguments: list[str],
+    said: str,
+    graded: Path,
+    qrels: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(graded.parent)
+    ran = CliRunner().invoke(app, arguments)
+    assert said in f"{ran.output}{ran.exception}"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import attacked
 import exams
+import favoured
 import pages
 import pytest
 import rooms
@@ -127,3 +128,15 @@ def test_without_a_sample_it_says_how_to_draw_one(tmp_path: Path) -> None:
     assert "no sample was drawn" in page
     assert "exampp review" in page
     assert "plan --labels 400 -m P@20" in page
+
+
+def test_a_favoured_system_comes_first_and_nothing_is_green(tmp_path: Path) -> None:
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.import_files(favoured.write(tmp_path / "g.jsonl", {3: 5}))
+    with rooms.visiting(tmp_path / "my.exam") as client:
+        trust = answered(client)
+        assert '<span class="tag good">holds</span></h2>' not in trust
+        assert trust.index("The grader favours s3 (+") < trust.index("Would other queries")
+        assert "The grader favours s3 (+" in client.get("/trust/bias").text
+        overview = client.get("/").text
+        assert overview.index("The grader favours s3 (+") < overview.index("Leaderboard table")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -13,6 +13,7 @@ from exampp.analysis.agreement import (
     check_layouts,
     joint_alpha,
 )
+from exampp.analysis.agreement_qrels import with_qrels
 from exampp.analysis.agreement_raters import (
     DEFAULT_AT_LEAST,
     RatedUnits,
@@ -34,8 +35,10 @@ from exampp.analysis.agreement_tables import (
     tidy,
     tidy_counts,
 )
+from exampp.analysis.grader_bias import GraderBias, grader_bias
 from exampp.errors import InputError
 from exampp.evaluate.people import said_by_people
+from exampp.records import Judgment
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.wording import counted
 from exampp.report.result import Result
@@ -49,14 +52,16 @@ Against = Literal["judgments", "graders", "people"]
 class Agreements(Result):
     """What `find` found, and what to know when reading it.
 
-    `judged` are graders against judgments, `mutual` graders against each other, `joint` all of them
-    together, `people` people against graders and against each other.
+    `judged` are graders and qrels against judgments and qrels, `mutual` graders against each other,
+    `joint` all of them together, `people` people against graders and against each other. `bias` is
+    the check of each grader for a favoured system, where its passages are judged.
     """
 
     judged: tuple[AgreementBlock, ...] = ()
     mutual: tuple[AgreementBlock, ...] = ()
     joint: tuple[Joint, ...] = ()
     people: tuple[AgreementBlock, ...] = ()
+    bias: tuple[GraderBias, ...] = ()
     notes: tuple[str, ...] = ()
 
     def tables(self, *, mutual_counts: bool = False) -> dict[str, Table]:
@@ -70,6 +75,7 @@ class Agreements(Result):
         tables += [joint_table(self.joint)] if self.joint else []
         for of_pair in by_pair(self.people):
             tables += [*map(confusion_table, of_pair), statistics_table(of_pair)]
+        tables += [table for found in self.bias for table in found.tables().values()]
         last = tables.pop() if tables else Table.of(["label", "layout"], [], "Agreement")
         tables.append(replace(last, notes=(*last.notes, *self.notes)))
         return {str(number): table for number, table in enumerate(tables, 1)}
@@ -83,13 +89,20 @@ class Agreements(Result):
     def records(self) -> dict[str, Table]:
         """All counts, and all statistics, one a row."""
         both = (*self.judged, *self.mutual, *self.people)
-        return {"confusion": tidy_counts(both), "agreement": tidy(both, self.joint, self.notes)}
+        found = {"confusion": tidy_counts(both), "agreement": tidy(both, self.joint, self.notes)}
+        if self.bias:
+            tables = [one.records()["bias"] for one in self.bias]
+            rows = tuple(row for table in tables for row in table.rows)
+            notes = tuple(note for table in tables for note in table.notes)
+            found["bias"] = replace(tables[0], rows=rows, notes=notes)
+        return found
 
 
 def find(
     books: Sequence[Gradebook],
     *,
     people: Sequence[RaterComparison] = (),
+    qrels: Mapping[str, Iterable[Judgment]] | None = None,
     at_least: Sequence[int] = DEFAULT_AT_LEAST,
     min_rating: int | None = None,
     min_relevant: Sequence[int] = (),
@@ -98,7 +111,9 @@ def find(
 ) -> Agreements:
     """Agreement of graders with judgments and with each other, in one pass over their grades.
 
-    `people` are comparisons to stand beside them (see `agreement_people`). `at_least` says which of
+    `people` are comparisons to stand beside them (see `agreement_people`). `qrels` are label files
+    by name: they are compared with graders, with judgments and with each other, and need no graders
+    (`find([], qrels={"a": ..., "b": ...})`). `at_least` says which of
     a passage's ratings is its label (1: the best); `min_rating` is the lowest that is STRICT, by
     default 4 of 0-5 and two thirds up any other scale; `min_relevant` the lowest relevant
     judgment, by default 2 or the highest there is. `against` leaves the rest out.
@@ -111,20 +126,23 @@ def find(
             f"labels are not compared against {against!r}",
             mend=f"Choose from {', '.join(get_args(Against))}",
         )
+    if qrels and against not in (None, "judgments"):
+        raise InputError(
+            f"qrels are compared as judgments are, not against {against}",
+            mend="Leave out --against, or say judgments",
+        )
     wanted = check_layouts(layouts)
     check_min_rating(books, min_rating)
     notes = list(dict.fromkeys(note for book in books for note in _book_notes(book)))
     judged: tuple[AgreementBlock, ...] = ()
     mutual: tuple[AgreementBlock, ...] = ()
     joint: tuple[Joint, ...] = ()
+    bias: tuple[GraderBias, ...] = ()
     if against in (None, "judgments"):
         found = panel(books, at_least, judged=True)
-        cuts: Sequence[int | None] = tuple(dict.fromkeys(min_relevant)) or (None,)
-        if len(found.query):
-            check_min_relevant(found, min_relevant)
-            compared = [c for cut in cuts for c in with_judgments(found, min_rating, cut)]
-            judged = blocks(compared, wanted)
-        notes += _left_out(found)
+        judged = tuple(_judged(found, qrels or {}, min_rating, min_relevant, wanted))
+        bias = tuple(one for one in map(grader_bias, books) if one.is_compared and one.is_judged)
+        notes += _left_out(found) if len(found.query) or not qrels else ()
     if against in (None, "graders") and len(books) > 1:
         found = panel(books, at_least)
         mutual = blocks(among_graders(found, min_rating), wanted)
@@ -136,7 +154,26 @@ def find(
     decided = blocks(people, wanted)
     if against == "people" and not decided:
         notes.append("Agreement with people is undefined, because nobody has decided a cell.")
-    return Agreements(judged, mutual, joint, decided, tuple(notes))
+    return Agreements(judged, mutual, joint, decided, bias, tuple(notes))
+
+
+def _judged(
+    found: RatedUnits,
+    qrels: Mapping[str, Iterable[Judgment]],
+    min_rating: int | None,
+    min_relevant: Sequence[int],
+    layouts: Sequence[Layout],
+) -> Iterator[AgreementBlock]:
+    """Graders against judgments, then whatever there is against qrels."""
+    cuts: Sequence[int | None] = tuple(dict.fromkeys(min_relevant)) or (None,)
+    if len(found.query):
+        check_min_relevant(found.judgments, min_relevant)
+        for cut in cuts:
+            yield from blocks(with_judgments(found, min_rating, cut), layouts)
+    files = {name: tuple(judgments) for name, judgments in qrels.items()}
+    for cut in cuts if files else ():
+        compared = with_qrels(found.books, files, found.at_least, min_rating, cut)
+        yield from blocks(compared, layouts)
 
 
 def blocks(

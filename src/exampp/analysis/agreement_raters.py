@@ -21,6 +21,8 @@ DEFAULT_AT_LEAST = (1, 2, 5)
 JUDGMENTS = "the judgments"
 
 Labels = NDArray[np.int32]
+UnitName = tuple[str, str]
+"""The query of a passage, `query/subtopic` where it was judged for a subtopic, and its id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +30,15 @@ class RatedUnits:
     """Graders and judgments on the same units.
 
     `labels` is per m (of the m-th best rating) graders x units, `judgments` one per unit, MISSING
-    where there is none; `query` numbers the query of each unit, below `queries`. `books` are those
-    of the graders.
+    where there is none; `names` are the units, `query` numbers the query of each, below `queries`.
+    `books` are those of the graders.
     """
 
     books: tuple[Gradebook, ...]
     at_least: tuple[int, ...]
     labels: Mapping[int, Labels]
     judgments: Labels
+    names: tuple[UnitName, ...]
     query: NDArray[np.intp]
     queries: int
 
@@ -71,10 +74,12 @@ def panel(
     sheets = [dict(_sheets(book, wanted, judged)) for book in books]
     exam_ids = dict.fromkeys(exam_id for of_book in sheets for exam_id in of_book)
     numbers: dict[str, int] = {}
+    names: list[UnitName] = []
     parts, judgments, query = [], [], []
     for exam_id in exam_ids:
         found = [of_book.get(exam_id) for of_book in sheets]
-        labels, of_exam = _aligned(found, len(wanted))
+        passages, labels, of_exam = _aligned(found, len(wanted))
+        names += [("/".join(filter(None, exam_id)), passage) for passage in passages]
         parts.append(labels)
         judgments.append(of_exam)
         number = numbers.setdefault(exam_id[0], len(numbers))
@@ -86,6 +91,7 @@ def panel(
         at_least=wanted,
         labels=dict(zip(wanted, together, strict=True)),
         judgments=np.concatenate([np.empty(0, np.int32), *judgments]),
+        names=tuple(names),
         query=np.concatenate([np.empty(0, np.intp), *query]),
         queries=len(numbers),
     )
@@ -130,9 +136,9 @@ def check_min_rating(books: Sequence[Gradebook], min_rating: int | None) -> None
     )
 
 
-def check_min_relevant(found: RatedUnits, min_relevant: Sequence[int]) -> None:
+def check_min_relevant(judgments: Labels, min_relevant: Sequence[int]) -> None:
     """Raises InputError for a cut that leaves all judgments on one side, if another would not."""
-    judged = found.judgments[found.judgments != MISSING]
+    judged = judgments[judgments != MISSING]
     if not len(judged):
         return
     lowest, highest = int(judged.min()), int(judged.max())
@@ -187,8 +193,8 @@ def _items(query: QueryGrades, subtopic: int) -> NDArray[np.intp]:
     return own if len(own) else np.arange(len(query.item_ids))
 
 
-def _aligned(found: Sequence[_Sheet | None], ways: int) -> tuple[Labels, Labels]:
-    """The labels [m, graders, passages] and judgments of one exam, passage by passage."""
+def _aligned(found: Sequence[_Sheet | None], ways: int) -> tuple[Sequence[str], Labels, Labels]:
+    """The passages of one exam, their labels [m, graders, passages], and their judgments."""
     sheets = [sheet for sheet in found if sheet is not None]
     passages = dict.fromkeys(passage for sheet in sheets for passage in sheet.passages)
     place = {passage: number for number, passage in enumerate(passages)}
@@ -200,4 +206,4 @@ def _aligned(found: Sequence[_Sheet | None], ways: int) -> tuple[Labels, Labels]
             labels[:, grader, columns] = sheet.labels
             known = sheet.judgments != MISSING
             judgments[np.array(columns, np.intp)[known]] = sheet.judgments[known]
-    return labels, judgments
+    return tuple(passages), labels, judgments

@@ -7,7 +7,8 @@ for passages of one query share what is particular to it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -29,7 +30,7 @@ from exampp.records.calibration import (
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.topics import relevant_from
 from exampp.records.wording import counted
-from exampp.stats.agreement import STATISTICS, confusions
+from exampp.stats.agreement import STATISTICS, confusions, kappa, one
 from exampp.stats.agreement_intervals import clustered
 from exampp.stats.calibration import at_least, expected_labels, fit_levels
 from exampp.stats.cut_points import best_cut_points, labels_by
@@ -85,7 +86,32 @@ def calibrate(
     sources = tuple(map(rated_by, books))
     data = _Judged.of(rated_passages(books, sources), sources)
     min_relevant = _checked(data, settings)
-    return _Trained(data, sources, settings, min_relevant, source).findings(books)
+    whole = _Trained(data, sources, settings, min_relevant, source)
+    found = whole.findings(books)
+    return replace(found, notes=(*_no_gain(whole, books), *found.notes))
+
+
+def _no_gain(whole: _Trained, books: Sequence[Gradebook]) -> Iterator[str]:
+    """Yield a sentence where the ratings of several graders predict no better than those of one."""
+    parts = []
+    for book, source in zip(books, whole.sources, strict=True) if len(books) > 1 else ():
+        # people may have judged nothing that this one graded
+        with suppress(InputError):
+            data = _Judged.of(rated_passages([book], [source]), [source])
+            parts.append(replace(whole, data=data, sources=(source,)))
+    alike = [
+        part
+        for part in parts
+        if np.array_equal(part.data.labels, whole.data.labels)
+        and np.ptp(part.data.vectors, axis=0).any()
+    ]
+    best = min(alike, key=lambda part: part.loss, default=whole)
+    if best is not whole and whole.loss >= best.loss:
+        yield (
+            f"{best.sources[0].name} alone is at least as good on held-out queries: log loss "
+            f"{best.loss:.3f} against {whole.loss:.3f} together, kappa {best.kappa:.3f} against "
+            f"{whole.kappa:.3f}. Calibrate from it alone."
+        )
 
 
 @dataclass(frozen=True)
@@ -234,17 +260,42 @@ class _Trained:
         found = best_cut_points(self.expected[rows], self.codes[rows], len(known))
         return tuple(np.clip(found, known[0] - 1, known[-1] + 1).tolist())
 
-    def findings(self, books: Sequence[Gradebook]) -> CalibrationFindings:
-        data, everything = self.data, np.ones(len(self.data.labels), np.bool_)
-        folds = {
+    @cached_property
+    def folds(self) -> dict[int, FittedModel]:
+        """The models with the cut points that are best on the held-out passages of the others."""
+        return {
             number: replace(model, cut_points=self.cuts(self.of_passage != number))
             for number, model in self.models.items()
         }
-        frozen = replace(self.fit(everything), cut_points=self.cuts(everything))
-        given = np.empty(len(data.labels), np.intp)
-        for number, model in folds.items():
+
+    @cached_property
+    def given(self) -> NDArray[np.intp]:
+        """The place of the label that every passage is given, held out."""
+        found = np.empty(len(self.data.labels), np.intp)
+        for number, model in self.folds.items():
             own = self.of_passage == number
-            given[own] = labels_by(self.expected[own], np.array(model.cut_points))
+            found[own] = labels_by(self.expected[own], np.array(model.cut_points))
+        return found
+
+    @cached_property
+    def loss(self) -> float:
+        """The log loss of held-out probabilities of a relevant judgment."""
+        queries = len(self.data.query_ids)
+        scorer = Scorer(self._relevance, self._relevant, self.data.group, queries)
+        return SCORES["log loss"](scorer, np.ones(queries))
+
+    @property
+    def kappa(self) -> float:
+        """Cohen's kappa of held-out labels with people's; NaN where it is undefined."""
+        size = len(self.data.known)
+        table = np.bincount(self.codes * size + self.given, minlength=size**2)
+        found = one(kappa, table.reshape(size, size)).value
+        return np.nan if found is None else found
+
+    def findings(self, books: Sequence[Gradebook]) -> CalibrationFindings:
+        data, everything = self.data, np.ones(len(self.data.labels), np.bool_)
+        folds, given = self.folds, self.given
+        frozen = replace(self.fit(everything), cut_points=self.cuts(everything))
         counts = np.bincount(self.codes, minlength=len(data.known)) / len(data.labels)
         made = Calibration(
             model=self.settings.model,

@@ -12,6 +12,7 @@ from exampp.analysis.attacks.tables import Gaming
 from exampp.analysis.corrected_tables import Corrected
 from exampp.analysis.correlation import compare_methods
 from exampp.analysis.correlation_tables import Correlations
+from exampp.analysis.grader_bias import DEPTH, GraderBias, grader_bias
 from exampp.analysis.items import ItemAnalysis, ItemSettings, analyze
 from exampp.analysis.methods import Method, board_method
 from exampp.analysis.reliability import reliability, scored_column
@@ -100,6 +101,7 @@ class Findings:
     reliability: Reliability
     sensitivity: Sensitivity
     agreement: tuple[AgreementBlock, ...]
+    bias: GraderBias
     correlation: Correlations | None = None
     correlation_everywhere: Correlations | None = None
     beside: SideBySide | None = None
@@ -154,6 +156,7 @@ def find(
             [Evaluated(book.grader.name, book, board.subtopics, settings.labelling)], SPECIFICATIONS
         ),
         agreement=tuple(block for block in agreement.judged if block.comparison.units),
+        bias=grader_bias(book, board.columns[0].measure.cutoff or DEPTH),
         items=_items(book, settings, source.bank),
         correlation=_correlation(board, settings, settings.testing.samples),
         correlation_everywhere=_correlation(everywhere, settings, 0),
@@ -164,14 +167,14 @@ def find(
 def _items(book: Gradebook, settings: ReportSettings, texts: BankTexts) -> ItemAnalysis:
     """The exam behind the first Cover of the report, from fewer halves than a command draws."""
     covers = [one for one in as_measures(settings.measures) if one.name == "Cover"]
-    k = (covers[0].cutoff if covers else None) or _DEPTH
+    k = (covers[0].cutoff if covers else None) or DEPTH
     scores = item_scores(book, settings.min_rating, k, subtopics=settings.subtopics)
     highest = max((int(query.judgments.max(initial=MISSING)) for query in book.queries), default=0)
     relevant = relevant_from(settings.min_relevant, highest if highest != MISSING else None)
     return analyze(book, scores, "", ItemSettings(relevant, splits=_SPLITS), texts=texts)
 
 
-_DEPTH, _SPLITS = 20, 200
+_SPLITS = 200
 
 
 def _board(book: Gradebook, settings: ReportSettings, min_rating: int | None = None) -> Leaderboard:

@@ -24,7 +24,12 @@ from exampp.analysis.report_certificate import certificate_section
 from exampp.analysis.report_verdict import verdict_section
 from exampp.analysis.significance_tables import leaderboard_table
 from exampp.analysis.significance_tables import notes as significance_notes
-from exampp.analysis.trust import items_section, reliability_section, sensitivity_section
+from exampp.analysis.trust import (
+    bias_section,
+    items_section,
+    reliability_section,
+    sensitivity_section,
+)
 from exampp.evaluate.board import MeasureColumn, wide
 from exampp.evaluate.people import said_by_people
 from exampp.formats.output import writing
@@ -68,6 +73,7 @@ def report(
         sensitivity_section(found.sensitivity, found.board.notes),
         _graders(found),
         _official(found),
+        bias_section(found.bias),
         corrected_section(source.corrected),
         items_section(found.items),
         _judgments(found),

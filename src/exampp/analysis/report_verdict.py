@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from exampp.analysis.cautions import EvaluatedGrades, cautions
 from exampp.analysis.findings import LAYOUTS, Findings
 from exampp.analysis.phrases import percent
-from exampp.analysis.trust import attacks_line, bounded, choices_line, reliability_line
+from exampp.analysis.trust import (
+    attacks_line,
+    bias_line,
+    bounded,
+    choices_line,
+    not_green,
+    reliability_line,
+)
 from exampp.evaluate.board import heading
 from exampp.evaluate.people import said_by_people
 from exampp.records.gradebook import MISSING
@@ -19,6 +26,10 @@ from exampp.report.plots.leaderboard import groups
 def verdict_section(found: Findings) -> Section:
     """The first section: the verdict, what must not be overlooked, how large it all is."""
     lines = [line for part in _PARTS for line in part(found)]
+    bias = bias_line(found.bias)
+    if bias:
+        lines = [not_green(line, found.bias) for line in lines]
+        lines.insert(0 if found.bias.found else 1, bias)
     warned = _warned(found)
     if warned:
         lines.append(Line("Warnings", f"{counted(len(warned), 'warning')}, below.", "", "doubt"))

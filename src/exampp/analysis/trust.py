@@ -10,6 +10,7 @@ from exampp.analysis import calibration_tables, corrected_tables
 from exampp.analysis.attacks.tables import Gaming, attack_notes, headline
 from exampp.analysis.calibration_tables import CalibrationFindings
 from exampp.analysis.corrected_tables import Corrected
+from exampp.analysis.grader_bias import QUESTION, GraderBias
 from exampp.analysis.item_notes import advice, exam_notes
 from exampp.analysis.items import ItemAnalysis
 from exampp.analysis.reliability_records import Study
@@ -186,6 +187,33 @@ def attacks_line(found: Gaming) -> Line | None:
         return Line(ATTACKS, headline(attacks), "attacks", "doubt")
     tested = any(one.holm is not None for one in attacks)
     return Line(ATTACKS, headline(attacks), "attacks", "holds" if tested else "")
+
+
+# ---- a grader that favours a system --------------------------------------------------------------
+
+
+def about_bias(found: GraderBias) -> TrustAnswer:
+    """Answer the question whether the grader favours a system."""
+    line = Line(QUESTION, found.sentence(), "bias", found.tone)
+    return TrustAnswer(line, bias_section(found))
+
+
+def bias_line(found: GraderBias) -> Line | None:
+    """Return the line of a verdict; None where one system leaves nothing to favour."""
+    if not found.is_compared:
+        return None
+    return about_bias(found).line._replace(section="bias" if found.systems else "")
+
+
+def bias_section(found: GraderBias) -> Section:
+    """Return the section of the check; no blocks where no system was checked."""
+    blocks = tuple(found.tables().values()) if found.systems else ()
+    return Section("bias", QUESTION, blocks)
+
+
+def not_green(line: Line, bias: GraderBias) -> Line:
+    """Return the line, not marked as holding where the grader may favour a system."""
+    return line._replace(tone="") if bias.tone == "doubt" and line.tone == "holds" else line
 
 
 # ---- people --------------------------------------------------------------------------------------

@@ -130,6 +130,7 @@ def evaluate(
 
     Example: exampp evaluate my.exam --min-rating 4 -m Cover@20 --official leaderboard.json
     """
+    from exampp.analysis.grader_bias import noted
     from exampp.evaluate import board as boards
     from exampp.evaluate.lacking import lacking
     from exampp.evaluate.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
@@ -165,6 +166,7 @@ def evaluate(
         labelling=labelling,
         compat=compat.value,
     )
+    board = noted(board, book)
     machine = style in (Style.tsv, Style.csv, Style.json)
     officials = read_officials(official or ())
     main = boards.tidy if machine else boards.wide

@@ -95,6 +95,7 @@ def report(
 
     Example: exampp report my.exam -o report.html --official leaderboard.json
     """
+    from exampp.analysis.grader_bias import QUESTION
     from exampp.formats import leaderboards
     from exampp.formats.output import keep_inputs, writing
     from exampp.report.page import renderer, to_json
@@ -129,3 +130,6 @@ def report(
         with writing(path) as stream:
             stream.write(text.encode())
         remark(f"{path}: {len(text.encode()) / 1000:,.0f} kB")
+    for line in document.verdict:
+        if line.question == QUESTION:
+            remark(f"{line.question} {line.answer}")

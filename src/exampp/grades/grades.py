@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from exampp.errors import InputError
 from exampp.evaluate.board import Leaderboard
 from exampp.evaluate.cover import Missing
 from exampp.evaluate.exams import SubtopicChoice
@@ -23,7 +24,7 @@ from exampp.evaluate.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
 from exampp.evaluate.measure import Measure
 from exampp.grades.chosen import ChosenGrades
 from exampp.grades.one_or_several import OneOrSeveral
-from exampp.outside import check_lists, or_default
+from exampp.outside import check_lists, check_whole, or_default
 from exampp.records.gradebook import MISSING
 from exampp.records.topics import relevant_from
 from exampp.report.table import Table
@@ -33,9 +34,11 @@ if TYPE_CHECKING:
     from exampp.analysis.attacks.tables import Gaming
     from exampp.analysis.citations import CitationScores
     from exampp.analysis.compare import SystemComparison
+    from exampp.analysis.corrected_records import Scope
     from exampp.analysis.corrected_tables import Corrected
     from exampp.analysis.gate import GateSettings
     from exampp.analysis.gate_result import GateResult
+    from exampp.analysis.grader_bias import GraderBias
     from exampp.analysis.items import ItemAnalysis
     from exampp.analysis.reliability_records import ReliabilitySettings
     from exampp.analysis.reliability_tables import Reliability
@@ -76,8 +79,10 @@ class Grades(ChosenGrades, OneOrSeveral):
         other options are those of `evaluate.leaderboard.evaluate`; `compat="rubric"` takes the
         definitions of the papers' own program.
         """
+        from exampp.analysis.grader_bias import noted
+
         check_lists(measures=measures)
-        return evaluate_gradebook(
+        board = evaluate_gradebook(
             self.gradebook,
             measures,
             min_rating,
@@ -86,6 +91,7 @@ class Grades(ChosenGrades, OneOrSeveral):
             labelling=labelling,
             compat=compat,
         )
+        return noted(board, self.gradebook)
 
     def compare_parts(
         self,
@@ -172,15 +178,43 @@ class Grades(ChosenGrades, OneOrSeveral):
         texts = self.source.read_bank_texts(self.grader, self.bank)
         return reliability(scored_column(self.gradebook, board, missing, texts), settings)
 
+    def bias(self, depth: int = 20) -> GraderBias:
+        """Check whether the grader favours a system, where people judged its passages.
+
+        Args:
+            depth: How many passages of each ranking are checked.
+        """
+        from exampp.analysis.grader_bias import grader_bias
+
+        return grader_bias(self.gradebook, check_whole("depth", depth, 1))
+
     def corrected(self, measure: Measure | str = "P@20", **options: Any) -> Corrected:
         """The leaderboard as people's judgments correct it: see `CollectionGrades.corrected`."""
         from exampp.grades.sampling import correct_grades
 
         return correct_grades(self, measure, **options)
 
-    def corrections(self) -> Sequence[Corrected | str]:
-        """What the samples that people decided make of the leaderboard, or why they do not yet."""
-        return ()
+    def corrections(
+        self, *, min_rating: int | None = None, min_relevant: int | None = None
+    ) -> Sequence[Corrected | str]:
+        """Return the leaderboards that people's judgments give, or why they give none.
+
+        Without a sample this is P@20 of a pool that is wholly judged, with intervals over queries.
+        """
+        from exampp.analysis.corrected_records import CorrectionSettings
+
+        if self.source.highest_judgment is None or not self.gradebook.systems:
+            return ()
+        over: Scope = "queries" if len(self.gradebook.queries) > 1 else "pool"
+        try:
+            found = self.corrected(
+                settings=CorrectionSettings(over=over),
+                min_rating=min_rating,
+                min_relevant=min_relevant,
+            )
+        except InputError as error:
+            return (str(error),)
+        return (found,)
 
     def compare(
         self,
@@ -399,7 +433,7 @@ class Grades(ChosenGrades, OneOrSeveral):
             others,
             attacks=self.attacks,
             compare_parts=self.compare_parts,
-            corrected=self.corrections(),
+            corrected=self.corrections(min_rating=settings.min_rating, min_relevant=min_relevant),
         )
         document = report(self.gradebook, settings, source, [one.gradebook for one in others])
         if path is not None:

@@ -108,12 +108,14 @@ class OneOrSeveral(ABC):
         min_relevant: Sequence[int] = (),
         layouts: Sequence[str] = (),
         against: Against | None = None,
+        qrels: Judgments | None = None,
     ) -> Agreements:
         """Agreement of graders with judgments, with each other, and with people's decisions.
 
         The label of a passage is its m-th best rating for every m of `at_least` (by default 1, 2
-        and 5); `layouts` are those of the papers' tables, by default all. The other options are
-        those of `analysis.agreement_findings.find`.
+        and 5); `layouts` are those of the papers' tables, by default all. `qrels` are label files
+        by name, which are compared with the grades, the judgments and each other. The other options
+        are those of `analysis.agreement_findings.find`.
         """
         from exampp.analysis.agreement import LAYOUTS
         from exampp.analysis.agreement_findings import find
@@ -123,6 +125,7 @@ class OneOrSeveral(ABC):
         return find(
             self._books,
             people=self._with_people(min_rating) if against in (None, "people") else [],
+            qrels=qrels,
             at_least=at_least or DEFAULT_AT_LEAST,
             min_rating=min_rating,
             min_relevant=min_relevant,

@@ -120,6 +120,12 @@ class Document:
     sections: tuple[Section, ...]
     colophon: str = ""
 
+    @property
+    def verdict(self) -> tuple[Line, ...]:
+        """The lines of the verdict."""
+        blocks = (block for section in self.sections for block in section.blocks)
+        return tuple(line for block in blocks if isinstance(block, Verdict) for line in block.lines)
+
 
 def renderer(path: Path) -> Callable[[Document], str]:
     """What writes a report into a file of this name: HTML, or JSON where it ends in .json.

@@ -22,6 +22,7 @@ from exampp.web.oversight import MissingAndSpurious
 
 if TYPE_CHECKING:
     from exampp.analysis.compare import SystemComparison
+    from exampp.analysis.grader_bias import GraderBias
     from exampp.analysis.item_list import ItemList
     from exampp.analysis.items import ItemAnalysis
     from exampp.analysis.significance import Significance
@@ -193,6 +194,13 @@ class Snapshot:
                 min_rating=criteria.min_rating, min_relevant=criteria.min_relevant, by=criteria.by
             )
             return MissingAndSpurious.of(grades, asked)
+
+    @cached_property
+    def bias(self) -> GraderBias:
+        """Whether the grader favours a system."""
+        from exampp.analysis.grader_bias import grader_bias
+
+        return grader_bias(self.gradebook, K)
 
     @cached_property
     def baseline(self) -> Baseline:

@@ -36,10 +36,11 @@ def answer(snapshot: Snapshot, key: str, patience: float) -> TrustAnswer | None:
 
 
 def _found(snapshot: Snapshot, key: str) -> TrustAnswer:
-    from exampp.analysis.trust import not_yet
+    from exampp.analysis.trust import not_green, not_yet
 
     try:
-        return QUESTIONS[key].find(snapshot)
+        found = QUESTIONS[key].find(snapshot)
+        return found._replace(line=not_green(found.line, snapshot.bias))
     except InputError as error:
         text = str(error)
         return not_yet(QUESTIONS[key].asked, key, f"{text[:1].upper()}{text[1:]}.")
@@ -93,6 +94,12 @@ def _attacks(snapshot: Snapshot) -> TrustAnswer:
     return about_attacks(found)
 
 
+def _bias(snapshot: Snapshot) -> TrustAnswer:
+    from exampp.analysis.trust import about_bias
+
+    return about_bias(snapshot.bias)
+
+
 def _corrected(snapshot: Snapshot) -> TrustAnswer:
     from exampp.analysis.trust import about_corrected
 
@@ -113,6 +120,13 @@ def _calibration(snapshot: Snapshot) -> TrustAnswer:
 
 
 QUESTIONS: Mapping[str, Question] = {
+    "bias": Question(
+        "Does the grader favour a system?",
+        "ratings of each system's passages beside people's judgments of them",
+        "agreement",
+        _bias,
+        ("/agreement", "Agreement with people"),
+    ),
     "reliability": Question(
         "Would other queries show the same order?",
         "how many queries and items it takes, and what to buy next",

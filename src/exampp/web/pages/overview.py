@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import HTMLResponse
 
+from exampp.analysis.trust import bias_line
 from exampp.evaluate.lacking import lacking
 from exampp.grade.status import GraderStatus, status_table
 from exampp.records.choosing import label
@@ -154,6 +155,7 @@ def _shown(visit: PageRequest, template: str, view: BoardView) -> Response:
         thresholds=range(grader.lowest + 1, grader.highest + 1),
         oversight=visit.snapshot.gradebook.oversight,
         lacking=lacking(visit.snapshot.gradebook),
+        bias=bias_line(visit.snapshot.bias),
         progress=None if facts is None else progress(facts.grading),
         tasks=tasks(visit, facts),
         notes=() if facts is None else status_table(facts.grading).notes,

@@ -1,0 +1,309 @@
+"""Does the grader favour a system? Ratings of each system's passages beside people's judgments.
+
+The label of a passage is the mean of its ratings, which moves with whatever moves Cover; see
+`stats.system_bias` for the estimates and what they assume.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.evaluate.board import Leaderboard
+from exampp.evaluate.exams import QueryExam, exams, lay_out, resolve_subtopics
+from exampp.evaluate.qrels import graded_passages, weighted_items
+from exampp.records.gradebook import MISSING, Gradebook
+from exampp.records.wording import counted
+from exampp.report.result import Result
+from exampp.report.table import Column, Table, Value
+from exampp.stats.system_bias import JudgedPool, SystemBiases, system_biases
+
+DEPTH = 20
+"""Passages of a ranking that are looked at where the measure has no cutoff."""
+QUESTION = "Does the grader favour a system?"
+_LARGE = 0.5
+"""Of the standard deviation of the labels: a check that may miss a larger bias is no check."""
+_LISTED = 4
+
+Verdict = Literal["favours", "disfavours", "cannot tell"]
+
+
+class SystemBias(NamedTuple):
+    """How a grader rates one system beside how people judge it, in ratings.
+
+    `passages` of the `returned` ones are judged and graded, in `queries`. `label` and `judgment`
+    are their means. `matched` and `linked` are the two views of the bias, `low` and `high` bound
+    it for all systems at once, `matched_low` and `matched_high` bound `matched` alone.
+    `detectable` is the bias that `matched` shows with probability .8. None: undefined.
+    """
+
+    system: str
+    passages: int
+    returned: int
+    queries: int
+    label: float | None
+    judgment: float | None
+    matched: float | None
+    matched_low: float | None
+    matched_high: float | None
+    linked: float | None
+    low: float | None
+    high: float | None
+    detectable: float | None
+    verdict: Verdict
+
+    @property
+    def is_noticed(self) -> bool:
+        """Whether labels differ significantly from those of equally judged passages."""
+        low, high = self.matched_low, self.matched_high
+        return low is not None and high is not None and not low <= 0 <= high
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class GraderBias(Result):
+    """The check of one grader: favoured systems first, then the largest bias.
+
+    `is_compared` tells whether there are two systems, `is_judged` whether any graded passage has a
+    judgment, `reason` why the check could not be made all the same (empty: it was). `depth` is how
+    many passages of a ranking count, `spread` the standard deviation of labels.
+    """
+
+    grader: str
+    depth: int
+    is_compared: bool
+    is_judged: bool
+    systems: tuple[SystemBias, ...] = ()
+    spread: float = 0.0
+    reason: str = ""
+
+    @property
+    def found(self) -> tuple[SystemBias, ...]:
+        """The systems that the grader favours or disfavours, the largest bias first."""
+        return tuple(one for one in self.systems if one.verdict != "cannot tell")
+
+    @property
+    def tone(self) -> Literal["", "holds", "doubt"]:
+        """`holds` where a large bias would have been noticed, and none was."""
+        if not self.is_judged or not self.is_compared:
+            return ""
+        blind = self._largest_unseen is None or self._largest_unseen > _LARGE * self.spread
+        noticed = any(one.is_noticed for one in self.systems)
+        return "doubt" if self.reason or self.found or noticed or blind else "holds"
+
+    @property
+    def _largest_unseen(self) -> float | None:
+        """The bias that is noticed in every system; None where one cannot be checked."""
+        sizes = [one.detectable for one in self.systems if one.detectable is not None]
+        return max(sizes) if sizes and len(sizes) == len(self.systems) else None
+
+    def sentence(self) -> str:
+        """Return the answer in one sentence, the favoured system first."""
+        if self.reason:
+            return f"Not checked: {self.reason}."
+        if self.found:
+            kinds = dict.fromkeys(one.verdict for one in self.found)
+            parts = " and ".join(
+                f"{kind} {_listed([_bounded(s) for s in self.found if s.verdict == kind])}"
+                for kind in kinds
+            )
+            return (
+                f"The grader {parts}: ratings above (+) or below (-) those of equally judged "
+                "passages of other systems."
+            )
+        return self._undecided()
+
+    def _undecided(self) -> str:
+        noticed = [one for one in self.systems if one.is_noticed]
+        if noticed:
+            named = _listed([f"{one.system} ({one.matched:+.2f})" for one in noticed])
+            return (
+                f"Cannot tell: equally judged passages get other ratings from {named}, but so they "
+                "would if the judgments are too coarse to tell how good its passages are."
+            )
+        unchecked = [one.system for one in self.systems if one.detectable is None]
+        if unchecked:
+            return (
+                f"Cannot tell for {_listed(unchecked)}: too few queries have passages of it and of "
+                "other systems with the same judgment."
+            )
+        largest = self.systems[0]
+        start = "No sign of it" if self.tone == "holds" else "Cannot tell"
+        return (
+            f"{start}: a bias of {self._largest_unseen:.2f} ratings would be noticed; the largest "
+            f"is {largest.system}, {largest.matched:+.2f}, which is not significant."
+        )
+
+    def tables(self) -> dict[str, Table]:
+        """Return a row a system, the largest bias first."""
+        columns: list[str | Column] = [
+            *("system", "passages", "queries", "rating", "judgment"),
+            Column("matched", 2, group="bias"),
+            Column("linked", 2, group="bias"),
+            Column("95% low", 2, group="bias"),
+            Column("high", 2, group="bias"),
+            Column("detectable", 2),
+            "verdict",
+        ]
+        rows: list[list[Value]] = [
+            [
+                *(one.system, one.passages, one.queries, one.label, one.judgment),
+                *(one.matched, one.linked, one.low, one.high, one.detectable, one.verdict),
+            ]
+            for one in self.systems
+        ]
+        caption = f"{QUESTION} {self.grader}, first {self.depth} passages"
+        return {"bias": Table.of(columns, rows, caption, list(self._notes()))}
+
+    def records(self) -> dict[str, Table]:
+        """Return the same at full precision, with the grader and the depth."""
+        rows: list[list[Value]] = [[self.grader, self.depth, *one] for one in self.systems]
+        columns = ["grader", "depth", *SystemBias._fields]
+        return {"bias": Table.of(columns, rows, QUESTION, [self.sentence()])}
+
+    def _notes(self) -> Iterator[str]:
+        yield self.sentence()
+        if not self.systems:
+            return
+        yield (
+            "matched: mean rating beyond that of other systems' passages with the same judgment; "
+            "linked: rating minus judgment, on one scale by equal shares. A bias is claimed where "
+            "both agree (95% for all systems at once); people must err no more than the grader."
+        )
+        checked = sum(one.passages for one in self.systems)
+        returned = sum(one.returned for one in self.systems)
+        if checked < returned:
+            yield (
+                f"{checked:,} of {returned:,} returned passages are judged and graded; the others "
+                "are not checked."
+            )
+
+
+def grader_bias(book: Gradebook, depth: int = DEPTH) -> GraderBias:
+    """Compare the ratings of each system's first `depth` passages with people's judgments."""
+    judged = any(
+        bool((query.judgments != MISSING).any(axis=0)[graded_passages(query.ratings)].any())
+        for query in book.queries
+    )
+    compared = len(book.systems) > 1
+    none = GraderBias(book.grader.name, depth, compared, judged)
+    if not judged:
+        return replace(none, reason="no graded passage has a human judgment")
+    pool, returned = _pool(book, depth)
+    if reason := _why_not(book, pool):
+        return replace(none, reason=reason)
+    biases = system_biases(pool)
+    systems = [_row(name, row, pool, biases, returned) for row, name in enumerate(book.systems)]
+    systems.sort(key=lambda one: (one.verdict == "cannot tell", -abs(one.matched or 0), one.system))
+    return replace(none, systems=tuple(systems), spread=biases.spread)
+
+
+def noted(board: Leaderboard, book: Gradebook) -> Leaderboard:
+    """Return the leaderboard, with a note first where the grader favours a system."""
+    bias = grader_bias(book)
+    return replace(board, notes=(bias.sentence(), *board.notes)) if bias.found else board
+
+
+def _why_not(book: Gradebook, pool: JudgedPool) -> str:
+    """Why no bias can be estimated; empty if one can."""
+    if len(book.systems) < 2:
+        return f"there {'is one system' if book.systems else 'are no systems'} to compare"
+    if not len(pool.label):
+        return "no system returns a passage that is judged and graded"
+    for what, values in (("judgment", pool.judgment), ("rating", pool.label)):
+        if values.min() == values.max():
+            return f"every judged passage has the {what} {values[0]:g}"
+    if len(np.unique(pool.query)) < 2:
+        return "judged passages belong to one query only"
+    return ""
+
+
+def _row(
+    name: str, row: int, pool: JudgedPool, found: SystemBiases, returned: NDArray[np.int64]
+) -> SystemBias:
+    mine = pool.returned[row]
+
+    def number(value: np.float64 | float) -> float | None:
+        return float(value) if np.isfinite(value) else None
+
+    verdicts: dict[int, Verdict] = {1: "favours", -1: "disfavours"}
+    return SystemBias(
+        system=name,
+        passages=int(mine.sum()),
+        returned=int(returned[row]),
+        queries=len(np.unique(pool.query[mine])),
+        label=float(pool.label[mine].mean()) if mine.any() else None,
+        judgment=float(pool.judgment[mine].mean()) if mine.any() else None,
+        matched=number(found.matched[row]),
+        matched_low=number(found.matched[row] - found.matched_half[row]),
+        matched_high=number(found.matched[row] + found.matched_half[row]),
+        linked=number(found.linked[row]),
+        low=number(found.low[row]),
+        high=number(found.high[row]),
+        detectable=number(found.detectable[row]),
+        verdict=verdicts.get(int(found.found[row]), "cannot tell"),
+    )
+
+
+def _pool(book: Gradebook, depth: int) -> tuple[JudgedPool, NDArray[np.int64]]:
+    """The judged and graded passages among the first of any system; how many each returns."""
+    place = {query.query_id: number for number, query in enumerate(book.queries)}
+    returned = np.zeros(len(book.systems), np.int64)
+    parts: list[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]] = []
+    queries: list[int] = []
+    for exam in exams(book, resolve_subtopics(book, "auto")):
+        sat = lay_out(exam.passages, depth)
+        returned += np.bincount(sat.system, minlength=len(returned))
+        pooled, column = np.unique(sat.passages, return_inverse=True)
+        by_system = np.zeros((len(returned), len(pooled)), np.bool_)
+        by_system[sat.system, column] = True
+        label, judgment = _rated(exam, pooled), _judged(exam, pooled)
+        used = np.isfinite(label) & (judgment != MISSING)
+        parts.append((label[used], np.maximum(judgment[used], 0.0), by_system[:, used]))
+        queries.append(place[exam.query.query_id])
+    sizes = [len(part[0]) for part in parts]
+    nothing = np.empty(0)
+    pool = JudgedPool(
+        label=np.concatenate([nothing, *(part[0] for part in parts)]),
+        judgment=np.concatenate([nothing, *(part[1] for part in parts)]),
+        exam=np.repeat(np.arange(len(parts)), sizes),
+        query=np.repeat(np.array(queries, np.intp), sizes),
+        returned=np.concatenate(
+            [np.empty((len(returned), 0), np.bool_), *(part[2] for part in parts)], axis=1
+        ),
+    )
+    return pool, returned
+
+
+def _rated(exam: QueryExam, passages: NDArray[np.intp]) -> NDArray[np.float64]:
+    """The mean rating of each passage on the items that count; NaN where it has none."""
+    ratings = exam.query.ratings[np.ix_(passages, weighted_items(exam))]
+    known = ratings != MISSING
+    sums, counts = np.where(known, ratings, 0).sum(axis=1, dtype=float), known.sum(axis=1)
+    means = np.full(len(passages), np.nan)
+    np.divide(sums, counts, out=means, where=counts > 0)
+    return means
+
+
+def _judged(exam: QueryExam, passages: NDArray[np.intp]) -> NDArray[np.int16]:
+    """The judgment of the exam's subtopic; of a whole query the highest of all its subtopics."""
+    query = exam.query
+    of_subtopic = exam.exam_id[len(query.query_id) + 1 :]
+    highest: NDArray[np.int16] = query.judgments.max(axis=0)[passages]
+    if not of_subtopic:
+        return highest
+    own: NDArray[np.int16] = query.judgments[query.subtopic_ids.index(of_subtopic) + 1, passages]
+    own[own == MISSING] = query.judgments[0, passages][own == MISSING]
+    return own
+
+
+def _bounded(one: SystemBias) -> str:
+    return f"{one.system} ({one.low:+.2f} to {one.high:+.2f})"
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _LISTED
+    return ", ".join(names[:_LISTED]) + (f" and {counted(more, 'other')}" if more > 0 else "")

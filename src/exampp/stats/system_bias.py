@@ -1,0 +1,198 @@
+"""Does a grader favour a system? Labels beside people's judgments, one system against the others.
+
+A grader that is right on average within every level of relevance still rates a better system
+higher, and regresses to the mean; neither is a favour. So two views are taken of each system, both
+within queries and against the passages that only other systems return:
+
+- `matched`: the label beyond that of passages with the same judgment (the within-stratum
+  regression of labels on the system, with the weights of Mantel and Haenszel). It is 0 for a fair
+  grader where judgments are exact. Where they are coarse or noisy it favours the better system,
+  because its passages are better than their judgments show.
+- `linked`: label minus judgment, once labels are put on the scale of judgments by equal shares
+  (equipercentile linking), given in units of the label. It is 0 for a fair grader as noisy as the
+  judges, and counts against the better system where the judges are better than the grader.
+
+The truth lies between the two, so a bias is claimed only where both say so: its interval is the
+hull of theirs. Queries are the sample (jackknife over queries, Student's t); Sidak's bound on the
+largest |t| makes the intervals hold for all systems at once. A standard error is never smaller
+than that of labels dealt out at random among the matched passages. A system whose labels stand out
+leaves the reference of the others, which would otherwise look disfavoured.
+
+Sources: Mantel and Haenszel, *Statistical Aspects of the Analysis of Data from Retrospective
+Studies of Disease* (1959); Holland and Thayer, *Differential Item Performance and the
+Mantel-Haenszel Procedure* (1988; matching, and leaving out what is found to be biased); Klepper and
+Leamer, *Consistent Sets of Estimates for Regressions with Errors in All Variables* (1984; the truth
+between two regressions); Kolen and Brennan, *Test Equating, Scaling, and Linking* (2014; equal
+shares); Cameron and Miller, *A Practitioner's Guide to Cluster-Robust
+Inference* (2015; jackknife and effective number of clusters); Sidak (1967). Levels and power:
+`benchmarks/favoured_system.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.stats.rank_sets import student_reach
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.intp]
+
+LEVEL = 0.95
+POWER = 0.8
+"""The chance to notice a bias of the size that is called detectable."""
+_FEWEST_CLUSTERS = 1.5
+"""Effective number of queries: below, there is no standard error."""
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPool:
+    """Passages that are judged and labelled, and which systems return them.
+
+    `label` and `judgment` [passages] are numbers, `exam` [passages] is the ranking that a passage
+    was returned for (a query or a subtopic), `query` [passages] the query that exam belongs to,
+    both numbered from 0; `returned` is [systems, passages].
+    """
+
+    label: Floats
+    judgment: Floats
+    exam: Ints
+    query: Ints
+    returned: Bools
+
+
+class SystemBiases(NamedTuple):
+    """The bias of the grader by system, [systems] each, in units of the label; NaN: unknown.
+
+    `matched` and `linked` are the two views, `low` and `high` bound the bias, for all systems at
+    once. `matched_half` is half the width of the interval of `matched` alone, and `detectable` the
+    bias that is outside of it with probability `POWER`. `found` is 1 for a favoured system, -1 for
+    a disfavoured one, where both views agree, else 0. `spread` is the standard deviation of labels
+    within exams.
+    """
+
+    matched: Floats
+    matched_half: Floats
+    linked: Floats
+    low: Floats
+    high: Floats
+    detectable: Floats
+    found: NDArray[np.int64]
+    spread: float
+
+
+def system_biases(pool: JudgedPool, level: float = LEVEL) -> SystemBiases:
+    """Return the bias of every system against the others, with simultaneous intervals."""
+    _, levels = np.unique(pool.judgment, return_inverse=True)
+    _, strata = np.unique(pool.exam * (levels.max(initial=0) + 1) + levels, return_inverse=True)
+    level **= 1 / max(1, len(pool.returned))
+    suspects: list[int] = []
+    while True:
+        matched = _view(pool, pool.label, strata, suspects, level)
+        more = _suspect(matched, suspects)
+        # with one system left there is nothing to compare it with
+        if more is None or len(suspects) + 2 > len(pool.returned):
+            break
+        suspects.append(more)
+    clean = ~pool.returned[suspects].any(axis=0)
+    ratio = _spread(pool.label[clean], pool.exam[clean]) / (
+        _spread(pool.judgment[clean], pool.exam[clean]) or np.inf
+    )
+    apart = _on_scale(pool.label, pool.label[clean], pool.judgment[clean]) - pool.judgment
+    linked = _view(pool, ratio * apart, pool.exam, suspects, level)
+    low = np.minimum(matched.estimate - matched.half, linked.estimate - linked.half)
+    high = np.maximum(matched.estimate + matched.half, linked.estimate + linked.half)
+    return SystemBiases(
+        matched=matched.estimate,
+        linked=linked.estimate,
+        low=low,
+        high=high,
+        matched_half=matched.half,
+        detectable=matched.half + NormalDist().inv_cdf(POWER) * matched.error,
+        found=(low > _ROUNDING).astype(np.int64) - (high < -_ROUNDING),
+        spread=_spread(pool.label, pool.exam),
+    )
+
+
+class _View(NamedTuple):
+    """Estimates by system with their standard errors and half the width of their intervals."""
+
+    estimate: Floats
+    error: Floats
+    half: Floats
+
+
+def _view(
+    pool: JudgedPool, values: Floats, stratum: Ints, suspects: Sequence[int], level: float
+) -> _View:
+    """Compare each system with passages that no suspect returns; NaN where that is undefined.
+
+    The passages of an earlier suspect speak neither for nor against a later one.
+    """
+    suspected = pool.returned[suspects].any(axis=0)
+    found = np.full((3, len(pool.returned)), np.nan)
+    for system, mine in enumerate(pool.returned):
+        used = ~suspected
+        if system in suspects:
+            earlier = pool.returned[suspects[: suspects.index(system)]].any(axis=0)
+            used = used | (mine & ~earlier)
+        found[:, system] = _difference(values[used], stratum[used], pool.query[used], mine[used])
+    estimate, error, freedom = found
+    reach = student_reach(level, np.where(np.isfinite(freedom), freedom, 1.0))
+    return _View(estimate, error, reach * error)
+
+
+def _suspect(matched: _View, suspects: Sequence[int]) -> int | None:
+    """Return the system with the largest significant estimate that is no suspect yet, if any."""
+    size = np.where(np.abs(matched.estimate) > matched.half, matched.estimate, 0.0)
+    size[suspects] = 0.0
+    if not size.any():
+        return None
+    # of two systems that mirror each other, the one whose labels are high
+    return int(np.argmax(np.round(np.abs(size), 9) + _ROUNDING * np.sign(size)))
+
+
+def _difference(
+    values: Floats, stratum: Ints, query: Ints, mine: Bools
+) -> tuple[float, float, float]:
+    """How far values are higher within strata where they are `mine`: (estimate, error, freedom)."""
+    size = np.maximum(np.bincount(stratum), 1)
+    off = values - (np.bincount(stratum, values) / size)[stratum]
+    weight = mine - (np.bincount(stratum, mine) / size)[stratum]
+    sums, weights = np.bincount(query, off * weight), np.bincount(query, weight**2)
+    total = weights.sum()
+    if total <= _ROUNDING:
+        return np.nan, np.nan, np.nan
+    estimate = float(sums.sum() / total)
+    clusters = total**2 / (weights**2).sum()
+    if clusters < _FEWEST_CLUSTERS:
+        return estimate, np.nan, np.nan
+    (there,) = np.nonzero(weights > _ROUNDING)
+    moved = (sums - estimate * weights)[there] / (total - weights[there])
+    jackknife = (moved**2).sum() * (1 - 1 / len(there))
+    variance = np.bincount(stratum, off**2) / np.maximum(size - 1, 1)
+    dealt = (variance * np.bincount(stratum, weight**2)).sum() / total**2
+    return estimate, float(np.sqrt(max(jackknife, dealt))), max(1.0, round(clusters) - 1.0)
+
+
+def _on_scale(values: Floats, label: Floats, judgment: Floats) -> Floats:
+    """The judgments at the quantiles of the labels: a function of labels, applied to `values`."""
+    levels, at = np.unique(label, return_inverse=True)
+    mean = np.bincount(np.sort(at), np.sort(judgment)) / np.bincount(at)
+    return np.interp(values, levels, mean)
+
+
+def _spread(values: Floats, exam: Ints) -> float:
+    """The standard deviation within exams; 0 where values are alike but for rounding."""
+    if not len(values):
+        return 0.0
+    means = np.bincount(exam, values) / np.maximum(np.bincount(exam), 1)
+    spread = float(np.sqrt(((values - means[exam]) ** 2).mean()))
+    return spread if spread > _ROUNDING else 0.0
