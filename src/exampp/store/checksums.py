@@ -9,18 +9,16 @@ that another program than exampp changed, or that changed on the disk, makes its
 from __future__ import annotations
 
 import sqlite3
-from collections import defaultdict
+from array import array
 from collections.abc import Iterator
-from marshal import dumps
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from zlib import crc32
 
 TABLE = "checksum"
-_FORMAT = 2
-"""The oldest format of marshal with binary floats; the bytes of a row never change in it."""
 _TABLES = (
     "SELECT name FROM main.sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' "
-    f"AND name <> '{TABLE}' ORDER BY name"
+    f"AND name <> '{TABLE}' AND EXISTS (SELECT 1 FROM main.sqlite_master WHERE name = '{TABLE}') "
+    "ORDER BY name"
 )
 
 
@@ -33,64 +31,70 @@ class Mismatch(NamedTuple):
 
 
 class Checksums:
-    """What the current transaction of a connection adds to the checksums of its tables."""
+    """What the current transaction of a connection changes in the checksums of its tables.
+
+    `_added` and `_removed` hold the checksums of rows, by table. The functions that the triggers
+    call are built in: an interrupt inside a function written in Python would be lost.
+    """
 
     def __init__(self) -> None:
-        self.installed = False
-        self._pending: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+        self._added: dict[str, array[int]] = {}
+        self._removed: dict[str, array[int]] = {}
 
     def begin(self, connection: sqlite3.Connection) -> None:
-        """Start with nothing, at the begin of a transaction; watch the tables from the first on."""
-        self._pending.clear()
-        if not self.installed:
-            connection.create_function("row_added", -1, self._added)
-            connection.create_function("row_removed", -1, self._removed)
-            for statement in _triggers(connection):
-                connection.execute(statement)
-            self.installed = True
+        """Forget what was rolled back; the first transaction makes the triggers."""
+        self._clear()
+        if not self._added:
+            for (table,) in connection.execute(_TABLES).fetchall():
+                added, removed = array("L"), array("L")
+                connection.create_function(f"added_{table}", 1, added.append)
+                connection.create_function(f"removed_{table}", 1, removed.append)
+                for statement in _triggers(connection, table):
+                    connection.execute(statement)
+                self._added[table], self._removed[table] = added, removed
 
     def write(self, connection: sqlite3.Connection) -> None:
         """Write what the transaction has changed, just before it is committed."""
-        rows = [(table, *changes) for table, changes in self._pending.items() if any(changes)]
-        self._pending.clear()
-        if rows:
+        both = ((table, self._added[table], self._removed[table]) for table in self._added)
+        changes = [
+            (table, len(added) - len(removed), sum(added) - sum(removed))
+            for table, added, removed in both
+            if added or removed
+        ]
+        if changes:
             connection.executemany(
                 f"INSERT INTO {TABLE} VALUES (?, ?, ?) ON CONFLICT DO UPDATE "
                 "SET rows = rows + excluded.rows, total = total + excluded.total",
-                rows,
+                changes,
             )
+        self._clear()
 
-    def _added(self, table: str, *row: Any) -> None:
-        changes = self._pending[table]
-        changes[0] += 1
-        changes[1] += crc32(dumps(row, _FORMAT))
-
-    def _removed(self, table: str, *row: Any) -> None:
-        changes = self._pending[table]
-        changes[0] -= 1
-        changes[1] -= crc32(dumps(row, _FORMAT))
+    def _clear(self) -> None:
+        for checksums in (*self._added.values(), *self._removed.values()):
+            del checksums[:]
 
 
-def _triggers(connection: sqlite3.Connection) -> Iterator[str]:
-    added, removed = "SELECT row_added({new});", "SELECT row_removed({old});"
-    for (table,) in connection.execute(_TABLES).fetchall():
-        new, old = (f"'{table}', {_values(connection, table, of)}" for of in ("NEW.", "OLD."))
-        for event, body in (
-            ("INSERT", added),
-            ("DELETE", removed),
-            ("UPDATE", removed + added),
-        ):
-            yield (
-                f"CREATE TEMP TRIGGER checksum_{table}_{event} AFTER {event} ON main.{table} "
-                f"BEGIN {body.format(new=new, old=old)} END"
-            )
+def _triggers(connection: sqlite3.Connection, table: str) -> Iterator[str]:
+    """The triggers that note the rows that come to a table and go from it."""
+    added = f"SELECT added_{table}({_checksum(connection, table, 'NEW.')});"
+    removed = f"SELECT removed_{table}({_checksum(connection, table, 'OLD.')});"
+    for event, body in (("INSERT", added), ("DELETE", removed), ("UPDATE", removed + added)):
+        yield (
+            f"CREATE TEMP TRIGGER checksum_{table}_{event} AFTER {event} ON main.{table} "
+            f"BEGIN {body} END"
+        )
 
 
-def _values(connection: sqlite3.Connection, table: str, of: str = "") -> str:
-    """SQL: the columns of a row, as they are read back, whatever is wrong with a text."""
+def _checksum(connection: sqlite3.Connection, table: str, of: str = "") -> str:
+    """SQL: the checksum of a row as it is read back, whatever is wrong with a text."""
     columns = connection.execute(f"PRAGMA main.table_info({table})").fetchall()
+    # -0.0 is stored as 0; texts as bytes, which may be no valid text
     forms = {"TEXT": "CAST({} AS BLOB)", "ANY": "CAST({} AS BLOB)", "REAL": "{} + 0.0"}
-    return ", ".join(forms.get(kind, "{}").format(of + name) for _, name, kind, *_ in columns)
+    values = ", ".join(forms.get(kind, "{}").format(of + name) for _, name, kind, *_ in columns)
+    count = len(columns)
+    connection.create_function(f"row_text{count}", count, " ".join(["{}"] * count).format)
+    connection.create_function("crc32", 1, crc32)
+    return f"crc32(CAST(row_text{count}({values}) AS BLOB))"
 
 
 def write_all(connection: sqlite3.Connection) -> None:
@@ -119,11 +123,10 @@ def mismatches(connection: sqlite3.Connection) -> list[Mismatch]:
 
 
 def _totals(connection: sqlite3.Connection) -> Iterator[tuple[str, tuple[int, int]]]:
-    connection.create_function("row_checksum", -1, lambda *row: crc32(dumps(row, _FORMAT)))
     for (table,) in connection.execute(_TABLES).fetchall():
         # NOT INDEXED: the table itself is read, not an index that repeats its columns
         count, total = connection.execute(
-            f"SELECT count(*), coalesce(sum(row_checksum({_values(connection, table)})), 0) "
+            f"SELECT count(*), coalesce(sum({_checksum(connection, table)}), 0) "
             f"FROM main.{table} NOT INDEXED"
         ).fetchone()
         yield table, (count, total)
