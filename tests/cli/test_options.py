@@ -190,6 +190,7 @@ OPTIONS: Mapping[str, Uses] = {
         {"--format": "queries", "--bank": "small"},
     ),
     "merge": Uses(("merge bare.exam my.exam",), {"--dry-run": "", **FORMAT}),
+    "check": Uses(("check my.exam",), FORMAT),
     "citations": Uses(
         ("citations new.exam named.jsonl",),
         {"--corpus": "passages.jsonl", "--system": {}},

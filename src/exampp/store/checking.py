@@ -1,7 +1,7 @@
 """Finds damage and impossible values in a collection.
 
-`find_problems` reads the whole file: SQLite's own check, the rules that every row keeps, references,
-the hashes of texts and graders, and the checksums of all tables. `refuse_impossible` looks for
+`find_problems` reads the whole file: SQLite's own check, references, the rules of all values, the
+hashes of texts and graders, and the checksums of all tables. `refuse_impossible` looks for
 values that no evaluation can use, and is quick enough to run before each.
 """
 
@@ -15,8 +15,9 @@ from exampp.errors import InputError
 from exampp.records import State
 from exampp.records.grading import ITEM_KINDS, MOST_RATINGS
 from exampp.store.checksums import mismatches
+from exampp.store.connection import file_of
 from exampp.store.grades import graders
-from exampp.store.guarded import Damaged, GuardedConnection
+from exampp.store.guarded import Damaged
 from exampp.store.inputs import text_hash
 
 MOST_PROBLEMS = 20
@@ -68,7 +69,8 @@ _MORE: Mapping[str, Mapping[str, str]] = {
     "grade": {"confidence": "{0} IS NULL OR {0} BETWEEN 0 AND 1.000001", "detail": _JSON},
     "item": {
         "subtopic": "{0} = 0 OR {0} IN (SELECT subtopic FROM subtopic)",
-        "answer_key": "(SELECT k.answers FROM answer_key k WHERE k.answer_key = {0}) IS answers",
+        "answer_key": "(SELECT k.answers FROM answer_key k WHERE k.answer_key = item.answer_key) "
+        "IS item.answers",
         "extra": _JSON,
     },
     "item_edit": {"weight": _WEIGHT, "active": _FLAG, "answers": _JSON, "at": _TIME},
@@ -106,7 +108,7 @@ class Problem(NamedTuple):
     problem: str
 
 
-def refuse_impossible(connection: sqlite3.Connection, file: str) -> None:
+def refuse_impossible(connection: sqlite3.Connection) -> None:
     """Check the values that evaluation reads.
 
     Raises:
@@ -114,7 +116,7 @@ def refuse_impossible(connection: sqlite3.Connection, file: str) -> None:
     """
     for found in _broken(connection, _EVALUATED, 1):
         said = f"{found.table} {found.row}: {found.column} {found.value} {found.problem}"
-        raise Damaged(file, said, "it holds an impossible value")
+        raise Damaged(str(file_of(connection)), said, "it holds an impossible value")
 
 
 def find_problems(connection: sqlite3.Connection) -> list[Problem]:
@@ -171,7 +173,7 @@ def _broken_column(
         f"SELECT {', '.join(keys)}, quote({column}) FROM {table} "
         f"WHERE NOT ({sql.format(column)}) LIMIT {most}"
     )
-    why = _WORDS.get(sql, "is not as it must be")
+    why = _WORDS.get(sql, "is outside of its range")
     if (table, column) == ("grade", "rating"):
         why = "is off the scale of its grader"
     for *row, value in rows:

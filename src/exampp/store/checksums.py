@@ -40,11 +40,15 @@ class Checksums:
     def __init__(self) -> None:
         self._added: dict[str, array[int]] = {}
         self._removed: dict[str, array[int]] = {}
+        self._watching = False
 
     def begin(self, connection: sqlite3.Connection) -> None:
-        """Forget what was rolled back; the first transaction makes the triggers."""
+        """Forget what was rolled back; make the triggers if this is the first transaction.
+
+        Called before the transaction: a rollback would take the triggers away.
+        """
         self._clear()
-        if not self._added:
+        if not self._watching:
             for (table,) in connection.execute(_TABLES).fetchall():
                 added, removed = array("L"), array("L")
                 connection.create_function(f"added_{table}", 1, added.append)
@@ -52,6 +56,7 @@ class Checksums:
                 for statement in _triggers(connection, table):
                     connection.execute(statement)
                 self._added[table], self._removed[table] = added, removed
+            self._watching = True
 
     def write(self, connection: sqlite3.Connection) -> None:
         """Write what the transaction has changed, just before it is committed."""
@@ -80,7 +85,7 @@ def _triggers(connection: sqlite3.Connection, table: str) -> Iterator[str]:
     removed = f"SELECT removed_{table}({_checksum(connection, table, 'OLD.')});"
     for event, body in (("INSERT", added), ("DELETE", removed), ("UPDATE", removed + added)):
         yield (
-            f"CREATE TEMP TRIGGER checksum_{table}_{event} AFTER {event} ON main.{table} "
+            f"CREATE TEMP TRIGGER IF NOT EXISTS checksum_{table}_{event} AFTER {event} ON main.{table} "
             f"BEGIN {body} END"
         )
 

@@ -286,6 +286,8 @@ def transaction(
     Raises CollectionBusy where another process holds the write lock for longer than `patience`,
     in seconds.
     """
+    if isinstance(connection, GuardedConnection) and connection.checksums is not None:
+        connection.checksums.begin(connection)
     try:
         _begin(connection, patience)
     except sqlite3.OperationalError as error:
@@ -294,8 +296,6 @@ def transaction(
         raise _busy(file_of(connection)) if "locked" in str(error) else error from None
     if isinstance(connection, GuardedConnection):
         connection.written += 1
-        if connection.checksums is not None:
-            connection.checksums.begin(connection)
     return connection
 
 

@@ -23,10 +23,10 @@ from exampp.errors import InputError
 
 ONE_MACHINE = "EXAMPP_ONE_MACHINE"
 """The environment variable that promises that no other machine opens the collection."""
-_LOCAL = frozenset(
-    "aufs apfs bcachefs btrfs ecryptfs erofs exfat ext2 ext3 ext4 f2fs fuseblk fuse.fuse-overlayfs "
-    "hfs hfsplus iso9660 jfs msdos nilfs2 ntfs ntfs3 overlay ramfs reiserfs rootfs shiftfs "
-    "squashfs tmpfs ubifs udf ufs vfat xfs zfs".split()
+_LOCAL = re.compile(
+    "aufs|apfs|bcachefs|btrfs|ecryptfs|erofs|exfat|ext[234]|f2fs|fuseblk|fuse.fuse-overlayfs|"
+    "hfs|hfsplus|iso9660|jfs|msdos|nilfs2|ntfs3?|overlay|ramfs|reiserfs|rootfs|shiftfs|squashfs|"
+    "tmpfs|ubifs|udf|ufs|vfat|xfs|zfs"
 )
 """File systems that one machine has to itself."""
 _WITHOUT_LOCKS = re.compile(
@@ -51,7 +51,7 @@ def opens_alone(path: Path) -> bool:
         InputError: Not even locks keep other machines out.
     """
     kind = file_system(path.resolve().parent)
-    if kind.partition(" ")[0] in _LOCAL:
+    if _LOCAL.fullmatch(kind.partition(" ")[0]):
         return False
     if _WITHOUT_LOCKS.fullmatch(kind) and not os.environ.get(ONE_MACHINE):
         raise InputError(
@@ -80,8 +80,7 @@ def _is_remote(folder: Path) -> bool:
     drive_remote = 4
     windows = getattr(ctypes, "windll", None)
     return folder.drive.startswith("\\\\") or (
-        windows is not None
-        and windows.kernel32.GetDriveTypeW(f"{folder.drive}\\") == drive_remote
+        windows is not None and windows.kernel32.GetDriveTypeW(f"{folder.drive}\\") == drive_remote
     )
 
 
@@ -104,7 +103,7 @@ def _mounts(_device: int) -> tuple[tuple[str, str], ...]:
 
 
 def shares_memory(path: Path) -> bool:
-    """Whether the `-shm` file that this process has open is that of all others with this collection.
+    """Whether all processes that have the collection open share its `-shm` file with this one.
 
     It is not where the same file is reached by two names or from two machines, or where the memory
     is mapped for one process. Only Linux can say; elsewhere it is taken to be.
@@ -142,7 +141,7 @@ def _locked_by_others(path: Path, start: int, length: int) -> bool:
     import fcntl
 
     wanted = path.stat()
-    for name in os.listdir("/proc/self/fd"):
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
         with suppress(OSError):
             if os.path.samestat(os.fstat(int(name)), wanted):
                 question = _LOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, start, length, 0)
