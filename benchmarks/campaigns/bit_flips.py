@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import random
 import signal
 import sys
@@ -95,7 +96,7 @@ def make(path: Path) -> None:
     """Make the demo collection, with decisions of two people."""
     from exampp.cli.demo import demo
 
-    with contextlib.redirect_stdout(None):
+    with contextlib.redirect_stdout(io.StringIO()):
         demo(path)
     with exampp.Collection(path) as exam:
         grades = exam.grades()
