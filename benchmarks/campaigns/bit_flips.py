@@ -24,6 +24,7 @@ import exampp
 from exampp.errors import ExamError
 
 LIMIT_SECONDS = 30
+CRASH = "unexpected"
 EXPORTS = ("workbench", "bank", "runs", "judgments", "decisions")
 
 
@@ -72,6 +73,8 @@ def outputs(path: Path) -> Iterator[tuple[str, str]]:
                 yield name, command(exam)
         except ExamError:
             yield name, ""
+        except Exception as error:
+            yield name, f"{CRASH} {type(error).__name__}: {error}"
 
 
 def outcome(path: Path, expected: dict[str, str]) -> str:
@@ -84,6 +87,8 @@ def outcome(path: Path, expected: dict[str, str]) -> str:
         ok = False
     except Exception as error:
         return f"FAULT {type(error).__name__}: {error}"
+    if crashed := [text for text in found.values() if text.startswith(CRASH)]:
+        return f"MISSED {crashed[0]}" if ok else "unexpected error, found by check"
     wrong = [name for name, text in found.items() if text and text != expected[name]]
     if wrong:
         return f"MISSED {' '.join(wrong)}" if ok else "other numbers, found by check"

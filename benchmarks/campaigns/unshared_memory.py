@@ -50,7 +50,7 @@ connection.BUSY_SECONDS = float(patience)
 try:
     with exampp.open(path) as exam:
         def rate(item, passage):
-            return len(passage) % 6
+            return len(passage.text) % 6
         print(exam.grade(rate, name=grader, kind="question").done)
 except exampp.ExamError as error:
     print(error, file=sys.stderr)
@@ -106,7 +106,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         preload, whole = library(folder), folder / "whole.exam"
-        subprocess.run([sys.executable, "-m", "exampp", "demo", whole], check=True, capture_output=True)
+        subprocess.run(
+            [sys.executable, "-m", "exampp", "demo", whole], check=True, capture_output=True
+        )
         for way in WAYS:
             for number in range(options.rounds):
                 place = folder / f"{way} {number}"

@@ -13,7 +13,7 @@ from pathlib import Path
 from exampp.errors import CollectionBusy, InputError
 from exampp.outside import check_path
 from exampp.store.checksums import Checksums, write_all
-from exampp.store.file_system import opens_alone, shares_memory
+from exampp.store.file_system import opens_alone, refuse_second_name, shares_memory
 from exampp.store.guarded import GuardedConnection
 from exampp.store.migrations import APPLICATION_ID, MIGRATIONS
 from exampp.store.schema import check_schema, newest, statements
@@ -131,6 +131,7 @@ def _open(path: Path) -> GuardedConnection:
             raise _busy(path)
         uri = f"{path.resolve().as_uri()}?mode=ro" + ("&immutable=1" if lone else "")
         return _connected(uri, path, uri=True)
+    refuse_second_name(path)
     if opens_alone(path):
         return _open_alone(path)
     connection = _connected(path, path)

@@ -30,8 +30,8 @@ _LOCAL = re.compile(
 )
 """File systems that one machine has to itself."""
 _WITHOUT_LOCKS = re.compile(
-    r"9p|acfs|davfs.*|drvfs|fuse(?!blk|\.fuse-overlayfs|\.glusterfs).*|macfuse|osxfuse|prl_fs|"
-    r"vboxsf|virtiofs|vmhgfs|webdav|.*[ ,](nolock|local_lock=(all|posix)|localflock)(,.*)?"
+    r"(9p|acfs|davfs|drvfs|fuse(?!blk|\.fuse-overlayfs|\.glusterfs)[^ ]*|macfuse|osxfuse|prl_fs|"
+    r"vboxsf|virtiofs|vmhgfs|webdav)( .*)?|.*[ ,](nolock|local_lock=(all|posix)|localflock)(,.*)?"
 )
 """Type and options of file systems whose locks may not reach the other machines."""
 _SHARED_BYTES = (0x40000002, 510)
@@ -100,6 +100,26 @@ def _mounts(_device: int) -> tuple[tuple[str, str], ...]:
     told = subprocess.run(["mount"], capture_output=True, text=True, check=False).stdout
     mounts = re.findall(r"^.* on (.*) \((\w+)(?:, )?(.*)\)$", told, re.M)
     return tuple((place, f"{kind} {options}") for place, kind, options in mounts)
+
+
+def refuse_second_name(path: Path) -> None:
+    """Raise InputError if the file has another name, under which it has another write-ahead log.
+
+    Such a name is a hard link, or a mount of the file alone, as a container may have it.
+    """
+    until = time.monotonic() + _OPENING_SECONDS
+    # an import links a new collection into its place, and then removes the first name
+    while (second := path.exists() and path.stat().st_nlink > 1) and time.monotonic() < until:
+        time.sleep(0.02)
+    place = str(path.resolve())
+    with suppress(OSError):
+        second |= any(place == mounted for mounted, _ in _mounts(path.stat().st_dev))
+    if second:
+        raise InputError(
+            "has a second name, by which another process could damage it",
+            file=path,
+            mend="Copy it and use the copy; into a container, mount its folder and not the file",
+        )
 
 
 def shares_memory(path: Path) -> bool:
