@@ -85,8 +85,8 @@ def _triggers(connection: sqlite3.Connection, table: str) -> Iterator[str]:
     removed = f"SELECT removed_{table}({_checksum(connection, table, 'OLD.')});"
     for event, body in (("INSERT", added), ("DELETE", removed), ("UPDATE", removed + added)):
         yield (
-            f"CREATE TEMP TRIGGER IF NOT EXISTS checksum_{table}_{event} AFTER {event} ON main.{table} "
-            f"BEGIN {body} END"
+            f"CREATE TEMP TRIGGER IF NOT EXISTS checksum_{table}_{event} "
+            f"AFTER {event} ON main.{table} BEGIN {body} END"
         )
 
 
