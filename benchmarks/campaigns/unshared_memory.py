@@ -85,6 +85,8 @@ def play(whole: Path, folder: Path, preload: Path, way: str, patience: float) ->
     said = [(*run.communicate(timeout=300), run.returncode) for run in runs]
     if any(code not in (0, 3) for *_, code in said):
         return f"FAULT {said}"
+    if two != one:
+        two.unlink()
     found = exampp.check(one)
     if not found.ok:
         return f"DAMAGED {found}"

@@ -106,7 +106,10 @@ def snapshot(path: Path, copy: Path) -> None:
     if not is_collection(path):
         raise InputError("is not an exampp collection", file=path)
     try:
-        with closing(_open(path)) as source, closing(sqlite3.connect(copy)) as target:
+        with (
+            closing(_open(path, unchanged=True)) as source,
+            closing(sqlite3.connect(copy)) as target,
+        ):
             source.execute("BEGIN")
             source.execute("SELECT count(*) FROM sqlite_master").fetchone()
             # in parts, so that an interrupt is heard
@@ -118,10 +121,10 @@ def snapshot(path: Path, copy: Path) -> None:
         raise InputError(f"cannot be copied to be merged ({error})", file=path) from None
 
 
-def _open(path: Path) -> GuardedConnection:
+def _open(path: Path, *, unchanged: bool = False) -> GuardedConnection:
     """A connection that is safe where the file lies, which has read the file but written nothing.
 
-    It only reads where folder or file cannot be written.
+    It only reads where folder or file cannot be written. `unchanged` leaves a rollback journal.
     """
     if path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
         # without a journal beside it, a file that nobody can change may be read as it is
@@ -136,7 +139,8 @@ def _open(path: Path) -> GuardedConnection:
         return _open_alone(path)
     connection = _connected(path, path)
     try:
-        if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        journal = connection.execute("PRAGMA journal_mode").fetchone()[0]
+        if journal != "wal" and not unchanged:
             connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         shared = shares_memory(path)
