@@ -53,9 +53,7 @@ _EVALUATED: Mapping[str, Mapping[str, str]] = {
     },
     "grade": {
         "state": f"{{0}} BETWEEN 0 AND {max(State)}",
-        "rating": "{0} IS NULL OR {0} BETWEEN "
-        "(SELECT r.lowest FROM grader r WHERE r.grader = grade.grader) AND "
-        "(SELECT r.highest FROM grader r WHERE r.grader = grade.grader)",
+        "rating": "{0} IS NULL OR {0} BETWEEN r.lowest AND r.highest",
     },
     "item": {"weight": _WEIGHT, "active": _FLAG, "kind": _KIND, "answers": _JSON},
     "ranking": {"rank": _WHOLE, "score": _FINITE},
@@ -96,6 +94,10 @@ _MORE: Mapping[str, Mapping[str, str]] = {
     },
 }
 """Of the rest, and of columns that no score depends on."""
+
+
+_ROWS = {"grade": "grader r CROSS JOIN grade ON grade.grader = r.grader"}
+"""SQL: the rows of a table, with those that its rules need beside them."""
 
 
 class Problem(NamedTuple):
@@ -158,9 +160,13 @@ def _broken(
 ) -> Iterator[Problem]:
     """The rows that break a rule, the first so many of each."""
     for table, columns in rules.items():
-        wrong = " OR ".join(f"NOT ({sql.format(column)})" for column, sql in columns.items())
+        wrong = " OR ".join(
+            f"NOT ({sql.format(f'{table}.{column}')})" for column, sql in columns.items()
+        )
         # one pass over each table; which rule is broken matters only where one is
-        if connection.execute(f"SELECT 1 FROM {table} WHERE {wrong} LIMIT 1").fetchone():
+        if connection.execute(
+            f"SELECT 1 FROM {_ROWS.get(table, table)} WHERE {wrong} LIMIT 1"
+        ).fetchone():
             for column, sql in columns.items():
                 yield from _broken_column(connection, table, column, sql, most)
 
@@ -170,8 +176,8 @@ def _broken_column(
 ) -> Iterator[Problem]:
     keys = _keys(connection, table)
     rows = connection.execute(
-        f"SELECT {', '.join(keys)}, quote({column}) FROM {table} "
-        f"WHERE NOT ({sql.format(column)}) LIMIT {most}"
+        f"SELECT {', '.join(f'{table}.{key}' for key in keys)}, quote({table}.{column}) "
+        f"FROM {_ROWS.get(table, table)} WHERE NOT ({sql.format(f'{table}.{column}')}) LIMIT {most}"
     )
     why = _WORDS.get(sql, "is outside of its range")
     if (table, column) == ("grade", "rating"):
