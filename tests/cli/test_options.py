@@ -1016,7 +1016,12 @@ def content(path: Path) -> object:
     if not found.startswith(b"SQLite format 3"):
         return CHANGING.sub("", found.decode("latin-1"))
     opened = sqlite3.connect(path)
-    names = [row[0] for row in opened.execute("SELECT name FROM sqlite_master WHERE type='table'")]
+    names = [
+        row[0]
+        for row in opened.execute(
+            "SELECT name FROM sqlite_master WHERE type='table' AND name <> 'checksum'"
+        )
+    ]
     rows = []
     for name in sorted(names):
         table = opened.execute(f"SELECT * FROM {name}")
