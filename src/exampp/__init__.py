@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from exampp.graded_file import GradedFile
     from exampp.grades.grades import Grades
     from exampp.grades.panel import Panel
+    from exampp.inputs.checking import Checked, check
     from exampp.llm.backends import Backend
     from exampp.llm.base import Ask, Grader, Reply
     from exampp.llm.options import Option
@@ -42,6 +43,7 @@ _HOMES = {
     "Ask": "exampp.llm.base",
     "Backend": "exampp.llm.backends",
     "Batches": "exampp.grade.batches",
+    "Checked": "exampp.inputs.checking",
     "Cluster": "exampp.grade.spread.on_ray",
     "Collection": "exampp.collection",
     "CollectionBusy": "exampp.errors",
@@ -62,6 +64,7 @@ _HOMES = {
     "Reply": "exampp.llm.base",
     "RankedQuery": "exampp.evaluate.declared_measures",
     "Unfinished": "exampp.errors",
+    "check": "exampp.inputs.checking",
     "create": "exampp.opening",
     "measure": "exampp.evaluate.declared_measures",
     "open": "exampp.opening",
@@ -72,6 +75,7 @@ __all__ = [
     "Ask",
     "Backend",
     "Batches",
+    "Checked",
     "Cluster",
     "Collection",
     "CollectionBusy",
@@ -93,6 +97,7 @@ __all__ = [
     "Reply",
     "Unfinished",
     "__version__",
+    "check",
     "create",
     "measure",
     "open",

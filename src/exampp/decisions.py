@@ -26,7 +26,7 @@ from exampp.records.decisions import (
     standing,
 )
 from exampp.store.bank import MAIN_BANK, now
-from exampp.store.connection import transaction, written
+from exampp.store.connection import file_of, transaction, written
 from exampp.store.decisions import (
     JudgedCell,
     after_others,
@@ -160,6 +160,12 @@ class CollectionGrades(Grades):
     def written(self) -> int:
         """How often something was written through their collection."""
         return written(self.connection)
+
+    def refuse_damaged(self) -> None:
+        """Raise InputError if a check of the collection finds a problem."""
+        from exampp.inputs.checking import refuse_damaged
+
+        refuse_damaged(self.connection, file_of(self.connection))
 
     @property
     def bank_name(self) -> str:

@@ -190,6 +190,7 @@ OPTIONS: Mapping[str, Uses] = {
         {"--format": "queries", "--bank": "small"},
     ),
     "merge": Uses(("merge bare.exam my.exam",), {"--dry-run": "", **FORMAT}),
+    "check": Uses(("check my.exam",), FORMAT),
     "citations": Uses(
         ("citations new.exam named.jsonl",),
         {"--corpus": "passages.jsonl", "--system": {}},
@@ -1020,7 +1021,12 @@ def content(path: Path) -> object:
     if not found.startswith(b"SQLite format 3"):
         return CHANGING.sub("", found.decode("latin-1"))
     opened = sqlite3.connect(path)
-    names = [row[0] for row in opened.execute("SELECT name FROM sqlite_master WHERE type='table'")]
+    names = [
+        row[0]
+        for row in opened.execute(
+            "SELECT name FROM sqlite_master WHERE type='table' AND name <> 'checksum'"
+        )
+    ]
     rows = []
     for name in sorted(names):
         table = opened.execute(f"SELECT * FROM {name}")

@@ -33,6 +33,10 @@ PURPOSES: Mapping[str, Mapping[str, Verb]] = {
             "merge:merge",
             "Bring what other collections hold into one: copies of it, or shards of one exam.",
         ),
+        "check": Verb(
+            "check:check",
+            "Check a collection for damage, changes by other programs, and impossible values.",
+        ),
         "citations": Verb(
             "citations:citations",
             "Make a collection of the sentences of answers and of what they cite.",

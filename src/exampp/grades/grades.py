@@ -386,6 +386,9 @@ class Grades(ChosenGrades, OneOrSeveral):
             battery=battery,
         )
 
+    def refuse_damaged(self) -> None:
+        """Do nothing: only a collection can be checked (see `exampp.check`)."""
+
     def report(
         self,
         path: str | Path | None = None,
@@ -414,6 +417,7 @@ class Grades(ChosenGrades, OneOrSeveral):
         from exampp.inputs.officials import held_once, read_officials
 
         check_lists(measures=measures)
+        self.refuse_damaged()
         official = held_once(official)
         settings = ReportSettings(
             min_rating=self.grader.threshold(min_rating),

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 import os
+import random
 import sqlite3
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 from exampp.errors import CollectionBusy, InputError
 from exampp.outside import check_path
+from exampp.store.checksums import Checksums, write_all
+from exampp.store.file_system import opens_alone, refuse_second_name, shares_memory
 from exampp.store.guarded import GuardedConnection
 from exampp.store.migrations import APPLICATION_ID, MIGRATIONS
+from exampp.store.schema import check_schema, newest, statements
 
 SYNCHRONOUS = "FULL"
 """How SQLite waits for the disk: what was committed outlives a power cut."""
@@ -75,23 +77,22 @@ def connect(
     # SQLite takes a file of one byte for an empty one
     if path.is_dir() or not (fresh or path.stat().st_size >= SMALLEST_PAGE):
         raise InputError("is not an exampp collection", file=path)
+    connection = None
     try:
         connection = _open(path)
-    except sqlite3.OperationalError as error:
-        raise InputError(f"cannot be opened ({error})", file=path) from None
-    try:
-        _prepare(connection, called or path, fresh)
+        _prepare(connection, called or path)
     except sqlite3.DatabaseError as error:
-        connection.close()
         path = called or path
         if "locked" in str(error):
             raise _busy(path) from None
         if "not a database" in str(error):
             raise InputError("is not an exampp collection", file=path) from None
-        raise InputError(f"is not a readable collection ({error})", file=path) from None
-    except BaseException:
-        connection.close()
-        raise
+        what = "a readable collection" if connection else "opened"
+        raise InputError(f"is not {what} ({error})", file=path) from None
+    finally:
+        # checksums come last: without them the collection was refused
+        if connection is not None and connection.checksums is None:
+            connection.close()
     return connection
 
 
@@ -105,7 +106,10 @@ def snapshot(path: Path, copy: Path) -> None:
     if not is_collection(path):
         raise InputError("is not an exampp collection", file=path)
     try:
-        with closing(_open(path)) as source, closing(sqlite3.connect(copy)) as target:
+        with (
+            closing(_open(path, unchanged=True)) as source,
+            closing(sqlite3.connect(copy)) as target,
+        ):
             source.execute("BEGIN")
             source.execute("SELECT count(*) FROM sqlite_master").fetchone()
             # in parts, so that an interrupt is heard
@@ -117,15 +121,57 @@ def snapshot(path: Path, copy: Path) -> None:
         raise InputError(f"cannot be copied to be merged ({error})", file=path) from None
 
 
-def _open(path: Path) -> sqlite3.Connection:
-    """A connection; one that only reads where folder or file cannot be written."""
+def _open(path: Path, *, unchanged: bool = False) -> GuardedConnection:
+    """A connection that is safe where the file lies, which has read the file but written nothing.
+
+    It only reads where folder or file cannot be written. `unchanged` leaves a rollback journal.
+    """
     if path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
         # without a journal beside it, a file that nobody can change may be read as it is
         waiting = Path(f"{path}-wal")
         lone = not (waiting.exists() and waiting.stat().st_size)
+        if not lone and opens_alone(path):
+            raise _busy(path)
         uri = f"{path.resolve().as_uri()}?mode=ro" + ("&immutable=1" if lone else "")
         return _connected(uri, path, uri=True)
-    return _connected(path, path)
+    refuse_second_name(path)
+    if opens_alone(path):
+        return _open_alone(path)
+    connection = _connected(path, path)
+    try:
+        journal = connection.execute("PRAGMA journal_mode").fetchone()[0]
+        if journal != "wal" and not unchanged:
+            connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        shared = shares_memory(path)
+    except BaseException:
+        connection.close()
+        raise
+    if shared:
+        return connection
+    connection.close()
+    return _open_alone(path)
+
+
+def _open_alone(path: Path) -> GuardedConnection:
+    """A connection that keeps all other processes from the file until it is closed."""
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        connection = _connected(path, path)
+        try:
+            connection.execute("PRAGMA busy_timeout = 0")
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            connection.execute("PRAGMA journal_mode = DELETE")
+            connection.execute("BEGIN EXCLUSIVE")
+            connection.execute("COMMIT")
+        except BaseException as error:
+            # closed, and not only waited: two that wait would hold locks against each other
+            connection.close()
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+            time.sleep(TURN_SECONDS * (1 + random.random()))
+        else:
+            return connection
 
 
 def _connected(address: str | Path, path: Path, uri: bool = False) -> GuardedConnection:
@@ -133,31 +179,48 @@ def _connected(address: str | Path, path: Path, uri: bool = False) -> GuardedCon
         address, uri=uri, timeout=BUSY_SECONDS, isolation_level=None, factory=GuardedConnection
     )
     connection.file = str(path)
+    # nothing that a file of somebody else holds calls functions
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
     return connection
 
 
-def _prepare(connection: sqlite3.Connection, path: Path, fresh: bool) -> None:
+def _prepare(connection: GuardedConnection, path: Path) -> None:
+    """Set the connection up, and bring the file to the newest schema if it is exampp's.
+
+    Raises:
+        InputError: It is no collection, from a newer exampp, or its schema was changed.
+    """
     connection.execute("PRAGMA foreign_keys = ON")
+    # REPLACE removes rows by the triggers for that, which count them
+    connection.execute("PRAGMA recursive_triggers = ON")
     connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
-    if fresh:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    elif connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-        # a process that was killed while it made the collection leaves an empty database
-        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            migrate(connection)
-            return
-        raise InputError("is an SQLite file, but not an exampp collection", file=path)
+    # at one moment: another process may bring it up to date meanwhile
+    connection.execute("BEGIN")
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
+    # a process that was killed while it made the collection leaves an empty database
+    empty = not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if not empty:
+        _check_version(application, version, path)
+        check_schema(connection, MIGRATIONS[:version], str(path))
+    connection.execute("ROLLBACK")
+    if empty:
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    if version < len(MIGRATIONS):
+        _bring_up(connection, path)
+    connection.checksums = Checksums()
+
+
+def _check_version(application: int, version: int, path: Path) -> None:
+    if application != APPLICATION_ID:
+        raise InputError("is an SQLite file, but not an exampp collection", file=path)
     if version > len(MIGRATIONS):
         raise InputError(
             f"was made by a newer exampp (schema {version}, this one knows {len(MIGRATIONS)})",
             file=path,
             mend="Upgrade exampp",
         )
-    if version < len(MIGRATIONS):
-        _bring_up(connection, path)
 
 
 def data_version(connection: sqlite3.Connection) -> int:
@@ -197,21 +260,11 @@ def _make(connection: sqlite3.Connection) -> bool:
     with connection, transaction(connection):
         if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             return False
-        for statement in _newest(MIGRATIONS):
+        for statement in newest(MIGRATIONS):
             connection.execute(statement)
+        write_all(connection)
         connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
     return True
-
-
-@functools.cache
-def _newest(steps: tuple[str, ...]) -> tuple[str, ...]:
-    """The statements that make what the steps make; most of these alter what others made."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
-        for step in steps:
-            for statement in _statements(step):
-                made.execute(statement)
-        _begin, *statements, _commit = made.iterdump()
-    return tuple(statements)
 
 
 def _run_steps(connection: sqlite3.Connection) -> None:
@@ -220,19 +273,11 @@ def _run_steps(connection: sqlite3.Connection) -> None:
             # read inside the transaction: another process may have migrated meanwhile
             if connection.execute("PRAGMA user_version").fetchone()[0] > number:
                 continue
-            for statement in _statements(MIGRATIONS[number]):
+            for statement in statements(MIGRATIONS[number]):
                 connection.execute(statement)
+            if number == len(MIGRATIONS) - 1:
+                write_all(connection)
             connection.execute(f"PRAGMA user_version = {number + 1}")
-
-
-def _statements(step: str) -> Iterator[str]:
-    """The statements of a step, one by one; a trigger holds others, which belong to it."""
-    statement = ""
-    for part in step.split(";"):
-        statement += part + ";"
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
 
 
 def transaction(
@@ -246,6 +291,8 @@ def transaction(
     Raises CollectionBusy where another process holds the write lock for longer than `patience`,
     in seconds.
     """
+    if isinstance(connection, GuardedConnection) and connection.checksums is not None:
+        connection.checksums.begin(connection)
     try:
         _begin(connection, patience)
     except sqlite3.OperationalError as error:
@@ -293,4 +340,7 @@ def file_of(connection: sqlite3.Connection) -> Path:
 
 
 def _busy(path: Path) -> CollectionBusy:
-    return CollectionBusy(f"{path} is in use by another process; try again when it has finished")
+    what = f"{path} is in use by another process; try again when it has finished"
+    if opens_alone(path):
+        what += ". Other machines may reach its file system: one process at a time opens it"
+    return CollectionBusy(what)

@@ -1,18 +1,18 @@
-"""The connection of every collection: the last door before SQLite, with sentences for what fails.
+"""The connection of every collection: SQLite's errors become exampp's, and rows have checksums.
 
 What does not fit (half of a surrogate pair, an integer beyond 64 bits, a text beyond SQLite's
-limit) never reaches the file, and a damaged page is told as one, whoever reads it.
+limit) never reaches the file. A damaged page raises Damaged, whatever reads it.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
-from typing import Any, Self
+from types import TracebackType
+from typing import Any, Literal, Self
 
 from exampp.errors import InputError
-from exampp.store.migrations import MIGRATIONS
+from exampp.store.checksums import Checksums
 
 ROWS = 100
 """Rows that are fetched at a time while a result is iterated."""
@@ -22,11 +22,11 @@ FAULTS = (sqlite3.DatabaseError, UnicodeError, OverflowError)
 
 
 class Damaged(InputError):
-    """A page of the collection's file is damaged."""
+    """The collection's file is damaged, or not as exampp makes it."""
 
-    def __init__(self, file: str, error: object) -> None:
+    def __init__(self, file: str, error: object, what: str = "the file is damaged") -> None:
         super().__init__(
-            f"is not a readable collection: the file is damaged ({error})",
+            f"is not a readable collection: {what} ({error})",
             file=file or None,
             mend="Take a copy that is whole, or save what can be read into a new collection: "
             "exampp init NEW --rescue FILE",
@@ -36,11 +36,13 @@ class Damaged(InputError):
 class GuardedConnection(sqlite3.Connection):
     """A connection whose errors are exampp's own.
 
-    `file` is what it has open, `written` how many transactions that write have begun.
+    `file` is what it has open, `written` how many transactions that write have begun. `checksums`
+    is None until the schema is known to be exampp's.
     """
 
     file = ""
     written = 0
+    checksums: Checksums | None = None
 
     def __enter__(self) -> Self:
         """As that of sqlite3, with the errors of `execute`."""
@@ -48,6 +50,18 @@ class GuardedConnection(sqlite3.Connection):
             return super().__enter__()
         except FAULTS as error:
             raise told(self, error) from None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> Literal[False]:
+        """Commit with the checksums of what was written, or roll back after an exception."""
+        if kind is None and self.in_transaction and self.checksums is not None:
+            self.checksums.write(self)
+        return super().__exit__(kind, error, trace)
 
     def execute(self, sql: str, parameters: Any = (), /) -> Cursor:
         """As that of sqlite3; InputError for values that do not fit, Damaged for a damaged page."""
@@ -119,23 +133,4 @@ def told(connection: GuardedConnection, error: Exception) -> Exception:
     # the message of an error may quote what is damaged, and be no text then
     if isinstance(error, UnicodeError) or any(word in str(error) for word in _DAMAGED):
         return Damaged(connection.file, error)
-    if str(error).startswith("no such column") and _lacks_columns(connection):
-        return Damaged(connection.file, error)
     return error
-
-
-def _lacks_columns(connection: sqlite3.Connection) -> bool:
-    """Whether a table has other columns than it was made with: damage to a name in the schema."""
-    with closing(sqlite3.connect(":memory:")) as whole:
-        for migration in MIGRATIONS:
-            whole.executescript(migration)
-        return not _columns(whole) <= _columns(connection)
-
-
-def _columns(connection: sqlite3.Connection) -> set[tuple[bytes, bytes]]:
-    # as bytes, because a damaged name may be no text
-    of_tables = (
-        "SELECT CAST(m.name AS BLOB), CAST(c.name AS BLOB) FROM sqlite_master m "
-        "JOIN pragma_table_info(m.name) c WHERE m.type = 'table'"
-    )
-    return set(sqlite3.Cursor(connection).execute(of_tables))

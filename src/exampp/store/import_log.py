@@ -268,7 +268,10 @@ class ImportLog:
 
     def _end(self) -> int:
         scratch = self._tallies - kept_tallies(self.connection)
-        triggers = "SELECT name FROM temp.sqlite_master WHERE type = 'trigger'"
+        triggers = (
+            "SELECT name FROM temp.sqlite_master WHERE type = 'trigger' "
+            "AND name NOT LIKE 'checksum%'"
+        )
         for (name,) in self.connection.execute(triggers).fetchall():
             self.connection.execute(f"DROP TRIGGER temp.{name}")
         for table in ("noted", "made"):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from exampp.records.merging import MergeConflict, MergeCount
 from exampp.store.bank import QUERY_BANK, Edit, put_query_items
+from exampp.store.checking import find_problems
 from exampp.store.connection import connect, snapshot
 from exampp.store.guarded import Damaged
 from exampp.store.merging import MergeStep
@@ -32,9 +33,9 @@ def copy_collection(file: Path, copy: Path) -> OtherCollection:
     """
     snapshot(file, copy)
     with closing(connect(copy, called=file)) as opened:
-        found = opened.execute("PRAGMA quick_check(1)").fetchone()[0]
-        if found != "ok":
-            raise Damaged(str(file), found)
+        if found := find_problems(opened):
+            first = " ".join(filter(None, found[0]))
+            raise Damaged(str(file), first, "exampp check finds problems")
     return OtherCollection(file, copy)
 
 

@@ -21,7 +21,8 @@ What the tables hold:
 - step (what `exampp run` has done, with the fingerprint of what it did it on);
 - pool_tally and cell_tally (what is counted of a query's pool, and of a grader's cells of an item's
   text; see `store.tallies`). A trigger drops a count as soon as a row that it counts is written,
-  whoever writes it; a count that is not there is made anew.
+  whoever writes it; a count that is not there is made anew;
+- checksum (the rows of every other table and the sum of their checksums; see `store.checksums`).
 
 A passage or an item keeps one row per text it ever had, and a grade belongs to two such texts: a
 changed text makes exactly its cells due, and a restored one finds its grades again.
@@ -479,5 +480,12 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE TRIGGER item_moved AFTER UPDATE OF query ON item BEGIN
         DELETE FROM pool_tally WHERE query IN (OLD.query, NEW.query);
     END;
+    """,
+    """
+    CREATE TABLE checksum (
+        name TEXT PRIMARY KEY,
+        rows INTEGER NOT NULL,
+        total INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
     """,
 )

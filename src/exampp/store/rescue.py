@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exampp.errors import InputError
+from exampp.store.checksums import TABLE as CHECKSUMS
 from exampp.store.connection import connect, transaction
 from exampp.store.migrations import MIGRATIONS
 from exampp.store.tallies import TALLIES
@@ -36,6 +37,7 @@ def rescue(damaged: str | Path, to: str | Path) -> list[Rescued]:
     if not damaged.is_file():
         raise InputError("no such file", file=damaged)
     with closing(sqlite3.connect(f"{damaged.resolve().as_uri()}?mode=ro", uri=True)) as source:
+        source.execute("PRAGMA trusted_schema = OFF")
         _check(source, damaged)
         opened = connect(to, create=True)
         with closing(opened):
@@ -62,8 +64,8 @@ def _tables(opened: sqlite3.Connection) -> list[str]:
     rows = opened.execute(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
     )
-    # what is counted may not be what can be read
-    return [row[0] for row in rows if row[0] not in TALLIES]
+    # counts and checksums are those of what can be read
+    return [row[0] for row in rows if row[0] not in (*TALLIES, CHECKSUMS)]
 
 
 def _copy(source: sqlite3.Connection, opened: sqlite3.Connection, table: str) -> None:
@@ -74,8 +76,12 @@ def _copy(source: sqlite3.Connection, opened: sqlite3.Connection, table: str) ->
     into = f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({', '.join('?' * len(columns))})"
     # rows that the schema itself has put there
     opened.execute(f"DELETE FROM {table}")
+    # a view of that name, in a file of somebody else, could read without end
+    real = "SELECT 1 FROM sqlite_master WHERE name = ? AND sql LIKE 'CREATE TABLE%'"
     for order in ("", "DESC"):
         with suppress(sqlite3.DatabaseError, InputError):
+            if source.execute(real, (table,)).fetchone() is None:
+                return
             for row in source.execute(
                 f"SELECT {names} FROM {table} NOT INDEXED ORDER BY {key.format(order=order)}"
             ):

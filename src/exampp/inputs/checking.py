@@ -1,0 +1,101 @@
+"""Checks a collection: damage, changes by other programs, and impossible values."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from exampp.errors import InputError
+from exampp.outside import check_path
+from exampp.records.wording import counted
+from exampp.report.result import Result
+from exampp.report.table import Table
+from exampp.store.checking import Problem, find_problems
+from exampp.store.connection import connect
+from exampp.store.guarded import Damaged
+from exampp.store.inputs import counts
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Checked(Result):
+    """What a check of a collection found: its problems, and how much it holds of each thing."""
+
+    file: str
+    problems: tuple[Problem, ...]
+    contents: Mapping[str, int]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the collection has no problem."""
+        return not self.problems
+
+    @property
+    def verdict(self) -> str:
+        """The result in one sentence."""
+        if self.ok:
+            return f"OK: {self.file} is whole, and its values are possible."
+        return f"{self.file} has {counted(len(self.problems), 'problem')}."
+
+    def tables(self) -> Mapping[str, Table]:
+        """The first problems, or the contents where there is none."""
+        if self.ok:
+            contents = Table.of(["thing", "count"], list(self.contents.items()))
+            return {"contents": contents}
+        more = len(self.problems) - _SHOWN
+        notes = [f"{more} more problems: --format json has all."] if more > 0 else []
+        notes.append(
+            "Take a copy that is whole, or save the rows that can be read into a new collection: "
+            "exampp init NEW --rescue FILE. Then check the new collection."
+        )
+        return {"problems": Table.of(Problem._fields, self.problems[:_SHOWN], notes=notes)}
+
+    def records(self) -> Mapping[str, Table]:
+        """The verdict, every problem, and the contents."""
+        return {
+            "check": Table.of(["file", "ok", "verdict"], [(self.file, self.ok, self.verdict)]),
+            "problems": Table.of(Problem._fields, self.problems),
+            "contents": Table.of(["thing", "count"], list(self.contents.items())),
+        }
+
+
+def check(path: str | Path) -> Checked:
+    """Check the collection at a path; the file is only read, or brought up to date if it is older.
+
+    Raises:
+        InputError: The file is missing or is not a collection.
+        CollectionBusy: Another process keeps it locked.
+    """
+    path = check_path(path)
+    try:
+        opened = connect(path)
+    except Damaged as error:
+        return Checked(str(path), (Problem("", "", "", "", error.what),), {})
+    with closing(opened):
+        return check_collection(opened, path)
+
+
+def check_collection(connection: sqlite3.Connection, path: Path) -> Checked:
+    """Check an open collection."""
+    problems = tuple(find_problems(connection))
+    return Checked(str(path), problems, {} if problems else counts(connection))
+
+
+def refuse_damaged(connection: sqlite3.Connection, path: str | Path) -> None:
+    """Check a collection from which something is made that others rely on.
+
+    Raises:
+        InputError: The collection has a problem.
+    """
+    problems = find_problems(connection)
+    if problems:
+        first = " ".join(filter(None, problems[0]))
+        raise InputError(
+            f"has {counted(len(problems), 'problem')}, the first: {first}",
+            file=path,
+            mend=f"See all of them: exampp check {path}",
+        )

@@ -1,0 +1,215 @@
+"""Finds damage and impossible values in a collection.
+
+`find_problems` reads the whole file: SQLite's own check, references, the rules of all values, the
+hashes of texts and graders, and the checksums of all tables. `refuse_impossible` looks for
+values that no evaluation can use, and is quick enough to run before each.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from exampp.errors import InputError
+from exampp.records import State
+from exampp.records.grading import ITEM_KINDS, MOST_RATINGS
+from exampp.store.checksums import mismatches
+from exampp.store.connection import file_of
+from exampp.store.grades import graders
+from exampp.store.guarded import Damaged
+from exampp.store.inputs import text_hash
+
+MOST_PROBLEMS = 20
+"""Rows that are reported of each table and rule."""
+_FINITE = "{0} BETWEEN -1.7976931348623157e308 AND 1.7976931348623157e308"
+_FLAG = "{0} IN (0, 1)"
+_TIME = "julianday({0}) IS NOT NULL"
+_JSON = "{0} IS NULL OR json_valid({0})"
+_POSITIVE = "{0} >= 0"
+_WHOLE = f"abs({{0}}) < {2**31}"
+_RATING = f"{{0}} IS NULL OR {{0}} BETWEEN -{MOST_RATINGS} AND {MOST_RATINGS}"
+_WEIGHT = "{0} BETWEEN 0 AND 1e9"
+_KIND = f"{{0}} IN {ITEM_KINDS}"
+
+
+_WORDS = {
+    _FINITE: "is not a finite number",
+    _FLAG: "is neither 0 nor 1",
+    _TIME: "is not a time",
+    _JSON: "is not JSON",
+    _POSITIVE: "is negative",
+    _WHOLE: "is beyond 32 bits",
+    _RATING: f"is beyond +-{MOST_RATINGS}",
+    _WEIGHT: "is not between 0 and 1e9",
+    _KIND: f"is none of {', '.join(ITEM_KINDS)}",
+}
+_EVALUATED: Mapping[str, Mapping[str, str]] = {
+    "grader": {
+        "lowest": f"{{0}} BETWEEN -{MOST_RATINGS} AND highest",
+        "highest": f"{{0}} BETWEEN lowest AND {MOST_RATINGS}",
+        "settings": _JSON,
+        "kind": _KIND,
+    },
+    "grade": {
+        "state": f"{{0}} BETWEEN 0 AND {max(State)}",
+        "rating": "{0} IS NULL OR {0} BETWEEN r.lowest AND r.highest",
+    },
+    "item": {"weight": _WEIGHT, "active": _FLAG, "kind": _KIND, "answers": _JSON},
+    "ranking": {"rank": _WHOLE, "score": _FINITE},
+    "judgment": {"relevance": f"abs({{0}}) < {2**15}"},
+    "decision": {"rating": _RATING, "verdict": _FLAG, "blind": _FLAG, "adjudicates": _FLAG},
+    "sample_unit": {"pi": "{0} > 0 AND {0} <= 1"},
+    "sample_judgment": {"relevance": _RATING},
+}
+"""Of tables that evaluation reads: columns, and SQL that is true of every value."""
+_MORE: Mapping[str, Mapping[str, str]] = {
+    "grade": {"confidence": "{0} IS NULL OR {0} BETWEEN 0 AND 1.000001", "detail": _JSON},
+    "item": {
+        "subtopic": "{0} = 0 OR {0} IN (SELECT subtopic FROM subtopic)",
+        "answer_key": "(SELECT k.answers FROM answer_key k WHERE k.answer_key = item.answer_key) "
+        "IS item.answers",
+        "extra": _JSON,
+    },
+    "item_edit": {"weight": _WEIGHT, "active": _FLAG, "answers": _JSON, "at": _TIME},
+    "split": {"share": "{0} BETWEEN 0 AND 1", "at": _TIME},
+    "decision": {"at": _TIME},
+    "sample_judgment": {"at": _TIME},
+    "sample_plan": {"expected": _FINITE, "at": _TIME},
+    "ranking": {"extra": _JSON},
+    "judgment": {"extra": _JSON},
+    "pool": {"extra": _JSON},
+    "passage": {"extra": _JSON},
+    "generation": {"settings": _JSON, "items": _POSITIVE, "at": _TIME},
+    "lease": {"until": _FINITE},
+    "run": {
+        **dict.fromkeys(
+            ("asked", "cells", "tokens_read", "tokens_cached", "tokens_written", "requests"),
+            _POSITIVE,
+        ),
+        "seconds": "{0} BETWEEN 0 AND 1e300",
+        "cost": "{0} IS NULL OR {0} BETWEEN 0 AND 1e300",
+        "started": _TIME,
+        "detail": _JSON,
+    },
+}
+"""Of the rest, and of columns that no score depends on."""
+
+
+_ROWS = {"grade": "grader r CROSS JOIN grade ON grade.grader = r.grader"}
+"""SQL: the rows of a table, with those that its rules need beside them."""
+
+
+class Problem(NamedTuple):
+    """Something that is wrong: in which table, row (its keys) and column, the value, and why."""
+
+    table: str
+    row: str
+    column: str
+    value: str
+    problem: str
+
+
+def refuse_impossible(connection: sqlite3.Connection) -> None:
+    """Check the values that evaluation reads.
+
+    Raises:
+        Damaged: A value is impossible, such as an infinite weight or a rating off its scale.
+    """
+    for found in _broken(connection, _EVALUATED, 1):
+        said = f"{found.table} {found.row}: {found.column} {found.value} {found.problem}"
+        raise Damaged(str(file_of(connection)), said, "it holds an impossible value")
+
+
+def find_problems(connection: sqlite3.Connection) -> list[Problem]:
+    """Read the whole collection; returns what is wrong with it, nothing where all is right."""
+    found: list[Problem] = []
+    for look in (_pages, _references, _rows, _hashes, _checksums):
+        try:
+            found += look(connection)
+        except (InputError, sqlite3.DatabaseError) as error:
+            found.append(Problem("", "", "", "", f"cannot be read: {_plain(error)}"))
+    return found
+
+
+def _plain(error: Exception) -> str:
+    return error.what if isinstance(error, InputError) else str(error)
+
+
+def _pages(connection: sqlite3.Connection) -> Iterator[Problem]:
+    rows = connection.execute(f"PRAGMA main.integrity_check({MOST_PROBLEMS})").fetchall()
+    yield from (Problem("", "", "", "", said) for (said,) in rows if said != "ok")
+    encoding = connection.execute("PRAGMA encoding").fetchone()[0]
+    if encoding != "UTF-8":
+        yield Problem("", "", "", encoding, "the texts are not UTF-8")
+
+
+def _references(connection: sqlite3.Connection) -> Iterator[Problem]:
+    rows = connection.execute("PRAGMA main.foreign_key_check").fetchall()
+    for table, row, parent, _ in rows[:MOST_PROBLEMS]:
+        yield Problem(table, f"row {row}", "", "", f"refers to a {parent} that is missing")
+
+
+def _rows(connection: sqlite3.Connection) -> Iterator[Problem]:
+    for rules in (_EVALUATED, _MORE):
+        yield from _broken(connection, rules, MOST_PROBLEMS)
+
+
+def _broken(
+    connection: sqlite3.Connection, rules: Mapping[str, Mapping[str, str]], most: int
+) -> Iterator[Problem]:
+    """The rows that break a rule, the first so many of each."""
+    for table, columns in rules.items():
+        wrong = " OR ".join(
+            f"NOT ({sql.format(f'{table}.{column}')})" for column, sql in columns.items()
+        )
+        # one pass over each table; which rule is broken matters only where one is
+        if connection.execute(
+            f"SELECT 1 FROM {_ROWS.get(table, table)} WHERE {wrong} LIMIT 1"
+        ).fetchone():
+            for column, sql in columns.items():
+                yield from _broken_column(connection, table, column, sql, most)
+
+
+def _broken_column(
+    connection: sqlite3.Connection, table: str, column: str, sql: str, most: int
+) -> Iterator[Problem]:
+    keys = _keys(connection, table)
+    rows = connection.execute(
+        f"SELECT {', '.join(f'{table}.{key}' for key in keys)}, quote({table}.{column}) "
+        f"FROM {_ROWS.get(table, table)} WHERE NOT ({sql.format(f'{table}.{column}')}) LIMIT {most}"
+    )
+    why = _WORDS.get(sql, "is outside of its range")
+    if (table, column) == ("grade", "rating"):
+        why = "is off the scale of its grader"
+    for *row, value in rows:
+        yield Problem(table, _named(keys, row), column, str(value)[:80], why)
+
+
+def _keys(connection: sqlite3.Connection, table: str) -> list[str]:
+    columns = connection.execute(f"PRAGMA main.table_info({table})").fetchall()
+    return [name for _, name, *_, key in sorted(columns, key=lambda one: one[5]) if key]
+
+
+def _named(keys: list[str], row: list[object]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in zip(keys, row, strict=True))
+
+
+def _hashes(connection: sqlite3.Connection) -> Iterator[Problem]:
+    texts = connection.execute("SELECT version, title, text, hash FROM passage_version")
+    for version, title, text, known in texts:
+        if text_hash(title, text) != known:
+            why = "is not the text that its hash was made of"
+            yield Problem("passage_version", f"version {version}", "text", text[:80], why)
+    keys = dict(connection.execute("SELECT grader, key FROM grader").fetchall())
+    for one in graders(connection):
+        if one.identity.key != keys[one.key]:
+            why = "is not the hash of the grader's model, prompt and settings"
+            yield Problem("grader", f"grader {one.key}", "key", keys[one.key], why)
+
+
+def _checksums(connection: sqlite3.Connection) -> Iterator[Problem]:
+    for table, expected, found in mismatches(connection):
+        rows = f"{found} rows, {expected} when exampp wrote it" if found != expected else ""
+        why = "differs from its checksum: it changed on the disk, or another program changed it"
+        yield Problem(table, "", "", rows, why)

@@ -1,0 +1,170 @@
+"""Decides how a collection can be opened safely, from where its file lies.
+
+Several processes share a collection through memory (the `-shm` file of SQLite's write-ahead log),
+and only the processes of one machine share memory. On a network file system one process at a time
+opens a collection, with a rollback journal and a lock on the whole file. Where locks do not reach
+other machines either, a collection is not opened at all.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import struct
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from exampp.errors import InputError
+
+ONE_MACHINE = "EXAMPP_ONE_MACHINE"
+"""The environment variable that promises that no other machine opens the collection."""
+_LOCAL = re.compile(
+    "aufs|apfs|bcachefs|btrfs|ecryptfs|erofs|exfat|ext[234]|f2fs|fuseblk|fuse.fuse-overlayfs|"
+    "hfs|hfsplus|iso9660|jfs|msdos|nilfs2|ntfs3?|overlay|ramfs|reiserfs|rootfs|shiftfs|squashfs|"
+    "tmpfs|ubifs|udf|ufs|vfat|xfs|zfs"
+)
+"""File systems that one machine has to itself."""
+_WITHOUT_LOCKS = re.compile(
+    r"(9p|acfs|davfs|drvfs|fuse(?!blk|\.fuse-overlayfs|\.glusterfs)[^ ]*|macfuse|osxfuse|prl_fs|"
+    r"vboxsf|virtiofs|vmhgfs|webdav)( .*)?|.*[ ,](nolock|local_lock=(all|posix)|localflock)(,.*)?"
+)
+"""Type and options of file systems whose locks may not reach the other machines."""
+_SHARED_BYTES = (0x40000002, 510)
+"""Where SQLite locks the file of a collection that is open, and how many bytes."""
+_MEMORY_BYTE = (128, 1)
+"""Where it locks the `-shm` file while it uses that."""
+_LOCK = struct.Struct("hhqqi")
+"""The `struct flock` of 64-bit Linux: type, whence, start, length, process."""
+_OPENING_SECONDS = 2.0
+"""How long another process may take to open or close its `-shm` file."""
+
+
+def opens_alone(path: Path) -> bool:
+    """Whether one process at a time must open the collection, since other machines may reach it.
+
+    Raises:
+        InputError: Not even locks keep other machines out.
+    """
+    kind = file_system(path.resolve().parent)
+    if _LOCAL.fullmatch(kind.partition(" ")[0]):
+        return False
+    if _WITHOUT_LOCKS.fullmatch(kind) and not os.environ.get(ONE_MACHINE):
+        raise InputError(
+            f"is on a file system ({kind.partition(' ')[0]}) that does not keep two machines from "
+            "writing at once, which would damage it",
+            file=path,
+            mend="Copy it to a local disk, and bring copies together with exampp merge; or set "
+            f"{ONE_MACHINE}=1 if no other machine opens it",
+        )
+    return True
+
+
+def file_system(folder: Path) -> str:
+    """The type of a folder's file system, and its mount options after a space: `nfs4 rw,hard`."""
+    if sys.platform == "win32":
+        return "cifs" if _is_remote(folder) else "ntfs"
+    best = ("", "unknown")
+    with suppress(OSError):
+        for place, kind in _mounts(folder.stat().st_dev):
+            if folder.is_relative_to(place) and len(place) >= len(best[0]):
+                best = (place, kind)
+    return best[1]
+
+
+def _is_remote(folder: Path) -> bool:
+    drive_remote = 4
+    windows = getattr(ctypes, "windll", None)
+    return folder.drive.startswith("\\\\") or (
+        windows is not None and windows.kernel32.GetDriveTypeW(f"{folder.drive}\\") == drive_remote
+    )
+
+
+@cache
+def _mounts(_device: int) -> tuple[tuple[str, str], ...]:
+    """Mount points with type and options of their file systems; read once for every device."""
+    if sys.platform == "linux":
+        lines = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines()
+        found = []
+        for line in lines:
+            fields, _, source = line.partition(" - ")
+            place, options = fields.split(" ")[4:6]
+            kind, _, more = source.split(" ", 2)
+            place = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), place)
+            found.append((place, f"{kind} {options},{more}"))
+        return tuple(found)
+    told = subprocess.run(["mount"], capture_output=True, text=True, check=False).stdout
+    mounts = re.findall(r"^.* on (.*) \((\w+)(?:, )?(.*)\)$", told, re.M)
+    return tuple((place, f"{kind} {options}") for place, kind, options in mounts)
+
+
+def refuse_second_name(path: Path) -> None:
+    """Raise InputError if the file has another name, under which it has another write-ahead log.
+
+    Such a name is a hard link, or a mount of the file alone, as a container may have it.
+    """
+    until = time.monotonic() + _OPENING_SECONDS
+    # an import links a new collection into its place, and then removes the first name
+    while (second := path.exists() and path.stat().st_nlink > 1) and time.monotonic() < until:
+        time.sleep(0.02)
+    place = str(path.resolve())
+    with suppress(OSError):
+        second |= any(place == mounted for mounted, _ in _mounts(path.stat().st_dev))
+    if second:
+        raise InputError(
+            "has a second name, by which another process could damage it",
+            file=path,
+            mend="Copy it and use the copy; into a container, mount its folder and not the file",
+        )
+
+
+def shares_memory(path: Path) -> bool:
+    """Whether all processes that have the collection open share its `-shm` file with this one.
+
+    It is not where the same file is reached by two names or from two machines, or where the memory
+    is mapped for one process. Only Linux can say; elsewhere it is taken to be.
+    """
+    memory = Path(f"{path.resolve()}-shm")
+    if sys.platform != "linux" or sys.maxsize < 2**32 or not memory.exists():
+        return True
+    with suppress(OSError):
+        if _is_private(memory):
+            return False
+        until = time.monotonic() + _OPENING_SECONDS
+        while _locked_by_others(path, *_SHARED_BYTES):
+            if _locked_by_others(memory, *_MEMORY_BYTE):
+                return True
+            # another process may be about to open it, or to close the collection
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.02)
+    return True
+
+
+def _is_private(memory: Path) -> bool:
+    """Whether this process has mapped a file so that what it writes stays in the process."""
+    for line in Path("/proc/self/maps").read_text(errors="surrogateescape").splitlines():
+        if line.endswith(f" {memory}"):
+            return line.split(" ")[1][3] == "p"
+    return False
+
+
+def _locked_by_others(path: Path, start: int, length: int) -> bool:
+    """Whether another process holds a lock on these bytes of a file that this one has open.
+
+    SQLite's own descriptor is asked: to close another one would take its locks away.
+    """
+    import fcntl
+
+    wanted = path.stat()
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(int(name)), wanted):
+                question = _LOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, start, length, 0)
+                found = _LOCK.unpack(fcntl.fcntl(int(name), fcntl.F_GETLK, question))
+                return bool(found[0] != fcntl.F_UNLCK)
+    return False
