@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -24,6 +22,7 @@ from exampp.errors import InputError
 from exampp.formats.output import tidy, unfinished
 from exampp.records.wording import counted
 from exampp.store.connection import is_collection
+from exampp.store.durable import link_collection
 
 if TYPE_CHECKING:
     from exampp.inputs.import_report import ImportReport
@@ -59,7 +58,12 @@ def init(
     if rescue is not None and collection is not None and config is None:
         from exampp.store.rescue import rescue as save
 
-        for table, saved, orphans in save(rescue, collection):
+        if collection.exists():
+            raise InputError("exists already", file=collection, mend="Choose another name")
+        with unfinished(collection) as made:
+            saved_tables = save(rescue, made)
+            link_collection(made, collection)
+        for table, saved, orphans in saved_tables:
             lost = f", {orphans} whose other rows are lost" if orphans else ""
             click.echo(f"{table:>16}  {saved:>9}{lost}")
     elif rescue is not None:
@@ -94,8 +98,7 @@ def _import(path: Path, files: list[Path], **options: Any) -> ImportReport:
                 report = opened.import_files(*files, **options)
             if report.dry_run:
                 return report
-            with contextlib.suppress(OSError):
-                os.link(made, path)
+            if link_collection(made, path):
                 return report
     if path.parent.is_dir():
         # a process may have been killed when the collection was in its place already

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from exampp.errors import CollectionBusy, InputError
+from exampp.errors import InputError, StorageFault
 from exampp.outside import check_path
-from exampp.store.guarded import GuardedConnection
+from exampp.store.guarded import GuardedConnection, storage_fault
 from exampp.store.migrations import APPLICATION_ID, MIGRATIONS
 
 SYNCHRONOUS = "FULL"
@@ -79,16 +79,12 @@ def connect(
         connection = _open(path)
     except sqlite3.OperationalError as error:
         raise InputError(f"cannot be opened ({error})", file=path) from None
+    connection.file = str(called or path)
     try:
         _prepare(connection, called or path, fresh)
     except sqlite3.DatabaseError as error:
         connection.close()
-        path = called or path
-        if "locked" in str(error):
-            raise _busy(path) from None
-        if "not a database" in str(error):
-            raise InputError("is not an exampp collection", file=path) from None
-        raise InputError(f"is not a readable collection ({error})", file=path) from None
+        raise InputError(f"is not a readable collection ({error})", file=called or path) from None
     except BaseException:
         connection.close()
         raise
@@ -112,12 +108,11 @@ def snapshot(path: Path, copy: Path) -> None:
             source.backup(target, pages=COPIED_PAGES)
             source.execute("ROLLBACK")
     except sqlite3.DatabaseError as error:
-        if "locked" in str(error):
-            raise _busy(path) from None
-        raise InputError(f"cannot be copied to be merged ({error})", file=path) from None
+        fault = storage_fault(str(path), error)
+        raise fault or InputError(f"cannot be copied ({error})", file=path) from None
 
 
-def _open(path: Path) -> sqlite3.Connection:
+def _open(path: Path) -> GuardedConnection:
     """A connection; one that only reads where folder or file cannot be written."""
     if path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
         # without a journal beside it, a file that nobody can change may be read as it is
@@ -132,7 +127,7 @@ def _connected(address: str | Path, path: Path, uri: bool = False) -> GuardedCon
     connection = sqlite3.connect(
         address, uri=uri, timeout=BUSY_SECONDS, isolation_level=None, factory=GuardedConnection
     )
-    connection.file = str(path)
+    connection.file, connection.path = str(path), path
     return connection
 
 
@@ -157,7 +152,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, fresh: bool) -> None:
             mend="Upgrade exampp",
         )
     if version < len(MIGRATIONS):
-        _bring_up(connection, path)
+        migrate(connection) if fresh else _bring_up(connection, path)
 
 
 def data_version(connection: sqlite3.Connection) -> int:
@@ -173,11 +168,9 @@ def written(connection: sqlite3.Connection) -> int:
 def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
     try:
         migrate(connection)
-    except (InputError, sqlite3.OperationalError) as error:
-        if isinstance(error, sqlite3.OperationalError) and "readonly" not in str(error):
-            raise
+    except StorageFault as error:
         raise InputError(
-            "was made by an older exampp and cannot be written, to bring it up to date",
+            f"was made by an older exampp and cannot be written, to upgrade it: {error.why}",
             file=path,
             mend="Copy it to where it can be written",
         ) from None
@@ -248,10 +241,8 @@ def transaction(
     """
     try:
         _begin(connection, patience)
-    except sqlite3.OperationalError as error:
-        if "readonly" in str(error):
-            raise InputError("cannot be written", file=file_of(connection)) from None
-        raise _busy(file_of(connection)) if "locked" in str(error) else error from None
+    except sqlite3.DatabaseError as error:
+        raise storage_fault(str(file_of(connection)), error) or error from None
     if isinstance(connection, GuardedConnection):
         connection.written += 1
     return connection
@@ -264,7 +255,7 @@ def _begin(connection: sqlite3.Connection, patience: float) -> None:
     try:
         while True:
             try:
-                connection.execute("BEGIN IMMEDIATE")
+                sqlite3.Cursor(connection).execute("BEGIN IMMEDIATE")
                 return
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error) or time.monotonic() > until:
@@ -290,7 +281,3 @@ def _close_cursors(connection: sqlite3.Connection) -> None:
 def file_of(connection: sqlite3.Connection) -> Path:
     """The file that a connection has open."""
     return Path(connection.execute("PRAGMA database_list").fetchone()[2])
-
-
-def _busy(path: Path) -> CollectionBusy:
-    return CollectionBusy(f"{path} is in use by another process; try again when it has finished")

@@ -1,7 +1,7 @@
-"""The connection of every collection: the last door before SQLite, with sentences for what fails.
+"""The connection of every collection: maps the errors of SQLite to errors of exampp.
 
-What does not fit (half of a surrogate pair, an integer beyond 64 bits, a text beyond SQLite's
-limit) never reaches the file, and a damaged page is told as one, whoever reads it.
+Values that do not fit (half of a surrogate pair, an integer beyond 64 bits, a text beyond SQLite's
+limit) never reach the file. Closing reports what SQLite's own close ignores.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
+from types import TracebackType
 from typing import Any, Self
 
-from exampp.errors import InputError
+from exampp.errors import CollectionBusy, InputError, StorageFault
 from exampp.store.migrations import MIGRATIONS
 
 ROWS = 100
@@ -36,10 +38,11 @@ class Damaged(InputError):
 class GuardedConnection(sqlite3.Connection):
     """A connection whose errors are exampp's own.
 
-    `file` is what it has open, `written` how many transactions that write have begun.
+    `file` is what errors call the file at `path`; `written` counts transactions that write.
     """
 
     file = ""
+    path = Path()
     written = 0
 
     def __enter__(self) -> Self:
@@ -48,6 +51,26 @@ class GuardedConnection(sqlite3.Connection):
             return super().__enter__()
         except FAULTS as error:
             raise told(self, error) from None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> Any:
+        """As that of sqlite3, with the errors of `execute`: a commit may fail."""
+        try:
+            return super().__exit__(kind, error, trace)
+        except FAULTS as fault:
+            raise told(self, fault) from None
+
+    def close(self) -> None:
+        """Close the file; StorageFault where it does not hold all that was committed."""
+        super().close()
+        if self.written:
+            self.written = 0
+            write_back(self.path)
 
     def execute(self, sql: str, parameters: Any = (), /) -> Cursor:
         """As that of sqlite3; InputError for values that do not fit, Damaged for a damaged page."""
@@ -121,7 +144,90 @@ def told(connection: GuardedConnection, error: Exception) -> Exception:
         return Damaged(connection.file, error)
     if str(error).startswith("no such column") and _lacks_columns(connection):
         return Damaged(connection.file, error)
-    return error
+    return storage_fault(connection.file, error) or error
+
+
+def storage_fault(file: str, error: Exception) -> Exception | None:
+    """The error of exampp for a primary result code of SQLite that is about the file."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return CollectionBusy(
+            f"{file} is in use by another process; try again when it has finished"
+        )
+    if code == sqlite3.SQLITE_CANTOPEN:
+        alone = not Path(f"{file}-wal").exists()
+        return InputError(
+            f"cannot be opened ({error})",
+            file=file,
+            mend=""
+            if alone
+            else f"{file}-wal holds changes that are not in the file yet. "
+            "Copy both to one folder that you can write, and open the copy",
+        )
+    if code == sqlite3.SQLITE_NOTADB:
+        return InputError("is not an exampp collection", file=file)
+    if code in _STORAGE:
+        what, mend = _STORAGE[code]
+        return StorageFault(file, f"{what} ({error})", mend)
+    return None
+
+
+_REPEAT = (
+    "Everything committed before is kept. Check free space (also for temporary files), quota and "
+    "limits, then run the same command again"
+)
+_STORAGE = {
+    sqlite3.SQLITE_FULL: ("the disk is full", _REPEAT),
+    sqlite3.SQLITE_IOERR: (
+        "the disk, a quota or a file size limit refuses to read or write it",
+        _REPEAT,
+    ),
+    sqlite3.SQLITE_NOLFS: ("the file system takes no file of this size", _REPEAT),
+    sqlite3.SQLITE_PROTOCOL: ("the file system refuses to lock it", _REPEAT),
+    sqlite3.SQLITE_READONLY: (
+        "cannot be written",
+        "Check the permissions of the file and of its folder, or work on a copy",
+    ),
+}
+"""What fails and how to fix it, by the primary result code of SQLite."""
+
+
+def write_back(path: Path) -> None:
+    """Write committed pages that are still in the log (`-wal`) back into a closed collection.
+
+    SQLite does so when the last connection closes, but ignores errors. Another process that has
+    the file open shares the log, which stays then.
+
+    Raises:
+        StorageFault: The disk refuses it. The log then holds what was committed.
+    """
+    log = Path(f"{path}-wal")
+    try:
+        if not log.stat().st_size:
+            return
+    except OSError:
+        return
+    try:
+        with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as opened:
+            opened.execute("PRAGMA synchronous = FULL")
+            # the log is opened by the first read
+            opened.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            opened.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    except sqlite3.DatabaseError as error:
+        if storage_fault(str(path), error).__class__ is not CollectionBusy:
+            raise StorageFault(
+                path,
+                f"the disk, a quota or a file size limit refuses to write it ({error})",
+                f"{log.name} beside it holds what is missing: keep both files together. Make "
+                "room, then open the collection again: exampp status",
+            ) from None
+
+
+def check_sound(connection: sqlite3.Connection, file: Path) -> None:
+    """Raise Damaged where SQLite's quick check finds a fault in the file."""
+    found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if found != "ok":
+        raise Damaged(str(file), found)
 
 
 def _lacks_columns(connection: sqlite3.Connection) -> bool:

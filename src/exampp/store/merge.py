@@ -11,7 +11,7 @@ from typing import NamedTuple
 from exampp.records.merging import MergeConflict, MergeCount
 from exampp.store.bank import QUERY_BANK, Edit, put_query_items
 from exampp.store.connection import connect, snapshot
-from exampp.store.guarded import Damaged
+from exampp.store.guarded import check_sound
 from exampp.store.merging import MergeStep
 from exampp.store.merging_bank import merge_banks
 from exampp.store.merging_grades import merge_graders, merge_grades
@@ -32,9 +32,7 @@ def copy_collection(file: Path, copy: Path) -> OtherCollection:
     """
     snapshot(file, copy)
     with closing(connect(copy, called=file)) as opened:
-        found = opened.execute("PRAGMA quick_check(1)").fetchone()[0]
-        if found != "ok":
-            raise Damaged(str(file), found)
+        check_sound(opened, file)
     return OtherCollection(file, copy)
 
 
