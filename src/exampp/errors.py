@@ -146,7 +146,7 @@ class StorageFault(Unfinished):
 def environment_fault(error: Exception) -> str | None:
     """What is wrong with the machine rather than with exampp or its input: a full disk, say."""
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename or 'a file'}: {error.strerror}"
+        return f"{error.filename or 'a file or stream'}: {error.strerror}"
     if isinstance(error, MemoryError):
         return f"there is not enough memory for this ({error or 'no more could be had'})"
     return None

@@ -127,8 +127,12 @@ def _through(place: Path) -> Iterator[BinaryIO]:
         stream = open(target, "wb")  # noqa: PTH123, SIM115
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror})", file=place) from None
-    with stream:
-        yield stream
+    try:
+        with stream:
+            yield stream
+    except OSError as error:
+        error.filename = error.filename or str(place)
+        raise
 
 
 @contextmanager
