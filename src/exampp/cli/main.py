@@ -108,9 +108,9 @@ def _outcome() -> tuple[int, str]:
         code = end.code if isinstance(end.code, int) else int(bool(end.code))
         if code > SIGNALLED:
             return _interrupted(code)
-        # click ends so where the reader of its help is gone
-        gone = isinstance(end.__context__, BrokenPipeError)
-        return code, f"standard output: {streams.UNREAD}" if gone else ""
+        # click wraps a standard output whose reader is gone, and ends
+        gone = hasattr(sys.stdout, "wrapped")
+        return code, f"standard output cannot be written: {streams.UNREAD}" if gone else ""
     except ExamError as error:
         return error.exit_code, str(error)
     except KeyboardInterrupt:
