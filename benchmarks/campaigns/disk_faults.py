@@ -32,7 +32,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -100,8 +100,9 @@ def run(work: Work, folder: Path, fault: Fault | None = None, prepare: Any = Non
             address = ctypes.addressof(ctypes.c_char.from_buffer(counts))
             call, kind, lasting = fault or Fault(0, "EIO", False)
             arm = ctypes.CDLL(None).disk_faults_arm
-            arm.argtypes = (ctypes.c_char_p, ctypes.c_void_p, ctypes.c_long, ctypes.c_int) * 1 + (
-                ctypes.c_int,
+            arm.argtypes = (
+                *(ctypes.c_char_p, ctypes.c_void_p),
+                *(ctypes.c_long, ctypes.c_int, ctypes.c_int),
             )
             arm(os.fsencode(at), address, call, KINDS[kind], lasting)
             return told(work, at, pipe)
@@ -174,7 +175,6 @@ class Trials:
     counts: Counter[str] = field(default_factory=Counter)
     calls: int = 0
     usable: str = ""
-    calm: Ran = Ran(0, "", 0, 0, "")
 
     def __post_init__(self) -> None:
         self.start, self.folder = self.home / f"{self.name}.start", self.home / "torn"
@@ -219,7 +219,8 @@ class Trials:
             )
             stray = sorted({*end["names"]} ^ {*self.end["names"]})
             wrong.append(
-                f"repeat: ends with {again.code}, and otherwise: {differ} {stray} {again.errors[-300:]}"
+                f"repeat: ends with {again.code}, and otherwise: {differ} {stray} "
+                f"{again.errors[-300:]}"
             )
         for one in wrong:
             self.counts[one.partition(":")[0]] += 1
@@ -246,7 +247,7 @@ class Trials:
                 end["names"] = [one for one in end["names"] if not one.endswith("unfinished")]
                 if any(end.get(one) != self.end.get(one) for one in {*end, *self.end}):
                     wrong.append("success: the result is not that of an undisturbed run")
-                elif alone != {one: held for one, held in rows(self.folder).items()}:
+                elif alone != rows(self.folder):
                     wrong.append("success: a part is in the log alone")
         except (Broken, OSError) as error:
             wrong.append(f"lost: {error}")
@@ -300,7 +301,8 @@ def system_calls(home: Path, url: str, count: int, seed: int, only: list[str]) -
         for fault in every if len(every) <= share else chance.sample(every, share):
             for wrong in one.trial(fault):
                 print(
-                    f"{one.name}: {fault.kind} at {fault.call}{' and later' * fault.lasting}: {wrong}",
+                    f"{one.name}: {fault.kind} at {fault.call}"
+                    f"{' and later' * fault.lasting}: {wrong}",
                     flush=True,
                 )
         heads = ("faults", "reached", "failed", *WRONG)
@@ -416,7 +418,7 @@ def full_outputs(home: Path) -> Counter[str]:
 
             def into(target: str = target, pipe: int = writing) -> None:
                 os.dup2(os.open(target, os.O_WRONLY) if target else pipe, 1)
-                sys.stdout = open(1, "w", closefd=False)  # noqa: PTH123, SIM115
+                sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
 
             ran = run(command(*line), folder, prepare=into)
             os.close(writing)

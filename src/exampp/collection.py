@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from exampp.errors import InputError
-from exampp.formats.output import keep_inputs, unfinished
+from exampp.formats.output import create_collection, keep_inputs
 from exampp.grade.status import GraderStatus, grading_status, status_tables
 from exampp.grades.source import GradeSource
 from exampp.inputs.pooling import pool_tables
@@ -31,7 +31,6 @@ from exampp.store.bank_history import known_queries
 from exampp.store.bank_texts import read_bank_texts
 from exampp.store.cells import DEPTH
 from exampp.store.connection import connect, data_version, transaction
-from exampp.store.durable import link_collection
 from exampp.store.grades import graders
 from exampp.store.inputs import highest_judgment
 from exampp.store.steps import put_step, read_step, state
@@ -81,14 +80,8 @@ class Collection(GradeSource["CollectionGrades"]):
         """Make an empty collection and open it; `exist_ok` opens one that exists."""
         path = check_path(path)
         if path.exists() and path.stat().st_size and not exist_ok:
-            mend = "Choose another name, or open this one"
-            raise InputError("exists already", file=path, mend=mend)
-        if path.exists() or not path.parent.is_dir():
-            connect(path, create=True).close()
-        else:
-            with unfinished(path) as made:
-                connect(made, create=True).close()
-                link_collection(made, path)
+            raise InputError("exists already", file=path, mend="Choose another name, or open it")
+        create_collection(path)
         return cls(path)
 
     def close(self) -> None:

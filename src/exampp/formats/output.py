@@ -23,8 +23,8 @@ from typing import BinaryIO
 
 from exampp.errors import InputError, StorageFault
 from exampp.outside import check_path
-from exampp.store.connection import is_collection
-from exampp.store.durable import put_in_place
+from exampp.store.connection import connect, is_collection
+from exampp.store.durable import link_collection, put_in_place
 
 _GZIP_LEVEL = 6
 """zlib's own: 9, which Python takes, needs two to three times the CPU for 4 to 9 % of the size."""
@@ -162,6 +162,16 @@ def unfinished(place: Path) -> Iterator[Path]:
             raise
         finally:
             _remove(made)
+
+
+def create_collection(path: Path) -> None:
+    """Make an empty collection, whole or not at all; InputError where it cannot be made."""
+    if path.exists() or not path.parent.is_dir():
+        connect(path, create=True).close()
+        return
+    with unfinished(path) as made:
+        connect(made, create=True).close()
+        link_collection(made, path)
 
 
 @contextmanager
