@@ -114,9 +114,11 @@ def slips_of(cells: Sequence[str], known: Collection[str]) -> str:
     Such a line has a known name or one that nearly is in each of its cells, or in all but one,
     which is a single word.
     """
+    if not 2 <= len(cells) <= _COMPARED:
+        return ""
     named = [plain(cell) in known or near(cell, frozenset(known)) for cell in cells]
     others = [cell for cell, is_named in zip(cells, named, strict=True) if not is_named]
-    if len(cells) < 2 or len(others) > 1 or len(others) == len(cells):
+    if len(others) > 1 or len(others) == len(cells):
         return ""
     if not all(cell.strip().isidentifier() and cell.isascii() for cell in others):
         return ""
