@@ -175,8 +175,16 @@ def test_without_the_package_nothing_is_known(exam: Path, exampp_command: Comman
         parse_measure("AnswerRate@1")
 
 
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("import nothing_such", "ModuleNotFoundError"),
+        ("import sys; sys.exit(7)", "SystemExit: 7"),
+        ("raise BaseException('\\x1b[31mred')", "BaseException: \ufffd[31mred"),
+    ],
+)
 def test_a_package_that_cannot_be_loaded_ends_nothing_else(
-    exam: Path, monkeypatch: pytest.MonkeyPatch, exampp_command: Commands
+    exam: Path, monkeypatch: pytest.MonkeyPatch, exampp_command: Commands, code: str, error: str
 ) -> None:
     points = {
         "graders": "bad=B",
@@ -184,11 +192,11 @@ def test_a_package_that_cannot_be_loaded_ends_nothing_else(
         "formats": "bad=B",
         "measures": "Bad=B",
     }
-    package(exam / "site", "broken", "import nothing_such\n", monkeypatch, **points)
+    package(exam / "site", "broken", f"{code}\n", monkeypatch, **points)
     for line in ("grade my.exam --grader bad", "prompts show bad-prompt"):
         ran = exampp_command.line(f"exampp {line}")
         assert ran.code == 2
-        assert "of the package broken cannot be loaded: ModuleNotFoundError" in ran.err
+        assert f"of the package broken cannot be loaded: {error}" in ran.err
     with pytest.raises(exampp.InputError, match="'Bad' of the package broken cannot be loaded"):
         parse_measure("Bad@3")
     for line in ("prompts list", "plugins", "grade my.exam --grader draft"):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from exampp.errors import InputError
-from exampp.formats.output import keep_inputs
+from exampp.formats.output import create_collection, keep_inputs
 from exampp.grade.status import GraderStatus, grading_status, status_tables
 from exampp.grades.source import GradeSource
 from exampp.inputs.pooling import pool_tables
@@ -80,9 +80,8 @@ class Collection(GradeSource["CollectionGrades"]):
         """Make an empty collection and open it; `exist_ok` opens one that exists."""
         path = check_path(path)
         if path.exists() and path.stat().st_size and not exist_ok:
-            mend = "Choose another name, or open this one"
-            raise InputError("exists already", file=path, mend=mend)
-        connect(path, create=True).close()
+            raise InputError("exists already", file=path, mend="Choose another name, or open it")
+        create_collection(path)
         return cls(path)
 
     def close(self) -> None:

@@ -7,7 +7,8 @@
     |   `-- Repeated          something that a file may hold once came again
     |-- Undefined         nothing of what was asked for could be computed (exit code 1)
     `-- Unfinished        the work could not be finished; what was done is kept (exit code 1)
-        `-- CollectionBusy    another process holds the collection
+        |-- CollectionBusy    another process holds the collection
+        `-- StorageFault      the disk refuses to read or write the collection
 
 The text of an error says what was wrong, where (file, line, field) and how to mend it. Where it
 names options of the command line, a note, which Python shows below the text, names the arguments.
@@ -134,15 +135,18 @@ class CollectionBusy(Unfinished):
     """Another process holds the write lock of the collection."""
 
 
+class StorageFault(Unfinished):
+    """The disk, a quota or a limit refuses to read or write `file`; `why` is the reason."""
+
+    def __init__(self, file: str | Path, why: str, mend: str) -> None:
+        super().__init__(f"{file}: {why}. {mend}")
+        self.why = why
+
+
 def environment_fault(error: Exception) -> str | None:
     """What is wrong with the machine rather than with exampp or its input: a full disk, say."""
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename or 'a file'}: {error.strerror}"
+        return f"{error.filename or 'a file or stream'}: {error.strerror}"
     if isinstance(error, MemoryError):
         return f"there is not enough memory for this ({error or 'no more could be had'})"
-    # slow to load, and few commands without a collection need it
-    import sqlite3
-
-    if isinstance(error, sqlite3.OperationalError):
-        return f"the collection cannot be read or written: {error}"
     return None

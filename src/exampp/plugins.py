@@ -106,7 +106,9 @@ class Registry(Generic[T]):
         what = f"the {self.noun} {point.name!r} of the package {package_of(point)}"
         try:
             declared = point.load()
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             # what others write may fail in any way, and must end nothing else
             cause = str(error) if isinstance(error, ExamError) else told(error)
             raise InputError(
@@ -138,6 +140,6 @@ def package_of(point: EntryPoint) -> str:
     return point.dist.name if point.dist is not None else point.module.partition(".")[0]
 
 
-def told(error: Exception) -> str:
+def told(error: BaseException) -> str:
     """What went wrong, in a line: the class of the error and what it says."""
     return f"{type(error).__name__}: {error}".rstrip(": ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -214,3 +215,10 @@ def test_what_is_no_number_or_no_column_is_a_sentence(tmp_path: Path) -> None:
     for text in ("\x0b\n\x0b\n", "\x1c\n", " \x85 \n"):
         with pytest.raises(InputError):
             detect(file(tmp_path, text))
+
+
+def test_a_line_of_many_columns_is_refused_at_once() -> None:
+    names = [f"c{number}" for number in range(500_000)]
+    began = time.process_time()
+    assert nearly(["querry", *names], frozenset({"query"})) == "`querry` is nearly `query`"
+    assert time.process_time() - began < 2

@@ -49,6 +49,20 @@ def test_digits() -> None:
             assert "0.1235" in render(found, style, 4)
 
 
+def test_markdown_names_nobody_and_links_nothing() -> None:
+    names = ["@org/team", "fixes #12", "org/repo#3", "Cover@20", "&lt;b&gt;", "~~gone~~", "<!--"]
+    lines = render(Table.of(["system"], [[name] for name in names]), "markdown").splitlines()[2:]
+    assert [line[2:-2] for line in lines] == [
+        "@<!-- -->org/team",
+        "fixes #<!-- -->12",
+        "org/repo#<!-- -->3",
+        "Cover@20",
+        r"\&lt;b\&gt;",
+        r"\~\~gone\~\~",
+        r"\<!--",
+    ]
+
+
 def test_markdown() -> None:
     assert render(TABLE, "markdown") == (
         "**Scores & more**\n\n"

@@ -57,7 +57,9 @@ def test_what_cannot_be_written_is_said_in_a_sentence(
             )
             answer = client.post(form.attributes["action"], {**form.fields(), changed: "1"})
             assert answer.status == 503
-            assert "the collection cannot be read or written: attempt to write" in answer.text
+            assert (
+                "my.exam: cannot be written (attempt to write a readonly database)" in answer.text
+            )
         # the script gives up at once: nothing of this goes by
         with page_of(browser, client) as (page_shown, _):
             page_shown.goto("/judge?order=query&query=" + next(iter(exams.QUERIES)))

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import click
-
 from exampp.cli.declare import argument, option
 from exampp.cli.options import CollectionFile
+from exampp.cli.output import say
 from exampp.cli.program import command
 
 
@@ -41,7 +40,7 @@ def citations(
     with collect(collection, *answers, corpus=corpus, system=system) as exam:
         counts = {str(thing): count for thing, count in exam.contents().rows}
         sentences, cited = counts["queries"], counts["passages"]
-        click.echo(f"{sentences} sentences, {cited} cited passages")
+        say(f"{sentences} sentences, {cited} cited passages")
     model = ("--grader", "openai", "--model", "MODEL", "--prompt", "citation-support")
-    click.echo(f"Next:\n  {command('grade', collection, *model)}")
-    click.echo(f"  {command('analyze', 'citations', collection)}")
+    say(f"Next:\n  {command('grade', collection, *model)}")
+    say(f"  {command('analyze', 'citations', collection)}")

@@ -24,7 +24,7 @@ from typing import Annotated, Any, TypeVar
 import click
 from click.exceptions import Exit
 
-from exampp.cli import terminal
+from exampp.cli import streams, terminal
 from exampp.cli.declare import option, parameters
 from exampp.cli.panels import by_panel
 from exampp.errors import InputError
@@ -164,9 +164,6 @@ class Command(click.Command):
             raise
         except Exception as error:
             code = vars(self.callback).get("failing")
-            if code is not None and isinstance(error, BrokenPipeError):
-                # click has a code of its own for it
-                raise Exit(code) from None
             if code is not None:
                 vars(error)["exit_code"] = code
             raise
@@ -189,7 +186,9 @@ class Command(click.Command):
         Raises InputError for a text that is none, and for an option that would change nothing.
         """
         with self._failing():
-            return self._invoke(ctx)
+            result = self._invoke(ctx)
+            streams.flush()
+            return result
 
     def _invoke(self, ctx: Any) -> Any:
         check_texts(ctx.params)

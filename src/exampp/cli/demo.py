@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
-import click
-
 import exampp
 from exampp.cli.declare import argument, option
 from exampp.cli.grade import work
-from exampp.cli.output import show
+from exampp.cli.output import say, show
 from exampp.cli.program import command
+from exampp.errors import InputError
+from exampp.formats.output import unfinished
+from exampp.store.durable import link_collection
 
 
 def demo(
@@ -37,26 +38,37 @@ def demo(
 
     Example: exampp demo --files tour
     """
-    from exampp.demo import demo_files, write_tour
-    from exampp.evaluate.board import wide
+    from exampp.demo import write_tour
 
     started = time.monotonic()
+    path = collection or (files or Path(tempfile.mkdtemp(prefix="exampp-"))) / "demo.exam"
+    if path.exists():
+        raise InputError("exists already", file=path, mend="Choose another name")
     if files:
         write_tour(files)
-    path = collection or (files or Path(tempfile.mkdtemp(prefix="exampp-"))) / "demo.exam"
-    with exampp.Collection.create(path) as opened:
-        click.echo("1. Import: queries, passages, two banks, judgments and the runs of 5 systems")
-        report = opened.import_files(*demo_files())
-        click.echo("   " + ", ".join(f"{count} {thing}" for thing, count in report.after.items()))
-        click.echo("2. Grade every passage against every question, with the offline draft grader")
-        click.echo(f"   {work(opened.grading('draft'))}")
-        click.echo("3. Evaluate\n")
-        show(wide(opened.grades().evaluate(min_rating=4)), "text")
-        if files:
-            opened.export(files / "graded.jsonl.gz")
-    click.echo(f"\nDone in {time.monotonic() - started:.0f} s. The collection is {path}\n\nNext:")
+    with unfinished(path) as made:
+        with exampp.Collection.create(made) as opened:
+            _fill(opened)
+            if files:
+                opened.export(files / "graded.jsonl.gz")
+        link_collection(made, path)
+    say(f"\nDone in {time.monotonic() - started:.0f} s. The collection is {path}\n\nNext:")
     for arguments, what in _next(path, files):
-        click.echo(f"  {command(*arguments)}\n      {what}")
+        say(f"  {command(*arguments)}\n      {what}")
+
+
+def _fill(opened: exampp.Collection) -> None:
+    """Import, grade and evaluate the example."""
+    from exampp.demo import demo_files
+    from exampp.evaluate.board import wide
+
+    say("1. Import: queries, passages, two banks, judgments and the runs of 5 systems")
+    report = opened.import_files(*demo_files())
+    say("   " + ", ".join(f"{count} {thing}" for thing, count in report.after.items()))
+    say("2. Grade every passage against every question, with the offline draft grader")
+    say(f"   {work(opened.grading('draft'))}")
+    say("3. Evaluate\n")
+    show(wide(opened.grades().evaluate(min_rating=4)), "text")
 
 
 def _next(path: Path, files: Path | None) -> Iterator[tuple[Sequence[object], str]]:

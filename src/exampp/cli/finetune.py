@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import click
-
 from exampp.cli.declare import argument, option
-from exampp.cli.output import remark
+from exampp.cli.output import remark, say
 
 
 def finetune(
@@ -71,4 +69,4 @@ def finetune(
         report=lambda step, steps, loss: remark(f"step {step} of {steps}, loss {loss:.4f}"),
     )
     now = trained.steps - trained.started
-    click.echo(f"{trained.folder}: {trained.steps} steps, {now} of them now")
+    say(f"{trained.folder}: {trained.steps} steps, {now} of them now")

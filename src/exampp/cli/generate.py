@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
-import click
-
 import exampp
 from exampp.cli.backend_options import backend_options
 from exampp.cli.command import Counts, Given, counting
@@ -21,7 +19,7 @@ from exampp.cli.options import (
     Style,
     TableStyle,
 )
-from exampp.cli.output import remark, show_several
+from exampp.cli.output import remark, say, show_several
 from exampp.cli.program import this_command
 from exampp.errors import Unfinished
 from exampp.stopping import GRACE_SECONDS
@@ -156,10 +154,10 @@ def _preview(run: GenerationRun, price_read: float | None, price_written: float 
     found = run.preview(price_read, price_written)
     about = "" if found.exact else "about "
     cost = "unknown (no prices given)" if found.cost is None else f"about {found.cost:.4f}"
-    click.echo(f"requests        {found.requests}, one per {run.per}")
-    click.echo(f"prompt tokens   {about}{found.tokens}")
-    click.echo(f"cost            {cost}")
+    say(f"requests        {found.requests}, one per {run.per}")
+    say(f"prompt tokens   {about}{found.tokens}")
+    say(f"cost            {cost}")
     for note in found.notes:
         remark(note)
     for number, text in enumerate(found.prompts, 1):
-        click.echo(f"\n--- prompt {number} ---\n{text}")
+        say(f"\n--- prompt {number} ---\n{text}")

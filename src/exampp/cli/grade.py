@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import click
-
 import exampp
 from exampp.cli.backend_options import backend_options
 from exampp.cli.command import Counts, Given, counting, moved
@@ -24,7 +22,7 @@ from exampp.cli.options import (
     Style,
     TableStyle,
 )
-from exampp.cli.output import remark, show_several
+from exampp.cli.output import remark, say, show_several
 from exampp.cli.program import this_command
 from exampp.errors import Unfinished
 from exampp.stopping import GRACE_SECONDS
@@ -204,7 +202,7 @@ def grade(
         progress = work(run, grace)
     if note := run.late_note:
         remark(note)
-    click.echo(str(progress))
+    say(str(progress))
     _unfinished(run, progress)
 
 
@@ -249,14 +247,14 @@ def _estimate(
         if machines > 1:
             seconds += f": {_duration(found.seconds)} on {machines} machines"
     cost = "unknown (no prices given)" if found.cost is None else f"{found.cost:.2f}"
-    click.echo(f"cells due       {found.cells}")
-    click.echo(f"to be asked     {found.asks}")
-    click.echo(f"prompt tokens   {about}{found.tokens}")
-    click.echo(f"reply tokens    about {found.written}")
-    click.echo(f"time            {seconds}")
-    click.echo(f"cost            {cost}")
+    say(f"cells due       {found.cells}")
+    say(f"to be asked     {found.asks}")
+    say(f"prompt tokens   {about}{found.tokens}")
+    say(f"reply tokens    about {found.written}")
+    say(f"time            {seconds}")
+    say(f"cost            {cost}")
     for number, text in enumerate(found.prompts, 1):
-        click.echo(f"\n--- prompt {number} ---\n{text}")
+        say(f"\n--- prompt {number} ---\n{text}")
 
 
 def _duration(seconds: float) -> str:

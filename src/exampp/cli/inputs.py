@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import click
-
 import exampp
+from exampp.cli import streams
 from exampp.cli.board_options import Scale, rating_scale
 from exampp.cli.command import Counts, Given, counting
 from exampp.cli.declare import argument, option
 from exampp.cli.options import BankName, CollectionFile, ExportFormat, OnBadLine, UnknownPassages
-from exampp.cli.output import remark, show, show_several, told
+from exampp.cli.output import remark, say, show, show_several, told
 from exampp.cli.panels import GOES_IN
 from exampp.cli.program import command
 from exampp.cli.run import write_template
@@ -24,6 +21,7 @@ from exampp.errors import InputError
 from exampp.formats.output import tidy, unfinished
 from exampp.records.wording import counted
 from exampp.store.connection import is_collection
+from exampp.store.durable import link_collection
 
 if TYPE_CHECKING:
     from exampp.inputs.import_report import ImportReport
@@ -59,18 +57,23 @@ def init(
     if rescue is not None and collection is not None and config is None:
         from exampp.store.rescue import rescue as save
 
-        for table, saved, orphans in save(rescue, collection):
+        if collection.exists():
+            raise InputError("exists already", file=collection, mend="Choose another name")
+        with unfinished(collection) as made:
+            saved_tables = save(rescue, made)
+            link_collection(made, collection)
+        for table, saved, orphans in saved_tables:
             lost = f", {orphans} whose other rows are lost" if orphans else ""
-            click.echo(f"{table:>16}  {saved:>9}{lost}")
+            say(f"{table:>16}  {saved:>9}{lost}")
     elif rescue is not None:
         raise InputError("--rescue fills a new collection", mend="Name it, and no --config")
     elif config is not None:
         write_template(config, collection)
-        click.echo(f"{config}: a configuration. Fill it in, then: {command('run', config)}")
+        say(f"{config}: a configuration. Fill it in, then: {command('run', config)}")
     elif collection is not None:
         exampp.Collection.create(collection).close()
         following = command("import", collection)
-        click.echo(f"{collection}: an empty collection. Next: {following} FILE ...")
+        say(f"{collection}: an empty collection. Next: {following} FILE ...")
     else:
         raise InputError("what is to be made?", mend="Name a collection, or a file with --config")
 
@@ -94,8 +97,7 @@ def _import(path: Path, files: list[Path], **options: Any) -> ImportReport:
                 report = opened.import_files(*files, **options)
             if report.dry_run:
                 return report
-            with contextlib.suppress(OSError):
-                os.link(made, path)
+            if link_collection(made, path):
                 return report
     if path.parent.is_dir():
         # a process may have been killed when the collection was in its place already
@@ -282,7 +284,7 @@ def import_(
         columns=columns_of(columns),
     )
     if style is ImportStyle.json:
-        click.echo(report.to_json(), nl=False)
+        streams.write(report.to_json())
     else:
         _say(report)
 
@@ -304,7 +306,7 @@ def columns_of(given: Sequence[str] | None) -> dict[str, str]:
 def _say(report: ImportReport) -> None:
     for file in report.files:
         told = f"{file.kind} (by its name)" if file.by_name else file.kind
-        click.echo(f"{file.file}: {told}, {counted(file.records, 'record')}")
+        say(f"{file.file}: {told}, {counted(file.records, 'record')}")
     for sentence in report.remarks:
         remark(sentence)
     _tell(report.skipped_first, report.skipped, "skipped", "bad line")
@@ -313,12 +315,12 @@ def _say(report: ImportReport) -> None:
         remark(f"{report.replaced}")
     if report.findings.rows:
         show(report.findings, "text")
-    click.echo("\n".join(_told(report)))
+    say("\n".join(_told(report)))
     if report.retired:
         retired = counted(report.retired, "item")
-        click.echo(f"Retired {retired} of the bank that none of these files holds.")
+        say(f"Retired {retired} of the bank that none of these files holds.")
     if not report.changes:
-        click.echo("Nothing changed.")
+        say("Nothing changed.")
     elif report.dry_run:
         if report.impact:
             show_several(report.impact, "text")

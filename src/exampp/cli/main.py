@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterable
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
@@ -17,9 +17,9 @@ import exampp
 from exampp.cli import streams
 from exampp.cli.command import Group, Unloaded
 from exampp.cli.program import this_command
-from exampp.cli.streams import SIGNALLED
+from exampp.cli.streams import SIGNALLED, printable
 from exampp.cli.verbs import PURPOSES
-from exampp.errors import ExamError, environment_fault
+from exampp.errors import ExamError, Unfinished, environment_fault
 
 GARBAGE = 100_000
 """Objects that come to be before those that refer to each other are looked for."""
@@ -88,26 +88,42 @@ def main() -> None:
     streams.prepare()
     # a large exam is many objects, none of which is garbage: they are gone through less often
     gc.set_threshold(GARBAGE)
+    code, text = _outcome()
     try:
-        code = _run()
-        sys.exit(code if streams.flush() else code or 1)
+        streams.flush()
+    except Unfinished as error:
+        code, text = code or error.exit_code, text or str(error)
+    # either stream may be closed: there is nobody to tell then
+    with contextlib.suppress(AttributeError, ValueError, OSError):
+        if text:
+            print(printable(f"exampp: {text}"), file=sys.stderr)
+    sys.exit(code)
+
+
+def _outcome() -> tuple[int, str]:
+    """Run the command; returns its exit code, and the sentence of an error."""
+    try:
+        return _run(), ""
     except SystemExit as end:
-        if isinstance(end.code, int) and end.code > SIGNALLED:
-            _interrupted(end.code)
-        raise
+        code = end.code if isinstance(end.code, int) else int(bool(end.code))
+        if code > SIGNALLED:
+            return _interrupted(code)
+        # click wraps a standard output whose reader is gone, and ends
+        gone = hasattr(sys.stdout, "wrapped")
+        return code, f"standard output cannot be written: {streams.UNREAD}" if gone else ""
     except ExamError as error:
-        _fail(f"exampp: {error}", error.exit_code)
+        return error.exit_code, str(error)
     except KeyboardInterrupt:
-        _interrupted(SIGNALLED + signal.SIGINT)
+        return _interrupted(SIGNALLED + signal.SIGINT)
     except Exception as error:
+        code = getattr(error, "exit_code", 1)
         if (reason := environment_fault(error)) is not None:
-            _fail(f"exampp: {reason}", _code(error))
+            return code, reason
         if os.environ.get("EXAMPP_DEBUG"):
             raise
-        _fail(
-            f"exampp: unexpected {type(error).__name__}: {error}\n"
-            "This is a defect of exampp. EXAMPP_DEBUG=1 shows where; please report it.",
-            _code(error),
+        return code, (
+            f"unexpected {type(error).__name__}: {error}\n"
+            "This is a defect of exampp. EXAMPP_DEBUG=1 shows where; please report it."
         )
 
 
@@ -116,6 +132,7 @@ def _run() -> int:
     try:
         return app.main(prog_name="exampp", complete_var=COMPLETING, standalone_mode=False) or 0
     except click.ClickException as error:
+        error.message = printable(error.message)
         error.show()
         return error.exit_code
     except click.Abort as error:
@@ -125,20 +142,6 @@ def _run() -> int:
         return 1
 
 
-def _code(error: Exception) -> int:
-    """What to end with: 1, or what the command declares for its errors (see `command.failing`)."""
-    code: int = getattr(error, "exit_code", 1)
-    return code
-
-
-def _interrupted(code: int) -> NoReturn:
+def _interrupted(code: int) -> tuple[int, str]:
     what = "interrupted. What was done is kept, and nothing is half done; this goes on"
-    _fail(f"exampp: {what}:\n  {this_command()}", code)
-
-
-def _fail(text: str, code: int) -> NoReturn:
-    # either stream may be closed: there is nobody to tell then
-    streams.flush()
-    with contextlib.suppress(AttributeError, ValueError, OSError):
-        print(text, file=sys.stderr)
-    sys.exit(code)
+    return code, f"{what}:\n  {this_command()}"

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import click
 
-from exampp.cli import terminal
+from exampp.cli import streams, terminal
+from exampp.cli.streams import printable
 from exampp.errors import Undefined
 from exampp.formats.output import descriptor
 from exampp.report.notes import grouped
@@ -21,7 +22,7 @@ from exampp.report.text import as_text
 
 def show(table: Table, style: str, digits: int | None = None) -> None:
     """Print a table; tsv and csv hold rows alone, so their notes go to standard error."""
-    sys.stdout.write(_rendered(table, style, digits))
+    _write(_rendered(table, style, digits), style)
     if style in ("tsv", "csv"):
         for note in table.notes:
             remark(note)
@@ -33,6 +34,12 @@ def _rendered(table: Table, style: str, digits: int | None) -> str:
     return as_text(rounded(table, digits), terminal.room(), terminal.is_styled())
 
 
+def _write(text: str, style: str) -> None:
+    # tsv and csv hold names as they are; text has codes of its own
+    safe = style == "text" or not sys.stdout.isatty()
+    streams.write(text if safe else printable(text))
+
+
 def show_several(tables: Mapping[str, Table], style: str, digits: int | None = None) -> None:
     """Print tables that belong together, none left out.
 
@@ -41,9 +48,9 @@ def show_several(tables: Mapping[str, Table], style: str, digits: int | None = N
     """
     if style == "json":
         found = {name: json.loads(render(table, style)) for name, table in tables.items()}
-        sys.stdout.write(json.dumps(found, ensure_ascii=False, indent=1) + "\n")
+        streams.write(json.dumps(found, ensure_ascii=False, indent=1) + "\n")
         return
-    sys.stdout.write("\n".join(_rendered(table, style, digits) for table in tables.values()))
+    _write("\n".join(_rendered(table, style, digits) for table in tables.values()), style)
     if style in ("tsv", "csv"):
         for note in grouped(note for table in tables.values() for note in table.notes):
             remark(note)
@@ -65,11 +72,18 @@ def told(path: Path, text: str) -> None:
     if descriptor(path) == 1:
         remark(text)
     else:
-        click.echo(text)
+        say(text)
+
+
+def say(text: str) -> None:
+    """Print a line of a result in prose."""
+    streams.write(f"{printable(text)}\n")
+    # remarks on the other stream come in order
+    streams.flush()
 
 
 def remark(text: str) -> None:
     """Say something that is no result."""
     # nobody may be reading remarks: no reason to end what is being done
     with contextlib.suppress(OSError, ValueError):
-        click.echo(text, err=True)
+        click.echo(printable(text), err=True)

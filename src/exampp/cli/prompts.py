@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import click
-
+from exampp.cli import streams
 from exampp.cli.command import Counts, Given, Group, counting
 from exampp.cli.declare import argument, option
 from exampp.cli.options import Style, TableStyle
-from exampp.cli.output import show
+from exampp.cli.output import say, show
 from exampp.report.table import Table
 
 if TYPE_CHECKING:
@@ -74,17 +73,17 @@ def show_prompt(
 
     prompt = find(name)
     if toml:
-        click.echo(toml_of(name), nl=False)
+        streams.write(toml_of(name))
         return
-    click.echo(f"# {prompt.title}\n# {prompt.source}\n")
+    say(f"# {prompt.title}\n# {prompt.source}\n")
     if not prompt.user:
-        click.echo("(this grader reads item and passage without a prompt)")
+        say("(this grader reads item and passage without a prompt)")
         return
     parts = _filled(prompt) if filled else _template(prompt)
     if list(parts) == ["user"]:
-        click.echo(parts["user"])
+        say(parts["user"])
     else:
-        click.echo("\n\n".join(f"[{part}]\n{text}" for part, text in parts.items()))
+        say("\n\n".join(f"[{part}]\n{text}" for part, text in parts.items()))
 
 
 def _filled(prompt: Prompt | GenerationPrompt) -> dict[str, str]:

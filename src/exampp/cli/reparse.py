@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import click
-
 import exampp
 from exampp.cli.declare import option
 from exampp.cli.options import (
@@ -16,6 +14,7 @@ from exampp.cli.options import (
     PromptName,
     UnnumberedText,
 )
+from exampp.cli.output import say
 
 if TYPE_CHECKING:
     from exampp.grade.reparse import Reparsed
@@ -58,7 +57,7 @@ def reparse(
             compat=compat.value,
             dry_run=dry_run,
         )
-    click.echo(told(found))
+    say(told(found))
 
 
 def told(found: Reparsed) -> str:

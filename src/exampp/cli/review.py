@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import exampp
+from exampp.cli import streams
 from exampp.cli.board_options import OF_GRADED_FILES, Scale, rating_scale
 from exampp.cli.command import Command, Counts, Given, counting, moved
 from exampp.cli.declare import argument, option
@@ -300,7 +300,7 @@ def _show_parts(parts: Iterator[Table], style: Style) -> None:
             _show_rows(part, style)
             continue
         if number:
-            sys.stdout.write("\n")
+            streams.write("\n")
         show(part, style.value)
     if number < 0:
         remark("No cell fits.")
@@ -311,7 +311,7 @@ def _show_rows(part: Table, style: Style) -> None:
     from exampp.report.table import render
 
     headings = render(type(part)(part.columns, ()), style.value)
-    sys.stdout.write(render(part, style.value).removeprefix(headings))
+    streams.write(render(part, style.value).removeprefix(headings))
     for note in part.notes:
         remark(note)
 

@@ -7,14 +7,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
-import click
-
 from exampp.cli.command import Counts, Given, counting
 from exampp.cli.declare import argument, option
 from exampp.cli.generate import make
 from exampp.cli.grade import work
 from exampp.cli.options import Grace
-from exampp.cli.output import remark
+from exampp.cli.output import remark, say
 from exampp.cli.program import this_command
 from exampp.errors import InputError, Unfinished
 from exampp.formats.lines import encode_text
@@ -71,7 +69,7 @@ def run(
         )
     )
     for step in steps:
-        click.echo(f"{step.name}: {'skipped, ' if step.skipped else ''}{step.what}")
+        say(f"{step.name}: {'skipped, ' if step.skipped else ''}{step.what}")
         for remarked in step.remarks:
             remark(f"  {remarked}")
         if step.stopped:

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 import signal
 import sys
 import warnings
-from contextlib import suppress
-from io import FileIO, TextIOWrapper
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from io import FileIO, TextIOWrapper, UnsupportedOperation
 from types import FrameType
+
+from exampp.errors import Unfinished
 
 ESCAPED = "exampp-escaped"
 """The error handler of both streams: what their encoding lacks is written as JSON does."""
@@ -59,13 +63,43 @@ def _nothing() -> TextIOWrapper:
     return TextIOWrapper(FileIO(os.devnull, "w"), encoding="utf-8")
 
 
-def flush() -> bool:
-    """Write out what waits; False where nobody reads standard output any more."""
-    try:
+def write(text: str) -> None:
+    """Print a text; Unfinished where standard output cannot be written."""
+    with _printing():
+        sys.stdout.write(text)
+
+
+def flush() -> None:
+    """Write out what standard output buffers; Unfinished where that fails."""
+    with _printing():
         sys.stdout.flush()
-    except (OSError, ValueError):
-        # what waits would be tried again when Python ends, and complained about
+        # network file systems report some errors only at close
+        os.close(os.dup(sys.stdout.fileno()))
+
+
+@contextmanager
+def _printing() -> Iterator[None]:
+    try:
+        yield
+    except UnsupportedOperation:
+        # a stream of Python's own, without a number
+        pass
+    except (OSError, ValueError) as error:
+        # Python would try again at its end, and print a traceback
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return False
-    return True
+        why = UNREAD if isinstance(error, BrokenPipeError) else getattr(error, "strerror", error)
+        raise Unfinished(f"standard output cannot be written: {why}") from None
+
+
+UNREAD = "its reader is gone"
+"""Why a pipe that nobody reads any more cannot be written."""
+
+
+_STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
+"""Characters that steer a terminal, or the direction of its text."""
+
+
+def printable(text: str) -> str:
+    """Replace what would steer a terminal by U+FFFD: errors and names come from outside."""
+    return _STEERING.sub("\ufffd", text)

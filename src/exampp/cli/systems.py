@@ -11,7 +11,7 @@ import exampp
 from exampp.cli.command import Counts, counting
 from exampp.cli.declare import argument, option
 from exampp.cli.options import CollectionFile, Style, TableStyle
-from exampp.cli.output import show_several
+from exampp.cli.output import say, show_several
 from exampp.errors import InputError
 from exampp.records.wording import counted
 
@@ -56,10 +56,10 @@ def systems(
             if len(given) != 2:
                 raise InputError("rename takes two names", mend="Say: rename OLD NEW")
             opened.systems.rename(*given)
-            click.echo(f"{given[0]} is {given[1]} now.")
+            say(f"{given[0]} is {given[1]} now.")
         else:
             told = counted(len(given), "system")
             if given and not yes:
                 click.confirm(f"Remove the rankings of {', '.join(given)}?", abort=True)
             removed = opened.systems.remove(*given)
-            click.echo(f"Removed {told} with {counted(removed, 'ranked passage')}.")
+            say(f"Removed {told} with {counted(removed, 'ranked passage')}.")

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from importlib import resources
 from pathlib import Path
 
@@ -67,6 +68,9 @@ def write_tour(folder: Path) -> None:
         if path.exists():
             raise InputError("exists already", file=path, mend="Choose another folder")
     (folder / "runs").mkdir(parents=True, exist_ok=True)
-    for path, text in files.items():
-        with writing(path) as stream:
-            stream.write(text.encode())
+    with ExitStack() as undo:
+        for path, text in files.items():
+            with writing(path) as stream:
+                stream.write(text.encode())
+            undo.callback(path.unlink, missing_ok=True)
+        undo.pop_all()

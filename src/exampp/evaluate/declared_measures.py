@@ -175,7 +175,7 @@ def _value(formula: Formula, asked: Measure, query: RankedQuery) -> float:
         found: Any = formula(query)
     except InputError as error:
         raise _wrong(asked, query, f"fails: {error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         # what others write may fail in any way; it is told in a sentence
         raise _wrong(asked, query, f"fails: {told(error)}") from error
     if found is None:

@@ -69,7 +69,8 @@ def write(
             if not count:
                 (made / name).unlink(missing_ok=True)
         card = _card(path.name, counts)
-        (made / "README.md").write_text(card, encoding="utf-8")
+        with writing(made / "README.md") as stream:
+            stream.write(card.encode())
     return sum(counts.values())
 
 

@@ -93,7 +93,7 @@ def read_declared(name: str, path: Path) -> Iterator[Any]:
             yield record
     except ExamError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         # what others write may fail in any way; it is told in a sentence
         raise InputError(
             f"the format {name!r} cannot read on after record {number}: {told(error)}", file=path
@@ -118,6 +118,6 @@ def write_declared(name: str, path: Path, records: Iterable[Any]) -> None:
         found.write(path, records)
     except ExamError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         # what others write may fail in any way; it is told in a sentence
         raise InputError(f"the format {name!r} cannot be written: {told(error)}") from error

@@ -21,9 +21,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from exampp.errors import InputError
+from exampp.errors import InputError, StorageFault
 from exampp.outside import check_path
-from exampp.store.connection import is_collection
+from exampp.store.connection import connect, is_collection
+from exampp.store.durable import link_collection, put_in_place
 
 _GZIP_LEVEL = 6
 """zlib's own: 9, which Python takes, needs two to three times the CPU for 4 to 9 % of the size."""
@@ -105,8 +106,7 @@ def writing(path: str | Path, *, text: bool = True) -> Iterator[BinaryIO]:
             with _compressed(raw, place.suffix) as stream:
                 yield stream
             raw.flush()
-            os.fsync(raw.fileno())
-            temporary.replace(place)
+            put_in_place(temporary, place)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename is None:
@@ -127,27 +127,51 @@ def _through(place: Path) -> Iterator[BinaryIO]:
         stream = open(target, "wb")  # noqa: PTH123, SIM115
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror})", file=place) from None
-    with stream:
-        yield stream
+    try:
+        with stream:
+            yield stream
+    except OSError as error:
+        error.filename = error.filename or str(place)
+        raise
 
 
 @contextmanager
 def unfinished(place: Path) -> Iterator[Path]:
-    """A file beside the place, for SQLite to fill; it is gone at the end, with all that is beside.
+    """A file beside the place to be filled; it is removed at the end, with what is beside it.
 
-    Who is done with it links it to the place, which is refused where there is a file by then.
-    Raises InputError for a place that cannot be written.
+    `store.durable` makes it the file at that place.
+
+    Raises:
+        InputError: The place cannot be written.
+        StorageFault: The disk refuses the file; nothing is left behind.
     """
     try:
         tidy(place)
         held = _unfinished(place)
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror})", file=place) from None
+    made = Path(held.name)
     with held:
         try:
-            yield Path(held.name)
+            yield made
+        except StorageFault as error:
+            mend = "Nothing was written. Make room, then run the same command again"
+            raise StorageFault(place, error.why, mend) from None
+        except (InputError, OSError) as error:
+            _name(error, made, place)
+            raise
         finally:
-            _remove(Path(held.name))
+            _remove(made)
+
+
+def create_collection(path: Path) -> None:
+    """Make an empty collection, whole or not at all; InputError where it cannot be made."""
+    if path.exists() or not path.parent.is_dir():
+        connect(path, create=True).close()
+        return
+    with unfinished(path) as made:
+        connect(made, create=True).close()
+        link_collection(made, path)
 
 
 @contextmanager
@@ -165,14 +189,21 @@ def new_folder(path: Path) -> Iterator[Path]:
         raise InputError(f"cannot be written ({error.strerror})", file=path) from None
     try:
         yield made
-        made.replace(path)
-    except InputError as error:
-        # what was refused was to stand in the folder that was asked for
-        error.what = error.what.replace(str(made), str(path))
-        error.file = error.file and error.file.replace(str(made), str(path))
+        put_in_place(made, path)
+    except (InputError, OSError) as error:
+        _name(error, made, path)
         raise
     finally:
         shutil.rmtree(made, ignore_errors=True)
+
+
+def _name(error: InputError | OSError, made: Path, place: Path) -> None:
+    """Let an error name the place, not what is being made beside it."""
+    if isinstance(error, OSError):
+        error.filename = str(error.filename or place).replace(str(made), str(place))
+    else:
+        error.what = error.what.replace(str(made), str(place))
+        error.file = error.file and error.file.replace(str(made), str(place))
 
 
 def _unfinished(place: Path) -> BinaryIO:

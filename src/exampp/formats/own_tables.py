@@ -17,6 +17,7 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats.lines import read_lines
+from exampp.report.styles import UNLINKED
 from exampp.report.text import width_of
 
 Lines = list[tuple[int, list[str]]]
@@ -24,7 +25,7 @@ Lines = list[tuple[int, list[str]]]
 _RULE = re.compile(r"-+(  -+)+")
 _MARKDOWN_RULE = re.compile(r"\|(-+:?\|)+")
 _CELL = re.compile(r"((?:\\.|[^\\|])*)\|")
-_ESCAPED = re.compile(r"\\([\\|*`<\[_])")
+_ESCAPED = re.compile(r"\\([\\|*`<\[_~&])")
 _BESIDE = frozenset({"\u00b1", "ungraded", "passages", "official rank"})
 """Columns beside those of the measures; those of official ranks of several begin with `rank in`."""
 _ELSE = re.compile(r"\\begin\{table\*?\}(\[\w+\])?|\\toprule|<(table|figure|div)\b.*>")
@@ -89,7 +90,7 @@ def _between(line: str, rule: str) -> list[str]:
 
 def _piped(line: str, _rule: str) -> list[str]:
     cells = _CELL.findall(line.strip())[1:]
-    return [_ESCAPED.sub(r"\1", cell).strip() for cell in cells]
+    return [_ESCAPED.sub(r"\1", cell.replace(UNLINKED, "")).strip() for cell in cells]
 
 
 def _of_measures(table: Lines, path: str | Path) -> Lines:

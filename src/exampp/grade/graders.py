@@ -320,7 +320,7 @@ def made_here(name: str, prompt: Prompt, given: Mapping[str, Any]) -> Grader:
         return backend.make(prompt, own)
     except ExamError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         # what others write may fail in any way; it is told in a sentence
         raise InputError(f"the grader {name!r} cannot be made: {told(error)}") from error
 

@@ -36,6 +36,7 @@ from exampp.formats.output import unfinished
 from exampp.records import BankEntry
 from exampp.store.bank import MAIN_BANK, read_bank
 from exampp.store.decisions import read_decisions
+from exampp.store.durable import put_in_place
 from exampp.store.inputs import (
     read_judgments,
     read_passages,
@@ -80,7 +81,7 @@ def _write_declared(kind: str, path: Path, records: Iterable[Any]) -> None:
     """Write in a format of a package, to a file that takes its place when it is complete."""
     with unfinished(path) as made:
         write_declared(kind, made, records)
-        made.replace(path)
+        put_in_place(made, path)
 
 
 def _writer(

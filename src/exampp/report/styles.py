@@ -56,12 +56,20 @@ MACHINES = ("tsv", "csv", "json")
 # ---- markdown ----------------------------------------------------------------------------------
 
 
-_MARKUP = re.compile(r"[\\|*`<\[]|(?<!\w)_|_(?!\w)")
+_MARKUP = re.compile(r"[\\|*`<\[~]|&(?=#?\w+;)|(?<!\w)_|_(?!\w)")
+_LINKED = re.compile(r"(?<!\w)@(?=\w)|#(?=\w)")
 
 
 def markdown_escape(text: str) -> str:
-    """The text with what markdown would read as markup escaped; `_` within a word is none."""
-    return _MARKUP.sub(r"\\\g<0>", text)
+    """Escape what Markdown reads as markup (`_` only at the edge of a word), and GitHub as a link.
+
+    GitHub notifies @org/team and links #12 even behind a backslash: an empty comment breaks both.
+    """
+    return _LINKED.sub(rf"\g<0>{UNLINKED}", _MARKUP.sub(r"\\\g<0>", text))
+
+
+UNLINKED = "<!-- -->"
+"""What keeps GitHub from reading a name as a mention."""
 
 
 def _markdown(table: Cells) -> str:

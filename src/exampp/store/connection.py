@@ -10,11 +10,11 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from exampp.errors import CollectionBusy, InputError
+from exampp.errors import CollectionBusy, InputError, StorageFault
 from exampp.outside import check_path
 from exampp.store.checksums import Checksums, write_all
 from exampp.store.file_system import opens_alone, refuse_second_name, shares_memory
-from exampp.store.guarded import GuardedConnection
+from exampp.store.guarded import GuardedConnection, busy, storage_fault
 from exampp.store.migrations import APPLICATION_ID, MIGRATIONS
 from exampp.store.schema import check_schema, newest, statements
 
@@ -80,15 +80,12 @@ def connect(
     connection = None
     try:
         connection = _open(path)
+        connection.file = str(called or path)
         _prepare(connection, called or path)
     except sqlite3.DatabaseError as error:
-        path = called or path
-        if "locked" in str(error):
-            raise _busy(path) from None
-        if "not a database" in str(error):
-            raise InputError("is not an exampp collection", file=path) from None
         what = "a readable collection" if connection else "opened"
-        raise InputError(f"is not {what} ({error})", file=path) from None
+        fault = storage_fault(str(called or path), error)
+        raise fault or InputError(f"is not {what} ({error})", file=called or path) from None
     finally:
         # checksums come last: without them the collection was refused
         if connection is not None and connection.checksums is None:
@@ -116,9 +113,8 @@ def snapshot(path: Path, copy: Path) -> None:
             source.backup(target, pages=COPIED_PAGES)
             source.execute("ROLLBACK")
     except sqlite3.DatabaseError as error:
-        if "locked" in str(error):
-            raise _busy(path) from None
-        raise InputError(f"cannot be copied to be merged ({error})", file=path) from None
+        fault = storage_fault(str(path), error)
+        raise fault or InputError(f"cannot be copied ({error})", file=path) from None
 
 
 def _open(path: Path, *, unchanged: bool = False) -> GuardedConnection:
@@ -131,7 +127,7 @@ def _open(path: Path, *, unchanged: bool = False) -> GuardedConnection:
         waiting = Path(f"{path}-wal")
         lone = not (waiting.exists() and waiting.stat().st_size)
         if not lone and opens_alone(path):
-            raise _busy(path)
+            raise busy(path)
         uri = f"{path.resolve().as_uri()}?mode=ro" + ("&immutable=1" if lone else "")
         return _connected(uri, path, uri=True)
     refuse_second_name(path)
@@ -167,7 +163,7 @@ def _open_alone(path: Path) -> GuardedConnection:
         except BaseException as error:
             # closed, and not only waited: two that wait would hold locks against each other
             connection.close()
-            if "locked" not in str(error) or time.monotonic() > until:
+            if not isinstance(error, CollectionBusy) or time.monotonic() > until:
                 raise
             time.sleep(TURN_SECONDS * (1 + random.random()))
         else:
@@ -178,7 +174,7 @@ def _connected(address: str | Path, path: Path, uri: bool = False) -> GuardedCon
     connection = sqlite3.connect(
         address, uri=uri, timeout=BUSY_SECONDS, isolation_level=None, factory=GuardedConnection
     )
-    connection.file = str(path)
+    connection.file, connection.path = str(path), path
     # nothing that a file of somebody else holds calls functions
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
@@ -208,7 +204,7 @@ def _prepare(connection: GuardedConnection, path: Path) -> None:
     if empty:
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     if version < len(MIGRATIONS):
-        _bring_up(connection, path)
+        migrate(connection) if empty else _bring_up(connection, path)
     connection.checksums = Checksums()
 
 
@@ -236,11 +232,9 @@ def written(connection: sqlite3.Connection) -> int:
 def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
     try:
         migrate(connection)
-    except (InputError, sqlite3.OperationalError) as error:
-        if isinstance(error, sqlite3.OperationalError) and "readonly" not in str(error):
-            raise
+    except StorageFault as error:
         raise InputError(
-            "was made by an older exampp and cannot be written, to bring it up to date",
+            f"was made by an older exampp and cannot be written, to upgrade it: {error.why}",
             file=path,
             mend="Copy it to where it can be written",
         ) from None
@@ -295,10 +289,8 @@ def transaction(
         connection.checksums.begin(connection)
     try:
         _begin(connection, patience)
-    except sqlite3.OperationalError as error:
-        if "readonly" in str(error):
-            raise InputError("cannot be written", file=file_of(connection)) from None
-        raise _busy(file_of(connection)) if "locked" in str(error) else error from None
+    except sqlite3.DatabaseError as error:
+        raise storage_fault(str(file_of(connection)), error) or error from None
     if isinstance(connection, GuardedConnection):
         connection.written += 1
     return connection
@@ -311,7 +303,7 @@ def _begin(connection: sqlite3.Connection, patience: float) -> None:
     try:
         while True:
             try:
-                connection.execute("BEGIN IMMEDIATE")
+                sqlite3.Cursor(connection).execute("BEGIN IMMEDIATE")
                 return
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error) or time.monotonic() > until:
@@ -337,10 +329,3 @@ def _close_cursors(connection: sqlite3.Connection) -> None:
 def file_of(connection: sqlite3.Connection) -> Path:
     """The file that a connection has open."""
     return Path(connection.execute("PRAGMA database_list").fetchone()[2])
-
-
-def _busy(path: Path) -> CollectionBusy:
-    what = f"{path} is in use by another process; try again when it has finished"
-    if opens_alone(path):
-        what += ". Other machines may reach its file system: one process at a time opens it"
-    return CollectionBusy(what)

@@ -29,10 +29,10 @@ class Rescued(NamedTuple):
 def rescue(damaged: str | Path, to: str | Path) -> list[Rescued]:
     """Make a new collection of what can be read of a damaged one; the damaged file stays as it is.
 
-    Raises InputError where the new file exists, or where the damaged one has no tables of ours.
+    Raises InputError where the new file holds something, or the damaged one no tables of exampp.
     """
     damaged, to = Path(damaged), Path(to)
-    if to.exists():
+    if to.exists() and to.stat().st_size:
         raise InputError("exists already", file=to, mend="Choose another name")
     if not damaged.is_file():
         raise InputError("no such file", file=damaged)

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from math import inf
 
-from exampp.errors import CollectionBusy, InputError
+from exampp.errors import Unfinished
 from exampp.records.readings import AskedOtherwise, RuleCount
 from exampp.store.cells import DEPTH, MEMBERS, GradingScope, count_due
 from exampp.store.connection import transaction
@@ -31,7 +31,6 @@ from exampp.store.grades import (
     most_frequent,
     with_examples,
 )
-from exampp.store.guarded import Damaged
 from exampp.store.inputs import counts
 
 PATIENCE = 1.0
@@ -195,15 +194,11 @@ def tallied_otherwise(connection: sqlite3.Connection, grader: int, bank: str) ->
 
 def _keep(connection: sqlite3.Connection, depth: int) -> None:
     """Count what is not kept, and keep it, as far as the file can be written."""
-    with suppress(CollectionBusy, sqlite3.OperationalError):
-        try:
-            while _uncounted(connection, depth):
-                with connection, transaction(connection, PATIENCE):
-                    until = time.monotonic() + TURN_SECONDS
-                    _count(connection, depth, until)
-        except InputError as error:
-            if isinstance(error, Damaged):
-                raise
+    with suppress(Unfinished):
+        while _uncounted(connection, depth):
+            with connection, transaction(connection, PATIENCE):
+                until = time.monotonic() + TURN_SECONDS
+                _count(connection, depth, until)
 
 
 def _complete(connection: sqlite3.Connection, depth: int) -> None:

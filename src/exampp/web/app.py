@@ -56,7 +56,7 @@ def create_app(room: LiveCollection, access: Access) -> ASGIApp:
     app.add_api_route("/static/{name}", _static, methods=["GET", "HEAD"])
     app.add_exception_handler(NothingYet, _nothing_yet)
     app.add_exception_handler(ExamError, _exam_error)
-    for kind in (OSError, MemoryError, sqlite3.OperationalError):
+    for kind in (OSError, MemoryError):
         app.add_exception_handler(kind, _environment)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(RequestValidationError, _malformed)

@@ -6,7 +6,6 @@ The lines are those of OpenAI's batches, which vLLM's `run-batch` reads and writ
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from exampp.errors import InputError
 from exampp.llm.batches.openai import openai_line, openai_result
 from exampp.llm.batches.service import BatchLine, BatchService, BatchSight, Caller
 from exampp.store.batches import FILE
+from exampp.store.durable import put_in_place
 
 PARTIAL = ".partial"
 
@@ -62,9 +62,7 @@ class FileBatches(BatchService):
     def finish(self) -> None:
         """Put the file in its place."""
         if self.written:
-            with self._partial.open("rb+") as out:
-                os.fsync(out.fileno())
-            self._partial.replace(self.path)
+            put_in_place(self._partial, self.path)
 
     def recent(self, since: str) -> Iterator[BatchSight]:
         """None: a file that was not finished is written anew."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from exampp.llm.openai.connection import ServerConnection
-from exampp.llm.openai.trouble import Then, Trouble, of_status
+from exampp.llm.openai.trouble import Then, Trouble, of_status, untrusted
 
 LONGEST_LINE = 2**25
 """Bytes of a reply at most; no reply is so long."""
@@ -159,6 +159,8 @@ def _object(text: bytes) -> Mapping[str, Any] | None:
 
 
 def _of_transport(error: Exception) -> Trouble:
+    if fault := untrusted(error):
+        return Trouble(Then.STOP, str(fault), error=fault)
     name = type(error).__name__
     unreachable = name == "ConnectError"
     reason = "no connection" if unreachable else f"the connection broke ({name})"

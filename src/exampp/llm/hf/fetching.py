@@ -263,7 +263,8 @@ def guarded(model: str, action: Callable[[], T]) -> T:
 
 def task_of(config: Any) -> str:
     """The kind of a model by the architecture in its config; InputError if it is none of ours."""
-    names = config.architectures or []
+    declared = config.architectures
+    names = [str(name) for name in declared] if isinstance(declared, list | tuple) else []
     for name in names:
         if name.endswith("ForQuestionAnswering"):
             return "extractive"

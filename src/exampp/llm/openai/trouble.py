@@ -100,9 +100,23 @@ def of_transport(error: Exception) -> Trouble:
     cause = type(error.__cause__ or error).__name__
     if cause == "Oversized":
         return Trouble(Then.AGAIN, str(error.__cause__), lost=True)
+    if fault := untrusted(error.__cause__ or error):
+        return Trouble(Then.STOP, str(fault), error=fault)
     unreachable = cause == "ConnectError"
     reason = "no connection" if unreachable else f"the connection broke ({cause})"
     return Trouble(Then.AGAIN, reason, lost=not unreachable, unreachable=unreachable)
+
+
+def untrusted(error: BaseException) -> InputError | None:
+    """The error of a TLS certificate that is not trusted, if that broke the connection."""
+    if "CERTIFICATE_VERIFY_FAILED" not in str(error):
+        return None
+    why = re.search(r"failed: ([^(]+)", str(error))
+    reason = why[1].strip() if why else "it cannot be verified"
+    return InputError(
+        f"the TLS certificate of the server is not trusted: {reason}",
+        mend="Name the certificate of its authority: set SSL_CERT_FILE to the file (PEM)",
+    )
 
 
 def of_status(
