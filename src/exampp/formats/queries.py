@@ -13,7 +13,7 @@ from exampp.formats import trec_topics
 from exampp.formats.fields import FirstLines, repeated, shown
 from exampp.formats.headers import names_of, slips_of
 from exampp.formats.held import held
-from exampp.formats.json_objects import OBJECT, Fields, identifier, optional_text, required_text
+from exampp.formats.json_objects import OBJECT, Fields, identifier, key_of, optional_text, required_text
 from exampp.formats.lines import (
     OnError,
     decode_json,
@@ -110,10 +110,17 @@ def _from_json_lines(path: str | Path, on_error: OnError) -> Iterator[tuple[int,
     for number, line in read_lines(path):
         try:
             fields = decode_json(line, OBJECT, path, number)
-            keys.see(fields, number)
-            yield number, _query(fields)
+            query = _query(fields)
+            keys.see(fields, number, _used(fields))
+            yield number, query
         except InputError as error:
             on_error(error.at(path, number))
+
+
+def _used(fields: Fields) -> set[str | None]:
+    """The keys that are read of a query."""
+    texts = REQUEST_KEYS if "problem_statement" in fields else (key_of(fields, TEXT_KEYS),)
+    return {key_of(fields, ID_KEYS), *texts, "subtopics"}
 
 
 def _query(fields: Fields) -> Query:

@@ -89,13 +89,13 @@ _KIND_OF_DATA = {"runs": "run"} | {
 
 
 def rows_of(
-    files: Iterable[GivenFile], columns: Mapping[str, str], on_error: OnError
+    files: Iterable[GivenFile], renaming: Renaming, on_error: OnError
 ) -> Mapping[Path, HeldLines]:
-    """What of an import is rows, for `holding`: out of memory, or tables with `columns` renamed.
+    """What of an import is rows, for `holding`: out of memory, or tables with named columns.
 
     Raises InputError for what has no rows, and where no table has one of the columns.
     """
-    renaming = Renaming(columns)
+    columns = renaming.columns
     found: dict[Path, HeldLines] = {}
     for given in files:
         if given.data is not None:

@@ -167,16 +167,13 @@ def take_candidates(
 def assigned_pools(found: Iterable[Assigned]) -> Iterator[QueryPool]:
     """Assignments as pools: every answer is one passage, of rank 1, with its grades.
 
-    The same answer of several runs is one passage with several rankings. InputError where its
-    grades differ.
+    The same answer of several runs is one passage with several rankings; a passage that no system
+    ranks has none. InputError where the grades of one passage differ.
     """
     pools: dict[str, dict[str, PooledPassage]] = {}
     for one in found:
         pool = pools.setdefault(one.query_id, {})
-        key = passage_id(one.answer)
-        ranked = RankedPassage(one.query_id, key, 1, 1.0, one.system)
-        length = one.response_length
-        residue = None if length is None else {"set": {"response_length": length}}
+        key = one.passage_id or passage_id(one.answer)
         known = pool.setdefault(
             key, PooledPassage(key, one.answer, sheets=(PassageGrades(GRADER, one.grades),))
         )
@@ -186,7 +183,11 @@ def assigned_pools(found: Iterable[Assigned]) -> Iterator[QueryPool]:
                 f"{shown(one.query_id)}, but other assignments",
                 mend="Leave one of the two out",
             )
-        pool[key] = replace(known, rankings=(*known.rankings, (ranked, residue)))
+        if one.system:
+            ranked = RankedPassage(one.query_id, key, 1, 1.0, one.system)
+            length = one.response_length
+            residue = None if length is None else {"set": {"response_length": length}}
+            pool[key] = replace(known, rankings=(*known.rankings, (ranked, residue)))
     for query_id, pool in pools.items():
         yield QueryPool(query_id, tuple(pool.values()))
 

@@ -31,6 +31,7 @@ from exampp.formats.remarks import hearing
 from exampp.formats.responses import Response
 from exampp.formats.workbench_graders import has_open_scale
 from exampp.inputs import beir, datasets, rag
+from exampp.inputs.columns import Renaming
 from exampp.inputs.corpus import look_up
 from exampp.inputs.files import GivenFile, Known, rows_of, tell_all
 from exampp.inputs.generated import (
@@ -42,11 +43,11 @@ from exampp.inputs.generated import (
 )
 from exampp.inputs.import_report import Imported, ImportReport, refused
 from exampp.inputs.judged import take_judged
-from exampp.inputs.places import QueryPlaces, plain_banks
+from exampp.inputs.places import QueryPlaces, plain_banks, rename_generated, unmet
 from exampp.inputs.rankings import RunLog, findings, stage, top
 from exampp.inputs.segment import PASSAGE_TOKENS
 from exampp.outside import counting_replaced, fit_name
-from exampp.records import BankEntry, GraderIdentity, Judgment, QueryPool, RankedPassage
+from exampp.records import BankEntry, GraderIdentity, Judgment, Query, QueryPool, RankedPassage
 from exampp.records.grading import RatingScale
 from exampp.store.bank import (
     Edit,
@@ -132,6 +133,7 @@ class Importer:
                 )
                 self.on_error(error.at(path))
             else:
+                rename_generated(self.connection, path, [Query(entry.query_id, entry.query_text)])
                 yield entry
 
     def workbench(self, path: Path) -> int:
@@ -152,7 +154,8 @@ class Importer:
         on_error = self.log.counting(path, self.on_error)
         found = list(assignments.read(path, on_error))
         for one in found:
-            self.log.see(path, one.query_id, one.system)
+            if one.system:
+                self.log.see(path, one.query_id, one.system)
         entries = list(self.of_known_queries(path, assigned_bank(found)))
         put_bank(self.connection, self.bank, entries, self.edit)
         known = {entry.query_id for entry in entries}
@@ -163,7 +166,7 @@ class Importer:
     def queries(self, path: Path) -> int:
         """Queries and their subtopics."""
         found = list(queries.read(path, self.on_error))
-        put_queries(self.connection, found)
+        put_queries(self.connection, unmet(self.connection, path, found))
         return len(found)
 
     def passages(self, path: Path) -> int:
@@ -370,12 +373,13 @@ def import_files(
     Raises InputError for a file that is not what it must be, or of no known kind, and, unless the
     importer may update, for a change of what is graded or was edited by people.
     """
-    with hearing() as remarks:
-        given, parts = rag.unfold(given, importer.system, importer.on_error)
-        rows = rows_of(given, importer.columns, importer.on_error)
+    with hearing() as heard:
+        renaming = Renaming(importer.columns)
+        given, parts = rag.unfold(given, importer.system, importer.on_error, renaming)
+        rows = rows_of(given, renaming, importer.on_error)
         with holding({**parts, **rows}):
             report = _import_files(importer, given, corpus)
-    return replace(report, remarks=tuple(remarks))
+    return replace(report, remarks=heard.sentences(), unread=heard.unread, stored=heard.stored)
 
 
 def _import_files(
