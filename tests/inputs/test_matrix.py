@@ -307,7 +307,8 @@ def test_a_sample_is_read_written_and_read_again(layout: Layout, tmp_path: Path)
         else:
             assert [file.kind for file in report.files] == [layout.kind]
         assert report.changes > 0
-        assert report.remarks == ()
+        if layout.kind not in RAG_KINDS:
+            assert report.remarks == ()
         if not layout.written:
             return
         out = tmp_path / f"out{path.suffix}"

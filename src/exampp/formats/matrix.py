@@ -172,7 +172,12 @@ MATRIX: tuple[Layout, ...] = (
         "`response`",
         "promptfoo",
     ),
-    Layout("mtrag", "`task_id`, `input` (turns), `contexts`, `predictions`, `targets`", "MTRAG"),
+    Layout(
+        "mtrag",
+        "`task_id`, `input` (one question), `contexts`, `predictions`, `targets`; conversations "
+        "are refused",
+        "MTRAG",
+    ),
     Layout("langsmith", "`inputs`, `outputs`, `reference_outputs`", "LangSmith"),
     Layout(
         "langfuse",
@@ -185,6 +190,12 @@ MATRIX: tuple[Layout, ...] = (
         "trulens-events",
         "`record_attributes`, `resource_attributes` and `trace` of every span",
         "TruLens",
+    ),
+    Layout(
+        "autorag",
+        "tables of `query`, `retrieval_gt`, `generation_gt`, and results with "
+        "`retrieved_contents`, `generated_texts`",
+        "AutoRAG",
     ),
     Layout("trulens", "`record_id`, `app_name`, `input`, `output`: answers alone", "TruLens"),
     Layout(

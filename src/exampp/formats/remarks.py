@@ -36,12 +36,10 @@ class Heard:
     stored: dict[str, Counter[str]] = field(default_factory=dict)
 
     def sentences(self) -> tuple[str, ...]:
-        """Return the notes, then one sentence on the unused fields of each file."""
-        fates = (("not read", self.unread), ("stored, not used", self.stored))
+        """Return the notes, then one sentence on the fields of each file that are dropped."""
         unused = (
-            f"{path}: {counted(len(fields), 'field')} {fate}: {_listed(fields)}"
-            for fate, files in fates
-            for path, fields in files.items()
+            f"{path}: {counted(len(fields), 'field')} not read: {_listed(fields)}"
+            for path, fields in self.unread.items()
         )
         return (*self.notes, *unused)
 
