@@ -79,6 +79,7 @@ SAMPLES: dict[str, tuple[str, str]] = {
             {"passage_id": "p2", "text": "More."},
         ),
     ),
+    "pool": ("f", lines({"query_id": "q1", "query": Q1, "passage_id": "p1", "text": "Air."})),
     "plain-bank": (
         "bank.csv",
         "query_id,query_text,subtopic_id,question,nugget,answer,weight\n"

@@ -22,6 +22,7 @@ from exampp.formats import (
     car,
     decisions,
     passages,
+    pools,
     queries,
     questions,
     responses,
@@ -60,6 +61,17 @@ _IMPORTANCES = frozenset({"vital", "okay"})
 _OBJECT_OF_NUMBERS = re.compile(
     r'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*-?\d'
 )
+_KEY = re.compile(r'\s*\{?\s*"((?:[^"\\]|\\.)*)"\s*:')
+_FIELDS = frozenset(
+    (
+        *("conversation", "conversation_id", "messages", "turns", "task", "task_id", "tasks"),
+        *("name", "version", "status", "model", "dataset", "description", "type", "created_at"),
+        *("input", "output", "question", "answer", "query", "text", "prompt", "response"),
+        *("score", "scores", "average_scores", "averages", "metrics", "summary", "results"),
+        *("judgments", "ratings", "config", "eval", "samples", "metadata", "data", "columns"),
+    )
+)
+"""Names of the fields of records and of summaries, which are not ids of queries or systems."""
 _NUMBER = re.compile(r'"\s*:\s*(-?\d[0-9.eE+-]*)')
 _START = 4000
 _STATEMENTS = frozenset(responses.STATEMENT_KEYS) - {"text"}
@@ -74,6 +86,13 @@ class _Sample:
     keys: frozenset[str]
     first_value: str
     fields: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The plain names of the keys with which the lines start."""
+        found = (match[1] for line in self.lines for match in [_KEY.match(line)] if match)
+        return frozenset(map(plain, (*self.keys, *found)))
 
     @property
     def header(self) -> tuple[str, ...]:
@@ -110,13 +129,16 @@ class _Sample:
 def _sample(path: str | Path) -> _Sample:
     data = [line for _, line in islice(lines_of(path), _SAMPLE)]
     fields: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
     with suppress(ValueError, RecursionError):
-        fields = tuple(OBJECT.decode(valid_json(data[0], path, None)))
+        decoded = OBJECT.decode(valid_json(data[0], path, None))
+        fields = tuple(decoded)
+        values = tuple(bytes(value)[:8].decode(errors="replace") for value in decoded.values())
     lines = tuple(line[:_LONGEST].decode(errors="replace") for line in data)
     pair = _FIRST_PAIR.match("\n".join(lines))
     # rows out of memory or of a table are no dictionary
     first = "?" if pair is None or held(path) else pair[2]
-    return _Sample(plain_name(path), lines, frozenset(fields), first, fields)
+    return _Sample(plain_name(path), lines, frozenset(fields), first, fields, values)
 
 
 def _is_number(text: str) -> bool:
@@ -248,9 +270,15 @@ def _may_be_responses(sample: _Sample) -> bool:
 
 
 def _is_dictionary(sample: _Sample, first_values: str) -> bool:
-    """Whether the file is one object of ids to values that start with one of these characters."""
+    """Whether the file is one object of ids to values that start with one of these characters.
+
+    An object with a value of another type, or with names of fields for keys, is a record.
+    """
     is_one = not any(line.lstrip().startswith("{") for line in sample.lines[1:])
-    return is_one and sample.first_value in first_values and sample.keys.isdisjoint(_KEYS_OF_ROWS)
+    if not is_one or sample.first_value not in first_values or _FIELDS & sample.names:
+        return False
+    starts = {value.lstrip()[:1] for value in sample.values}
+    return starts <= set(first_values) and sample.keys.isdisjoint(_KEYS_OF_ROWS)
 
 
 def _has_tabs(sample: _Sample, widths: set[int]) -> bool:
@@ -273,6 +301,8 @@ def _may_be_queries(sample: _Sample) -> bool:
     if _is_dictionary(sample, '"'):
         return True
     keys = sample.keys
+    if keys in ({"id", "question"}, {"_id", "question"}):
+        return True
     # a data set has the same columns for both: its name then decides
     is_document = keys >= {"title", "text"} and keys.isdisjoint(_ONLY_QUERIES)
     is_document = is_document and not _QUERIES_NAME.search(sample.name)
@@ -291,11 +321,17 @@ def _may_be_passages(sample: _Sample) -> bool:
         not sample.keys.isdisjoint(passages.ID_KEYS)
         and not sample.keys.isdisjoint(passages.TEXT_KEYS)
         and sample.keys.isdisjoint(_ONLY_QUERIES)
+        and not _is_pool(sample)
     )
+
+
+def _is_pool(sample: _Sample) -> bool:
+    return pools.is_pool(sample.keys) and not _is_umbrela(sample)
 
 
 def _is_ranx(sample: _Sample) -> bool:
     is_row = not sample.keys.isdisjoint(_KEYS_OF_ROWS | {"candidates"})
+    is_row = is_row or bool(_FIELDS & sample.names)
     return not is_row and _OBJECT_OF_NUMBERS.match(sample.start) is not None
 
 
@@ -378,6 +414,7 @@ KINDS: Mapping[str, _Kind] = {
         re.compile(r"(passage_id|paragraph_id|pid|docno|docid)\t", re.IGNORECASE),
         re.compile("passage|paragraph|corpus|collection|segment"),
     ),
+    "pool": _Kind(_is_pool),
     "run": _Kind(_is_run, name=re.compile(r"\.run$")),
     "ranx": _Kind(_is_ranx, name=re.compile(r"\brun")),
     "qrels": _Kind(_is_qrels, name=re.compile(r"qrels?$|^qrels?\b")),
@@ -394,7 +431,7 @@ KINDS: Mapping[str, _Kind] = {
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "queries": ("queries", "car-topics"),
-    "passages": ("passages", "car-paragraphs"),
+    "passages": ("passages", "pool", "car-paragraphs"),
     "bank": (
         "bank",
         "plain-bank",
@@ -451,7 +488,8 @@ def tell(path: str | Path, role: str | None = None, *, system: bool = False) -> 
     fitting = [kind for kind, how in KINDS.items() if kind in among and how.fits(sample)]
     if system and "responses" in fitting:
         return Told("responses")
-    by_header = [kind for kind in fitting if KINDS[kind].header.match(sample.head)]
+    columns = "\t".join((*sample.fields, "")) if held(path) else sample.head
+    by_header = [kind for kind in fitting if KINDS[kind].header.match(columns)]
     by_name = [kind for kind in fitting or _TOLD_BY_NAME if KINDS[kind].name.search(sample.name)]
     for found in (fitting, by_header, by_name):
         if len(found) == 1 and found[0] in among:

@@ -29,6 +29,7 @@ _OTHERS = frozenset(
         "body",
         "query_text",
         "narrative",
+        "question",
         "iteration",
         "iter",
         "q0",

@@ -139,6 +139,12 @@ MATRIX: tuple[Layout, ...] = (
         lossless="yes",
     ),
     Layout(
+        "pool",
+        "passages with their query, which puts them into its pool: JSON-lines, CSV or TSV of "
+        "`query_id` or `query` (its text), `passage_id` and `text`, perhaps `title`",
+        "people",
+    ),
+    Layout(
         "qrels",
         "`query 0 passage relevance`; `query-id`, `corpus-id`, `score`, separated by tabs",
         "trec_eval, BEIR, MS MARCO",

@@ -51,31 +51,33 @@ def take_responses(
     on_error: OnError,
     limit: int,
 ) -> int:
-    """Cut responses into passages and rank them in their order; returns how many passages.
+    """Cut responses into passages and rank them in their order; returns how many responses.
 
     A ranking keeps what its passage cites; a passage keeps the markup that it came from, of the
     system that brought it first.
     """
     places = QueryPlaces(connection)
+    count = 0
 
     def rows() -> Iterator[tuple[RankedPassage, Residue, Passage]]:
+        nonlocal count
         for response in responses:
             try:
                 places.bring(response.query_id, response.query_text)
                 places.find(response.query_id)
                 log.see(path, response.query_id, response.system)
                 yield from _ranked(response, segments(response, limit))
+                count += 1
             except InputError as error:
                 on_error(error.at(path))
 
-    count = 0
     for batch in batches(rows()):
         passages: dict[str, Passage] = {}
         for _, _, passage in batch:
             passages.setdefault(passage.passage_id, passage)
         known = texts_of(connection, list(passages))
         put_passages(connection, [passages[key] for key in passages if key not in known])
-        count += stage(connection, places, ((ranked, residue) for ranked, residue, _ in batch))
+        stage(connection, places, ((ranked, residue) for ranked, residue, _ in batch))
     return count
 
 

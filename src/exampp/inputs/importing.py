@@ -16,6 +16,7 @@ from exampp.formats import (
     car,
     decisions,
     passages,
+    pools,
     qrels,
     queries,
     ranx,
@@ -27,7 +28,7 @@ from exampp.formats.candidates import Retrieved
 from exampp.formats.declared import FORMATS, declared_format, like, read_declared
 from exampp.formats.held import held, holding
 from exampp.formats.lines import OnError, Skipped
-from exampp.formats.remarks import hearing
+from exampp.formats.remarks import hearing, remark
 from exampp.formats.responses import Response
 from exampp.formats.workbench_graders import has_open_scale
 from exampp.inputs import beir, datasets, rag
@@ -49,6 +50,7 @@ from exampp.inputs.segment import PASSAGE_TOKENS
 from exampp.outside import counting_replaced, fit_name
 from exampp.records import BankEntry, GraderIdentity, Judgment, Query, QueryPool, RankedPassage
 from exampp.records.grading import RatingScale
+from exampp.records.wording import counted
 from exampp.store.bank import (
     Edit,
     Settle,
@@ -64,6 +66,7 @@ from exampp.store.grades import put_grader, set_scale
 from exampp.store.import_log import ImportLog
 from exampp.store.import_says import next_file
 from exampp.store.inputs import (
+    add_to_pools,
     apply_rankings,
     begin_import,
     counts,
@@ -122,6 +125,8 @@ class Importer:
         """
         places = QueryPlaces(self.connection)
         is_strict = bool(known_queries(self.connection))
+        bare: list[str] = []
+        is_list = True
         for entry in entries:
             try:
                 if is_strict and not entry.query_text:
@@ -134,7 +139,15 @@ class Importer:
                 self.on_error(error.at(path))
             else:
                 rename_generated(self.connection, path, [Query(entry.query_id, entry.query_text)])
+                bare += [] if is_strict or entry.query_text else [entry.query_id]
+                is_list = is_list and [one.kind for one in entry.items] == ["question"]
                 yield entry
+        if bare and is_list:
+            what = (
+                f"{counted(len(bare), 'query')} without a text, such as {bare[0]!r}, and with one "
+            )
+            what += "question each. If the questions are the texts of the queries, say --queries"
+            remark(path, None, what)
 
     def workbench(self, path: Path) -> int:
         """Graded passages with their rankings and judgments."""
@@ -172,6 +185,23 @@ class Importer:
     def passages(self, path: Path) -> int:
         """Passages with their texts."""
         return len(put_passages(self.connection, passages.read(path, self.on_error)))
+
+    def pool(self, path: Path) -> int:
+        """Passages with their queries: each belongs to the pool of its query."""
+        places = QueryPlaces(self.connection)
+        count = 0
+        for batch in batches(pools.read(path, self.on_error)):
+            kept = []
+            for one in batch:
+                try:
+                    places.bring(one.query_id, one.query_text)
+                    kept.append((places.find(one.query_id)[0], one.passage))
+                except InputError as error:
+                    self.on_error(error.at(path))
+            ids = put_passages(self.connection, (passage for _, passage in kept))
+            add_to_pools(self.connection, [(q, ids[passage.passage_id][0]) for q, passage in kept])
+            count += len(kept)
+        return count
 
     def qrels(self, path: Path, kind: str = "qrels") -> int:
         """Human judgments."""
@@ -232,7 +262,8 @@ class Importer:
             return count
         # what is wrong with a line was said the first time
         cited = cited_by(named(_said_already))
-        return count + self._retrieved(path, cited, on_error, quoted=True)
+        self._retrieved(path, cited, on_error, quoted=True)
+        return count
 
     def _retrieved(
         self, path: Path, found: Iterable[Retrieved], on_error: OnError, *, quoted: bool = False
@@ -348,6 +379,7 @@ KINDS: Mapping[str, _Take] = {
     "passages": Importer.passages,
     **{kind: _bank(reader) for kind, reader in banks.READERS.items()},
     "plain-bank": lambda importer, path: _bank(plain_banks(importer.connection))(importer, path),
+    "pool": Importer.pool,
     "assignments": Importer.assignments,
     "workbench": Importer.workbench,
     "qrels": Importer.qrels,

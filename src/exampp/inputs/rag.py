@@ -48,9 +48,7 @@ def unfold(
         read_records = read(given.path, kind, on_error, *named, is_said=is_said)
         records = list(_once_each(read_records, given.path, on_error))
         for _, one in records:
-            answers.setdefault((one.query_id, one.query), {}).update(
-                dict.fromkeys(one.references)
-            )
+            answers.setdefault((one.query_id, one.query), {}).update(dict.fromkeys(one.references))
         for part, lines in _parts(records, system or system_of(given.path), answers):
             # messages name the part and the line of the file
             path = Path(f"{given.path} ({part})")

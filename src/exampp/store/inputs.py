@@ -169,6 +169,13 @@ def put_pool(connection: sqlite3.Connection, query: int, rows: Sequence[tuple[in
     )
 
 
+def add_to_pools(connection: sqlite3.Connection, rows: Iterable[tuple[int, int]]) -> None:
+    """Add passages, as (query key, passage key), to pools; those that are there stay as they are."""
+    connection.executemany(
+        "INSERT INTO pool (query, passage) VALUES (?, ?) ON CONFLICT DO NOTHING", rows
+    )
+
+
 def put_judgments(
     connection: sqlite3.Connection, rows: Iterable[tuple[int, int, int, int, Any]]
 ) -> None:
@@ -400,9 +407,7 @@ def some_texts(connection: sqlite3.Connection, count: int = 200) -> list[str]:
     return [row[0] for row in rows]
 
 
-def texts_of_queries(
-    connection: sqlite3.Connection, query_ids: Iterable[str]
-) -> dict[str, str]:
+def texts_of_queries(connection: sqlite3.Connection, query_ids: Iterable[str]) -> dict[str, str]:
     """Return the text of each of the queries that are known, by id."""
     rows = connection.execute(
         "SELECT query_id, text FROM query WHERE query_id IN (SELECT value FROM json_each(?))",
