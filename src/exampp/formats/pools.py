@@ -25,6 +25,7 @@ ID_KEYS = (*passages.ID_KEYS, *sorted(PASSAGE - set(passages.ID_KEYS)))
 TEXT_KEYS = passages.TEXT_KEYS
 _RESULTS = frozenset(
     {*trec_objects.RANK_KEYS, *trec_objects.RELEVANCE_KEYS, *trec_objects.SYSTEM_KEYS}
+    | {"nuggets", "items", "questions", "candidates", "candidate_text", "subtopics"}
 )
 
 

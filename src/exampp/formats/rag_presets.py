@@ -1,8 +1,9 @@
 """In which fields programs for RAG systems keep a question, what was retrieved and what was said.
 
 Sources: ragas 0.4 (`user_input`; before `question`), DeepEval 4 (goldens and test cases), IBM's
-MTRAG, LangSmith (examples, runs), AutoRAG (qa and result tables), promptfoo (`EvaluateSummaryV3`; its RAG metrics need the
-variables `query` and `context`), TruLens 2 (its table of records). Traces are in `rag_traces`.
+MTRAG, LangSmith (examples, runs), AutoRAG (qa and result tables), promptfoo (`EvaluateSummaryV3`;
+its RAG metrics need the variables `query` and `context`), TruLens 2 (its table of records). Traces
+are in `rag_traces`.
 """
 
 from __future__ import annotations
@@ -43,10 +44,14 @@ class Preset(NamedTuple):
         return frozenset(path.partition(".")[0] for one in every for path in one if "." in path)
 
     def with_columns(self, columns: Mapping[str, str]) -> Preset:
-        """Return the preset with the fields that `columns` names, by what they hold."""
+        """Return the preset with the fields that `columns` names, which then hold nothing else."""
+        others = {
+            name: tuple(path for path in getattr(self, name) if path not in columns.values())
+            for name in set(_HOLDS.values()) - {"system"}
+        }
         named = {_HOLDS[name]: (column,) for name, column in columns.items() if name in _HOLDS}
         system = {"system": (named.pop("system"),)} if "system" in named else {}
-        return self._replace(**named, **system)  # type: ignore[arg-type]
+        return self._replace(**(others | named), **system)  # type: ignore[arg-type]
 
 
 _HOLDS = {
@@ -162,7 +167,7 @@ OWN_MARKS: tuple[tuple[frozenset[str], ...], ...] = (
     marks(_QUESTIONS, "answer output", _REFERENCES),
 )
 """Fields are of `OWN` where they have one of each set of any of these."""
-MAY_BE_GOLD = frozenset("contexts context documents docs passages chunks".split())
+MAY_BE_GOLD = frozenset(["contexts", "context", "documents", "docs", "passages", "chunks"])
 """Contexts that a system retrieved, or that a data set gives with its questions."""
 MAY_BE_REFERENCE = frozenset({"answer", "output"})
 """What a system said, or the right answer of a data set."""

@@ -179,10 +179,11 @@ def read(
 ) -> Iterator[tuple[int, RagRecord]]:
     """Yield the records of a file with their lines.
 
-    `columns` names fields by what they hold; `seen` gets the fields of the file. Without `is_said`, nobody says that the file is of
-    this kind, and contexts that may be gold are refused. `on_error` takes a record without a
-    question, without anything that a system returned, of a conversation, and with another value in
-    a field than it must have. A file without fields of a system gives questions and references.
+    `columns` names fields by what they hold; `seen` gets the fields of the file. Unless the user
+    says that the file is of this kind (`is_said`), contexts that may be gold are refused.
+    `on_error` takes a record without a question or without anything that a system returned, a
+    conversation, and a field with a wrong value. A file without fields of a system gives questions
+    and references.
 
     Raises:
         InputError: Contexts or answers may be those of a system or of a data set.
@@ -202,7 +203,7 @@ def read(
     preset = preset.with_columns(named)
     if not (is_said or named) and kind in ("ragas", ANSWERS):
         _refuse_gold(path, rows, preset)
-    yield from _named(path, kind, preset, _records(path, kind, preset, rows, on_error))
+    yield from _named(_records(path, kind, preset, rows, on_error))
 
 
 def _has(rows: Iterable[tuple[int, Row]], column: str) -> bool:
@@ -210,7 +211,7 @@ def _has(rows: Iterable[tuple[int, Row]], column: str) -> bool:
 
 
 def _refuse_gold(path: str | Path, rows: Iterable[tuple[int, Row]], preset: Preset) -> None:
-    """Refuse contexts, alone or with answers, of which nothing tells that a system returned them."""
+    """Refuse contexts, alone or with answers, that may be those of a data set."""
     fields: dict[str, None] = {}
     for paths in (preset.contexts, preset.response, preset.reference, *preset.system):
         fields |= dict.fromkeys(name for _, row in rows if (name := found(row, paths)[0]))
@@ -264,9 +265,7 @@ def _records(
         remark(path, blanks[0], what)
 
 
-def _named(
-    path: str | Path, kind: str, preset: Preset, records: Iterable[Numbered]
-) -> Iterator[tuple[int, RagRecord]]:
+def _named(records: Iterable[Numbered]) -> Iterator[tuple[int, RagRecord]]:
     """Name the systems of records by the parts that differ within the file."""
     records = list(records)
     columns = zip(*(parts for _, _, parts in records), strict=True)

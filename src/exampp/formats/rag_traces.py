@@ -239,7 +239,15 @@ TRACES: Mapping[str, Convention] = {
         marks("traceId trace_id", "type", "input output", "startTime start_time"),
         _langfuse,
         frozenset(
-            "traceId trace_id parentObservationId parent_observation_id type input output".split()
+            [
+                "traceId",
+                "trace_id",
+                "parentObservationId",
+                "parent_observation_id",
+                "type",
+                "input",
+                "output",
+            ]
         ),
         inside=("observations", "data"),
     ),

@@ -30,8 +30,11 @@ _ROLE_KEYS = {
 _TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
 """The types of the parts of a message that are text."""
 _HISTORY = frozenset(
-    "history chat_history message_history messages conversation conversation_history dialog "
-    "dialogue dialog_history dialogue_history turns previous_turns".split()
+    (
+        *("history", "chat_history", "message_history", "conversation_history", "messages"),
+        *("dialog", "dialogue", "dialog_history", "dialogue_history", "conversation"),
+        *("turns", "previous_turns"),
+    )
 )
 _TURNS = frozenset({"turn", "turn_id", "turn_number", "turn_index"})
 _CONVERSATIONS = frozenset({"conversation_id", "conv_id", "dialog_id", "dialogue_id"})
@@ -175,7 +178,7 @@ def opened_text(value: Any, keys: Sequence[str], field: str, *, asked: bool = Fa
     texts = {opened_text(value[key], keys, f"{field}.{key}", asked=asked) for key in held}
     if len(texts) == 1:
         if asked:
-            Conversations().check(value, *texts, 0)
+            Conversations().check(value, next(iter(texts)), 0)
         return texts.pop()
     what = "different texts" if held else "no known field"
     raise InputError(

@@ -102,7 +102,7 @@ class Keys:
         self._stored = stored
 
     def see(
-        self, found: Mapping[str, Any], line: int | None, used: Collection[str] | None = None
+        self, found: Mapping[str, Any], line: int | None, used: Collection[str | None] | None = None
     ) -> None:
         """Take an object; `used` are the keys that are read of it, by default all known ones.
 

@@ -170,7 +170,7 @@ def put_pool(connection: sqlite3.Connection, query: int, rows: Sequence[tuple[in
 
 
 def add_to_pools(connection: sqlite3.Connection, rows: Iterable[tuple[int, int]]) -> None:
-    """Add passages, as (query key, passage key), to pools; those that are there stay as they are."""
+    """Add passages, as (query key, passage key), to pools that do not have them."""
     connection.executemany(
         "INSERT INTO pool (query, passage) VALUES (?, ?) ON CONFLICT DO NOTHING", rows
     )
