@@ -44,8 +44,8 @@ def texts(exam: exampp.Collection, folder: Path) -> dict[str, str]:
         json.dumps({"input": {"query": ASKED}}),
         json.dumps(ASKED),
         json.dumps(
-            {"messages": [{"role": "system", "content": "Be brief."}]
-             + [{"role": "user", "content": ASKED}]}
+            {"messages": [{"role": "system", "content": "Be brief."},
+                          {"role": "user", "content": ASKED}]}
         ),
     ],
 )  # fmt: skip
