@@ -138,7 +138,7 @@ def test_gold_contexts_are_judgments_and_answers_keys(tmp_path: Path) -> None:
         assert [(one.text, one.answers) for one in entry.items] == [(ASKED, ("light",))]
         exam.export(tmp_path / "out.qrels", "judgments")
         assert (tmp_path / "out.qrels").read_text().split()[2:] == [digest(LIGHT), "1"]
-        assert dict(exam.contents().rows)["systems"] == 0
+        assert ("systems", 0) in [row[:2] for row in exam.contents().rows]
 
 
 def test_passages_with_assignments_are_graded(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_passages_with_assignments_are_graded(tmp_path: Path) -> None:
         exam.import_files(tmp_path / "a.jsonl")
         assert exam.query_texts() == {"q": ASKED}
         assert texts(exam, tmp_path) == {"d": LIGHT}
-        assert dict(exam.contents().rows)["grades"] == 2
+        assert ("grades", 2) in [row[:2] for row in exam.contents().rows]
 
 
 @pytest.mark.parametrize("topics_first", [True, False])

@@ -16,7 +16,6 @@ from exampp.formats import (
     car,
     decisions,
     passages,
-    pools,
     qrels,
     queries,
     ranx,
@@ -28,7 +27,7 @@ from exampp.formats.candidates import Retrieved
 from exampp.formats.declared import FORMATS, declared_format, like, read_declared
 from exampp.formats.held import held, holding
 from exampp.formats.lines import OnError, Skipped
-from exampp.formats.remarks import hearing, remark
+from exampp.formats.remarks import hearing
 from exampp.formats.responses import Response
 from exampp.formats.workbench_graders import has_open_scale
 from exampp.inputs import beir, datasets, rag
@@ -40,17 +39,17 @@ from exampp.inputs.generated import (
     assigned_pools,
     cited_by,
     take_candidates,
+    take_pool,
     take_responses,
 )
 from exampp.inputs.import_report import Imported, ImportReport, refused
 from exampp.inputs.judged import take_judged
-from exampp.inputs.places import QueryPlaces, plain_banks, rename_generated, unmet
+from exampp.inputs.places import QueryPlaces, note_bare, plain_banks, rename_generated, unmet
 from exampp.inputs.rankings import RunLog, findings, stage, top
 from exampp.inputs.segment import PASSAGE_TOKENS
 from exampp.outside import counting_replaced, fit_name
 from exampp.records import BankEntry, GraderIdentity, Judgment, Query, QueryPool, RankedPassage
 from exampp.records.grading import RatingScale
-from exampp.records.wording import counted
 from exampp.store.bank import (
     Edit,
     Settle,
@@ -66,7 +65,6 @@ from exampp.store.grades import put_grader, set_scale
 from exampp.store.import_log import ImportLog
 from exampp.store.import_says import next_file
 from exampp.store.inputs import (
-    add_to_pools,
     apply_rankings,
     begin_import,
     counts,
@@ -143,11 +141,7 @@ class Importer:
                 is_list = is_list and [one.kind for one in entry.items] == ["question"]
                 yield entry
         if bare and is_list:
-            what = (
-                f"{counted(len(bare), 'query')} without a text, such as {bare[0]!r}, and with one "
-            )
-            what += "question each. If the questions are the texts of the queries, say --queries"
-            remark(path, None, what)
+            note_bare(path, bare)
 
     def workbench(self, path: Path) -> int:
         """Graded passages with their rankings and judgments."""
@@ -185,23 +179,6 @@ class Importer:
     def passages(self, path: Path) -> int:
         """Passages with their texts."""
         return len(put_passages(self.connection, passages.read(path, self.on_error)))
-
-    def pool(self, path: Path) -> int:
-        """Passages with their queries: each belongs to the pool of its query."""
-        places = QueryPlaces(self.connection)
-        count = 0
-        for batch in batches(pools.read(path, self.on_error)):
-            kept = []
-            for one in batch:
-                try:
-                    places.bring(one.query_id, one.query_text)
-                    kept.append((places.find(one.query_id)[0], one.passage))
-                except InputError as error:
-                    self.on_error(error.at(path))
-            ids = put_passages(self.connection, (passage for _, passage in kept))
-            add_to_pools(self.connection, [(q, ids[passage.passage_id][0]) for q, passage in kept])
-            count += len(kept)
-        return count
 
     def qrels(self, path: Path, kind: str = "qrels") -> int:
         """Human judgments."""
@@ -379,7 +356,7 @@ KINDS: Mapping[str, _Take] = {
     "passages": Importer.passages,
     **{kind: _bank(reader) for kind, reader in banks.READERS.items()},
     "plain-bank": lambda importer, path: _bank(plain_banks(importer.connection))(importer, path),
-    "pool": Importer.pool,
+    "pool": lambda to, path: take_pool(to.connection, path, to.on_error),
     "assignments": Importer.assignments,
     "workbench": Importer.workbench,
     "qrels": Importer.qrels,

@@ -18,6 +18,7 @@ from exampp.formats.fields import shown
 from exampp.formats.rag_values import digest
 from exampp.formats.remarks import remark
 from exampp.records import Query, Subtopic
+from exampp.records.wording import counted
 from exampp.store.bank_history import known_queries
 from exampp.store.inputs import (
     WHOLE_QUERY,
@@ -134,6 +135,13 @@ def rename_generated(
 def _note_several(path: Path | None, text: str, ids: Sequence[str]) -> None:
     what = f"queries {', '.join(ids)} have the same text and stay separate: {shown(text)}"
     remark(path or "queries", None, what)
+
+
+def note_bare(path: Path, query_ids: Sequence[str]) -> None:
+    """Note queries without a text that have one question each, which may be that text."""
+    what = f"{counted(len(query_ids), 'query')} without a text, such as {query_ids[0]!r}, and with "
+    what += "one question each. If the questions are the texts of the queries, say --queries"
+    remark(path, None, what)
 
 
 def plain_banks(connection: sqlite3.Connection) -> banks.Reader:
