@@ -93,6 +93,8 @@ class ImportFile(TypedDict):
     missing: list[str]
     findings: list[dict[str, Value]]
     remarks: list[str]
+    unread: dict[str, dict[str, int]]
+    stored: dict[str, dict[str, int]]
     skipped: Whole
     skipped_first: list[str]
     bad_cells: Whole

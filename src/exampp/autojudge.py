@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
 import os
 import sys
 import tempfile
@@ -50,7 +51,7 @@ PROMPTS = {"question": "question-self-rating", "nugget": "nugget-self-rating"}
 """What is asked about a passage where no setting says it, by the kind of the nuggets."""
 LIMIT = 6000
 """Tokens of a prompt: were it not said, the server would be asked, which no cache holds."""
-UNGRADED = "UNGRADED"
+_LOG = logging.getLogger(__name__)
 _INJECTED = ("filebase", "outdir")
 """What the runner puts among the settings."""
 _OF_ENVIRONMENT = ("model", "base_url", "api_key")
@@ -208,8 +209,8 @@ class ExamJudge:
     ) -> Any:
         """The leaderboard: every run on every topic that it has a report for.
 
-        `UNGRADED` is the share of its cells that have no grade. What a report lacks, all of its
-        text or all of its citations, covers nothing.
+        Reports with cells that have no grade are logged as a warning. A report without any text,
+        or without citations, covers nothing.
         """
         wanted = JudgeSettings.of(settings)
         case = _Case.of(rag_topics, rag_responses, wanted, corpus, nugget_banks)
@@ -222,18 +223,14 @@ class ExamJudge:
         values = {
             (row.system, row.query_id, row.measure): row.value or 0.0 for row in board.per_query()
         }
-        ungraded = _ungraded(book)
         spec = LeaderboardSpec(
-            measures=(
-                *(MeasureSpec(name, description=_said(name, board)) for name in measures),
-                MeasureSpec(UNGRADED, description="share of the cells without a grade"),
-            )
+            measures=tuple(MeasureSpec(name, description=_said(name, board)) for name in measures)
         )
+        _warn_of_ungraded(book)
         builder = LeaderboardBuilder(spec)
         for report in case.reports:
             run, topic = report.metadata.run_id, report.metadata.topic_id
             found = {name: values.get((run, topic, str(m)), 0.0) for name, m in measures.items()}
-            found[UNGRADED] = ungraded.get((run, topic), 0.0)
             builder.add(run_id=run, topic_id=topic, values=found)
         topics = [one.request_id for one in rag_topics]
         return builder.build(expected_topic_ids=topics, on_missing="fix_aggregate")
@@ -400,8 +397,12 @@ def _best(book: Gradebook) -> Iterator[tuple[tuple[str, str], Ratings]]:
             yield (ranking.system, query.query_id), query.ratings[ranking.passages]
 
 
-def _ungraded(book: Gradebook) -> dict[tuple[str, str], float]:
-    return {place: float((cells == MISSING).mean()) for place, cells in _best(book) if cells.size}
+def _warn_of_ungraded(book: Gradebook) -> None:
+    """Log how many cells of each report have no grade, where any has none."""
+    for (run, topic), cells in _best(book):
+        if missing := int((cells == MISSING).sum()):
+            what = "run %r, topic %r: %d of %d cells have no grade (unreadable replies)"
+            _LOG.warning(what, run, topic, missing, cells.size)
 
 
 def _report_labels(

@@ -125,7 +125,7 @@ def test_a_key_that_nearly_is_a_known_one_is_remarked_on_once(
     path = file(tmp_path, f"{row}\n" + row.replace('"q"', '"r"').replace('"p"', '"r"') + "\n")
     with hearing() as heard:
         assert len(list(read(path))) == 2  # type: ignore[operator]
-    (sentence,) = heard
+    (sentence,) = heard.notes
     assert sentence.startswith(f"{path}:1: the key `")
     assert sentence.endswith(f"is not read; it is nearly `{key}`")
 
@@ -205,7 +205,7 @@ def test_keys_within_a_line_are_remarked_on(
     path.write_text(json.dumps(line) + "\n")
     with hearing() as heard:
         list(read(path))
-    assert list(heard) == [f"{path}:1: {sentence}" for sentence in said]
+    assert list(heard.notes) == [f"{path}:1: {sentence}" for sentence in said]
 
 
 def test_what_is_no_number_or_no_column_is_a_sentence(tmp_path: Path) -> None:

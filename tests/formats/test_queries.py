@@ -56,7 +56,11 @@ def test_subtopics(tmp_path: Path) -> None:
 
 
 BAD_ROWS = [
-    ('{"query_id": "q1"}', "text", "no text (any of text, query, query_text, title, narrative)"),
+    (
+        '{"query_id": "q1"}',
+        "text",
+        "no text (any of text, query, query_text, title, narrative, question)",
+    ),
     (
         '{"text": "x"}',
         "query_id",

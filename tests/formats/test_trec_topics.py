@@ -53,7 +53,7 @@ def test_sgml(tmp_path: Path, name: str) -> None:
         "301": "International Organized Crime",
         "302": "Poliomyelitis & Post-Polio",
     }
-    assert [*heard] == [f"{path}: parts of topics that are not read: desc, narr"]
+    assert [*heard.notes] == [f"{path}: parts of topics that are not read: desc, narr"]
 
 
 @pytest.mark.parametrize("content", [XML, "\ufeff" + XML, XML.replace("\n", "\r\n")])

@@ -126,14 +126,14 @@ def lines(draw: st.DrawFn) -> Any:
 def read(path: Path) -> tuple[Any, ...]:
     """The pools of a file, or the sentence that it gets, with all that is heard on the way."""
     cells: list[str] = []
-    with hearing() as remarks:
+    with hearing() as heard:
         try:
             found: list[QueryPool] | str = list(
                 workbench.read(path, on_cell=lambda error: cells.append(str(error)))
             )
         except InputError as error:
             found = str(error)
-    return found, cells, list(remarks)
+    return found, cells, heard.sentences()
 
 
 def by_the_longer_way(path: Path) -> tuple[Any, ...]:

@@ -36,10 +36,11 @@ DEEPEVAL = {
     "retrieval_context": [CATS, {"context": LIGHT, "source": "d1"}],
     "context": [CATS],
 }
-TURNS = [
+TURNS = [{"speaker": "user", "text": ASKED}]
+CHAT = [
     {"speaker": "user", "text": "Hi"},
     {"speaker": "agent", "text": "Hello"},
-    {"speaker": "user", "text": ASKED},
+    *TURNS,
 ]
 MTRAG = {
     "conversation_id": "c",
@@ -165,6 +166,15 @@ def events(version: str = "v1", said: str = SAID) -> list[Any]:
     ]
 
 
+AUTORAG = {
+    "qid": "7",
+    "query": ASKED,
+    "retrieval_gt": [["d1"]],
+    "generation_gt": ["light"],
+    "retrieved_contents": [CATS, LIGHT],
+    "retrieved_ids": ["d0", "d1"],
+    "generated_texts": SAID,
+}
 TRULENS = {
     "app_name": "rag",
     "app_version": "v1",
@@ -252,6 +262,7 @@ SAMPLES = {
         "",
         ("", "d1"),
     ),
+    "AutoRAG": ("rag.jsonl", lines(AUTORAG), "autorag", "7", ("d0", "d1")),
     "TruLens, events": ("rag.jsonl", lines(*events()), "trulens-events", "", ("", "")),
     "answers": (
         "rag.csv",
@@ -296,6 +307,7 @@ def test_contexts_are_a_system_and_the_answer_is_another(tmp_path: Path, name: s
             or "reference" in content
             or "expected" in content
             or "targets" in content
+            or "generation_gt" in content
             or "Truth" in content
         ):
             (entry,) = exam.bank().texts().entries
@@ -537,7 +549,9 @@ def test_scores_of_the_program_are_told_not_to_be_read(tmp_path: Path) -> None:
     path.write_text(json.dumps({**RAGAS, "faithfulness": 0.9, "recall": 1, "note": "mine"}) + "\n")
     with exampp.create(tmp_path / "my.exam") as exam:
         (said,) = exam.import_files(path).remarks
-    assert said == f"{path}: numbers in faithfulness, recall are not read"
+    assert said == (
+        f"{path}: 3 fields not read: faithfulness (1 record), recall (1 record), note (1 record)"
+    )
 
 
 def test_a_question_that_is_asked_twice_is_named_by_its_text(tmp_path: Path) -> None:

@@ -113,6 +113,7 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Coun
         from exampp.formats.declared import like
         from exampp.formats.held import holding
         from exampp.formats.lines import accept, refuse
+        from exampp.inputs.columns import Renaming
         from exampp.inputs.files import GivenFile as File
         from exampp.inputs.files import rows_of
         from exampp.inputs.importing import file_kinds
@@ -122,8 +123,9 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Coun
         files += [File(Path(p), role=role) for role in _ROLES for p in given[role] or ()]
         citing = ("responses",) if cited and given["cited"] else ()
         # what is wrong with a record is told when it is taken
-        files, parts = unfold(files, given["system"], accept)
-        rows = rows_of(files, columns_of(given["columns"]), refuse)
+        renaming = Renaming(columns_of(given["columns"]))
+        files, parts = unfold(files, given["system"], accept, renaming)
+        rows = rows_of(files, renaming, refuse)
         with holding({**parts, **rows}):
             found = file_kinds(files, system=given["system"] is not None)
             return any(like(file.kind) in (*kinds, *citing) for file in found)

@@ -64,7 +64,8 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
     out together with those below it.
     """
     seen: set[str] = set()
-    of_bank, of_nugget = Keys(path, _BANK_KEYS), Keys(path, _NUGGET_KEYS)
+    of_bank = Keys(path, _BANK_KEYS, stored=True)
+    of_nugget = Keys(path, _NUGGET_KEYS, "nuggets[].", stored=True)
     for line, value in _values(path, on_error):
         try:
             bank = expect(value, dict, "")

@@ -1,8 +1,9 @@
-"""Assignments of castorini's nuggetizer: which nuggets the answer of a system supports.
+"""Assignments of castorini's nuggetizer: which nuggets an answer or a passage supports.
 
-A line is one of nuggetizer's nuggets files with `answer_text`, `run_id` and, for every nugget, an
-`assignment`: support, partial_support or not_support. They are grades of one grader, on a scale of
-their own: 2, 1 and 0, so that partial support is neither lost nor taken for support.
+A line is one of nuggetizer's nuggets files with an `assignment` of every nugget: support,
+partial_support or not_support. It assigns them to the answer of a system (`answer_text`, `run_id`)
+or to a retrieved passage (`candidate_text`, `docid`), which no system ranks. Assignments are grades
+of one grader, on a separate scale: 2, 1 and 0, so that partial support is neither lost nor full.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from exampp.formats.json_document import Json, identifier, spoken, without
 from exampp.formats.lines import OnError, decode_json, encode_json, read_lines, refuse
 from exampp.formats.nuggetizer import items_of, query_of
 from exampp.formats.output import writing
-from exampp.formats.remarks import remark
+from exampp.formats.remarks import Keys, remark
 from exampp.records import Grade, GraderIdentity, Item, State
 from exampp.records.importance import WEIGHTS, importance, importance_of
 
@@ -30,23 +31,28 @@ RATINGS = {"not_support": 0, "partial_support": 1, "support": 2}
 _LABELS = {rating: label for label, rating in RATINGS.items()}
 GRADER = GraderIdentity("nuggetizer", "assignment", "nugget", 0, 2, {"format": "nuggetizer"})
 """Whose grades the assignments are; the files do not name the model."""
-KEYS = frozenset({"answer_text", "run_id"})
+KEYS = frozenset({"answer_text", "candidate_text", "run_id"})
 """A line with one of them holds assignments."""
+_OF_LINE = (*KEYS, "docid", "query", "text", "qid", "nuggets", "response_length")
 _LISTED = 3
 _OBJECT: msgspec.json.Decoder[Json] = msgspec.json.Decoder(Json)
 
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """The answer of a system to a query, the nuggets of the query, and which it supports."""
+    """A text, the nuggets of the query, and which of them the text supports.
+
+    The text is the answer of a system, or a passage with an id that no system (None) ranks.
+    """
 
     query_id: str
     query_text: str
-    system: str
+    system: str | None
     answer: str
     items: tuple[Item, ...]
     grades: tuple[Grade, ...]
     response_length: Any = None
+    passage_id: str = ""
 
 
 def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Assigned]:
@@ -55,18 +61,21 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Assigned]:
     A label that is none of the three, as nuggetizer leaves it where it could not read a reply, is
     an unparsed grade that keeps it; a nugget without an assignment has no grade. An importance that
     is neither vital nor okay, left in the same way, stays in the nugget's `extra`. InputError for a
-    line without a query, an answer, a run or nuggets, and for two of one run and query.
+    line without a query, a text, a run or passage id, or nuggets, and for two of one run or passage
+    and query.
     """
     first = FirstLines()
+    keys = Keys(path, _OF_LINE)
     strange: Counter[str] = Counter()
     for number, line in read_lines(path):
         try:
             value = decode_json(line, _OBJECT, path, number)
+            keys.see(value, number)
             query_id, query_text = query_of(value)
-            system, answer = identifier(value, "run_id"), spoken(value, "answer_text")
-            if earlier := first.add((query_id, system), number):
-                what = f"run {shown(system)} with query {shown(query_id)}"
-                raise repeated(what, earlier, path, number)
+            system, passage_id, answer = _assigned_text(value)
+            if earlier := first.add((query_id, system, passage_id), number):
+                named = f"run {shown(system)}" if system else f"passage {shown(passage_id)}"
+                raise repeated(f"{named} with query {shown(query_id)}", earlier, path, number)
             found = items_of(
                 query_id,
                 value,
@@ -80,7 +89,7 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Assigned]:
         grades = tuple(_grade(item) for item in found if "assignment" in item.extra)
         items = tuple(replace(i, extra=without(dict(i.extra), "assignment")) for i in found)
         length = value.get("response_length")
-        yield Assigned(query_id, query_text, system, answer, items, grades, length)
+        yield Assigned(query_id, query_text, system, answer, items, grades, length, passage_id)
     if strange:
         words = ", ".join(f"{shown(word, 30)} ({n})" for word, n in strange.most_common(_LISTED))
         remark(
@@ -89,6 +98,13 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Assigned]:
             f"{strange.total()} importances are neither vital nor okay, such as {words}: these "
             "nuggets count in NuggetAll, but not in NuggetVital and NuggetWeighted",
         )
+
+
+def _assigned_text(value: Json) -> tuple[str | None, str, str]:
+    """(system or None, passage id or empty, text) that a line assigns nuggets to."""
+    if "candidate_text" in value:
+        return None, identifier(value, "docid"), spoken(value, "candidate_text")
+    return identifier(value, "run_id"), "", spoken(value, "answer_text")
 
 
 def _strange_importance(item: Item) -> str | None:

@@ -74,7 +74,8 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
     Source: Autograding Workbench, phase 1, and the files published with it.
     """
     first_entry, first_item = FirstLines(), FirstLines()
-    of_line, of_item = Keys(path, _LINE_KEYS), Keys(path, _ITEM_KEYS | {"importance", *MODEL_KEYS})
+    of_line = Keys(path, _LINE_KEYS, stored=True)
+    of_item = Keys(path, _ITEM_KEYS | {"importance", *MODEL_KEYS}, "items[].", stored=True)
     for number, line in read_lines(path):
         try:
             value = decode_json(line, _OBJECT, path, number)

@@ -14,6 +14,7 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, number, repeated, shown
+from exampp.formats.json_objects import OBJECT
 from exampp.formats.lines import OnError, decode_json, encode_json, read_lines, refuse, system_of
 from exampp.formats.output import writing
 from exampp.formats.passages import ID_KEYS, TEXT_KEYS
@@ -56,11 +57,13 @@ def read(
     decoder = msgspec.json.Decoder(_Line)
     named = system or system_of(path)
     first = FirstLines()
-    of_query = Keys(path, (*_QUERY_KEYS, *_QUERY_TEXT_KEYS))
-    of_candidate = Keys(path, _CANDIDATE_KEYS)
+    of_line = Keys(path, _Line.__struct_fields__)
+    of_query = Keys(path, (*_QUERY_KEYS, *_QUERY_TEXT_KEYS), "query.")
+    of_candidate = Keys(path, _CANDIDATE_KEYS, "candidates[].")
     for place, line in read_lines(path):
         try:
             typed = decode_json(line, decoder, path, place)
+            of_line.see(OBJECT.decode(line), place)
             if isinstance(typed.query, dict):
                 of_query.see(typed.query, place)
             for candidate in typed.candidates:

@@ -10,9 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +20,7 @@ from exampp.formats import (
     car,
     decisions,
     passages,
+    pools,
     queries,
     questions,
     responses,
@@ -30,22 +29,15 @@ from exampp.formats import (
     trec_topics,
     umbrela,
 )
-from exampp.formats.fields import shown
-from exampp.formats.headers import is_qrels_header, names_of, own_names, plain
+from exampp.formats.headers import is_qrels_header, own_names, plain
 from exampp.formats.held import held
-from exampp.formats.json_objects import OBJECT
-from exampp.formats.lines import plain_name, valid_json
 from exampp.formats.nearest import nearest_kinds, slips_of_fields
 from exampp.formats.plain_table import is_table_header
 from exampp.formats.rag_presets import NEEDS
-from exampp.formats.runs import lines_of
+from exampp.formats.samples import FirstRecords, is_json, sample_of
 
-_SAMPLE = 5
 _QUERIES_NAME = re.compile("quer|topic")
-_LONGEST = 1 << 20
-"""Bytes of a line that are split into columns."""
 _WORKBENCH = re.compile(r'\s*\[\s*("(?:[^"\\]|\\.)*"|-?\d+)\s*,\s*\[')
-_FIRST_PAIR = re.compile(r'\s*\{\s*("(?:[^"\\]|\\.)*")\s*:\s*(\S)')
 _ONLY_QUERIES = frozenset({"query_id", "qid", "topic_id"})
 _ONLY_PASSAGES = frozenset(passages.ID_KEYS + passages.TEXT_KEYS) - {"_id", "id", "text"}
 _KEYS_OF_ROWS = frozenset(
@@ -60,63 +52,19 @@ _IMPORTANCES = frozenset({"vital", "okay"})
 _OBJECT_OF_NUMBERS = re.compile(
     r'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*-?\d'
 )
+_FIELDS = frozenset(
+    (
+        *("conversation", "conversation_id", "messages", "turns", "task", "task_id", "tasks"),
+        *("name", "version", "status", "model", "dataset", "description", "type", "created_at"),
+        *("input", "output", "question", "answer", "query", "text", "prompt", "response"),
+        *("score", "scores", "average_scores", "averages", "metrics", "summary", "results"),
+        *("judgments", "ratings", "config", "eval", "samples", "metadata", "data", "columns"),
+    )
+)
+"""Names of the fields of records and of summaries, which are not ids of queries or systems."""
 _NUMBER = re.compile(r'"\s*:\s*(-?\d[0-9.eE+-]*)')
 _START = 4000
 _STATEMENTS = frozenset(responses.STATEMENT_KEYS) - {"text"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Sample:
-    """What is known of a file: its first lines, split in ways that formats split them."""
-
-    name: str
-    lines: tuple[str, ...]
-    keys: frozenset[str]
-    first_value: str
-    fields: tuple[str, ...] = ()
-
-    @property
-    def header(self) -> tuple[str, ...]:
-        """The names of the columns, if the first line names them."""
-        separator = "\t" if "\t" in self.head else None
-        return () if _is_json(self) else names_of(self.head.split(separator))
-
-    @property
-    def found(self) -> str:
-        """What was found, to be said."""
-        if self.fields:
-            return f"fields found: {', '.join(self.fields)}"
-        if self.header:
-            return f"columns found: {', '.join(self.head.split())}"
-        count = len(self.head.split("\t"))
-        start = f"first line: {shown(self.head)}"
-        return f"{count} columns without names, {start}" if count > 1 else start
-
-    @property
-    def head(self) -> str:
-        return self.lines[0]
-
-    @property
-    def start(self) -> str:
-        return "\n".join(self.lines)[:_START]
-
-    def columns(self, separator: str | None) -> list[list[str]]:
-        return [line.split(separator) for line in self.lines]
-
-    def widths(self, separator: str | None) -> set[int]:
-        return {len(columns) for columns in self.columns(separator)}
-
-
-def _sample(path: str | Path) -> _Sample:
-    data = [line for _, line in islice(lines_of(path), _SAMPLE)]
-    fields: tuple[str, ...] = ()
-    with suppress(ValueError, RecursionError):
-        fields = tuple(OBJECT.decode(valid_json(data[0], path, None)))
-    lines = tuple(line[:_LONGEST].decode(errors="replace") for line in data)
-    pair = _FIRST_PAIR.match("\n".join(lines))
-    # rows out of memory or of a table are no dictionary
-    first = "?" if pair is None or held(path) else pair[2]
-    return _Sample(plain_name(path), lines, frozenset(fields), first, fields)
 
 
 def _is_number(text: str) -> bool:
@@ -131,30 +79,26 @@ def _has_numbers(rows: list[list[str]], *places: int) -> bool:
     return bool(rows) and all(_is_number(row[place]) for row in rows for place in places)
 
 
-def _is_json(sample: _Sample) -> bool:
-    return sample.head.lstrip().startswith(("{", "["))
-
-
-def _has_words(sample: _Sample, width: int) -> bool:
+def _has_words(sample: FirstRecords, width: int) -> bool:
     # A text in two or three columns separated by tabs may have any number of words.
-    if _is_json(sample) or sample.widths("\t") & {2, 3}:
+    if is_json(sample) or sample.widths("\t") & {2, 3}:
         return False
     return sample.widths(None) == {width}
 
 
-def _is_run(sample: _Sample) -> bool:
+def _is_run(sample: FirstRecords) -> bool:
     if _has_words(sample, 6):
         return _has_numbers(sample.columns(None), 3, 4)
     return trec_objects.is_run(sample.keys) or _has_whole_numbers_third(sample)
 
 
-def _has_whole_numbers_third(sample: _Sample) -> bool:
+def _has_whole_numbers_third(sample: FirstRecords) -> bool:
     """Whether there are three columns as in runs and judgments of MS MARCO, or passages."""
     rows = sample.columns("\t")
     return _has_tabs(sample, {3}) and all(row[2].strip().lstrip("-").isdigit() for row in rows)
 
 
-def _is_qrels(sample: _Sample) -> bool:
+def _is_qrels(sample: FirstRecords) -> bool:
     if is_qrels_header(sample.header) or trec_objects.is_qrels(sample.keys):
         return True
     if _is_scores(sample):
@@ -164,27 +108,27 @@ def _is_qrels(sample: _Sample) -> bool:
     return _has_whole_numbers_third(sample)
 
 
-def _is_decisions(sample: _Sample) -> bool:
+def _is_decisions(sample: FirstRecords) -> bool:
     return sample.head in decisions.HEADERS
 
 
-def _is_umbrela(sample: _Sample) -> bool:
+def _is_umbrela(sample: FirstRecords) -> bool:
     return sample.keys >= umbrela.KEYS and sample.keys.isdisjoint(questions.QUERY_KEYS)
 
 
-def _is_workbench(sample: _Sample) -> bool:
+def _is_workbench(sample: FirstRecords) -> bool:
     return _WORKBENCH.match(sample.head) is not None
 
 
-def _is_bank(sample: _Sample) -> bool:
+def _is_bank(sample: FirstRecords) -> bool:
     return "query_id" in sample.keys and not sample.keys.isdisjoint({"items", "questions"})
 
 
-def _is_plain_bank(sample: _Sample) -> bool:
+def _is_plain_bank(sample: FirstRecords) -> bool:
     return sample.name.endswith((".yaml", ".yml")) or is_table_header(sample.head)
 
 
-def _may_be_questions(sample: _Sample) -> bool:
+def _may_be_questions(sample: FirstRecords) -> bool:
     """Whether a line is an item of a bank; with an answer alone it may be a system's response."""
     keys = sample.keys
     return (
@@ -194,40 +138,40 @@ def _may_be_questions(sample: _Sample) -> bool:
     )
 
 
-def _is_tqa(sample: _Sample) -> bool:
+def _is_tqa(sample: FirstRecords) -> bool:
     return not _LESSON.isdisjoint(sample.fields[:1])
 
 
-def _has_nuggets(sample: _Sample) -> bool:
+def _has_nuggets(sample: FirstRecords) -> bool:
     return "nuggets" in sample.keys and not sample.keys.isdisjoint({"qid", "query"})
 
 
-def _is_nuggetizer(sample: _Sample) -> bool:
+def _is_nuggetizer(sample: FirstRecords) -> bool:
     return _has_nuggets(sample) and sample.keys.isdisjoint(assignments.KEYS)
 
 
-def _is_assignments(sample: _Sample) -> bool:
+def _is_assignments(sample: FirstRecords) -> bool:
     return _has_nuggets(sample) and not sample.keys.isdisjoint(assignments.KEYS)
 
 
-def _is_argue(sample: _Sample) -> bool:
+def _is_argue(sample: FirstRecords) -> bool:
     if sample.keys:
         return not sample.keys.isdisjoint(_NUGGET_BANKS)
     return _NUGGET_BANK.match(sample.start) is not None
 
 
-def _is_trec_nuggets(sample: _Sample) -> bool:
-    if _is_json(sample) or sample.widths("\t") != {4}:
+def _is_trec_nuggets(sample: FirstRecords) -> bool:
+    if is_json(sample) or sample.widths("\t") != {4}:
         return False
     words = [columns[2].strip().lower() for columns in sample.columns("\t")]
     return set(words) <= _IMPORTANCES or (len(words) > 1 and set(words[1:]) <= _IMPORTANCES)
 
 
-def _is_candidates(sample: _Sample) -> bool:
+def _is_candidates(sample: FirstRecords) -> bool:
     return "candidates" in sample.keys
 
 
-def _is_responses(sample: _Sample) -> bool:
+def _is_responses(sample: FirstRecords) -> bool:
     keys = sample.keys
     if "metadata" in keys and not keys.isdisjoint(_STATEMENTS):
         return keys.isdisjoint({"_id", "id"})
@@ -238,7 +182,7 @@ def _has_responses(keys: frozenset[str]) -> bool:
     return not (keys.isdisjoint(responses.QUERY_KEYS) or keys.isdisjoint(responses.STATEMENT_KEYS))
 
 
-def _may_be_responses(sample: _Sample) -> bool:
+def _may_be_responses(sample: FirstRecords) -> bool:
     """Whether they are responses, or would be if their system were named."""
     keys = sample.keys
     return _is_responses(sample) or (
@@ -247,15 +191,21 @@ def _may_be_responses(sample: _Sample) -> bool:
     )
 
 
-def _is_dictionary(sample: _Sample, first_values: str) -> bool:
-    """Whether the file is one object of ids to values that start with one of these characters."""
+def _is_dictionary(sample: FirstRecords, first_values: str) -> bool:
+    """Whether the file is one object of ids to values that start with one of these characters.
+
+    An object with a value of another type, or with names of fields for keys, is a record.
+    """
     is_one = not any(line.lstrip().startswith("{") for line in sample.lines[1:])
-    return is_one and sample.first_value in first_values and sample.keys.isdisjoint(_KEYS_OF_ROWS)
+    if not is_one or sample.first_value not in first_values or _FIELDS & sample.names:
+        return False
+    starts = {value.lstrip()[:1] for value in sample.values}
+    return starts <= set(first_values) and sample.keys.isdisjoint(_KEYS_OF_ROWS)
 
 
-def _has_tabs(sample: _Sample, widths: set[int]) -> bool:
+def _has_tabs(sample: FirstRecords, widths: set[int]) -> bool:
     return (
-        not _is_json(sample)
+        not is_json(sample)
         and not _is_plain_bank(sample)
         and sample.widths("\t") <= widths
         and not is_qrels_header(sample.header)
@@ -263,7 +213,7 @@ def _has_tabs(sample: _Sample, widths: set[int]) -> bool:
     )
 
 
-def _may_be_queries(sample: _Sample) -> bool:
+def _may_be_queries(sample: FirstRecords) -> bool:
     if trec_topics.is_topics(sample.start.encode()):
         return True
     if _is_argue(sample) or _has_nuggets(sample) or _is_responses(sample):
@@ -273,6 +223,8 @@ def _may_be_queries(sample: _Sample) -> bool:
     if _is_dictionary(sample, '"'):
         return True
     keys = sample.keys
+    if keys in ({"id", "question"}, {"_id", "question"}):
+        return True
     # a data set has the same columns for both: its name then decides
     is_document = keys >= {"title", "text"} and keys.isdisjoint(_ONLY_QUERIES)
     is_document = is_document and not _QUERIES_NAME.search(sample.name)
@@ -284,33 +236,39 @@ def _may_be_queries(sample: _Sample) -> bool:
     )
 
 
-def _may_be_passages(sample: _Sample) -> bool:
+def _may_be_passages(sample: FirstRecords) -> bool:
     if _has_tabs(sample, {2, 3}):
         return not sample.header or passages.is_header(list(sample.header))
     return (
         not sample.keys.isdisjoint(passages.ID_KEYS)
         and not sample.keys.isdisjoint(passages.TEXT_KEYS)
         and sample.keys.isdisjoint(_ONLY_QUERIES)
+        and not _is_pool(sample)
     )
 
 
-def _is_ranx(sample: _Sample) -> bool:
+def _is_pool(sample: FirstRecords) -> bool:
+    return pools.is_pool(sample.keys) and not _is_umbrela(sample)
+
+
+def _is_ranx(sample: FirstRecords) -> bool:
     is_row = not sample.keys.isdisjoint(_KEYS_OF_ROWS | {"candidates"})
+    is_row = is_row or bool(_FIELDS & sample.names)
     return not is_row and _OBJECT_OF_NUMBERS.match(sample.start) is not None
 
 
-def _is_ranx_qrels(sample: _Sample) -> bool:
+def _is_ranx_qrels(sample: FirstRecords) -> bool:
     # only scores have fractions
     return _is_ranx(sample) and not any(
         set(".eE") & set(one) for one in _NUMBER.findall(sample.start)
     )
 
 
-def _is_scores(sample: _Sample) -> bool:
+def _is_scores(sample: FirstRecords) -> bool:
     """Whether the file is a table of scores of another program; see `score_tables`."""
     if not sample.keys.isdisjoint(score_tables.MEASURE):
         return not sample.keys.isdisjoint(score_tables.VALUE)
-    if _is_json(sample):
+    if is_json(sample):
         return "examScore" in sample.keys
     separator = next((mark for mark in "\t," if mark in sample.head), None)
     rows = [row for row in sample.columns(separator) if row]
@@ -335,10 +293,10 @@ def _has_iterations(rows: list[list[str]]) -> bool:
     return all(len(row) == 4 and row[1].strip() in ("0", "Q0") for row in rows)
 
 
-def _may_be_leaderboard(sample: _Sample) -> bool:
+def _may_be_leaderboard(sample: FirstRecords) -> bool:
     if _is_scores(sample):
         return True
-    if _is_json(sample):
+    if is_json(sample):
         return _is_dictionary(sample, "-0123456789")
     separator = next((mark for mark in "\t," if mark in sample.head), None)
     if sample.widths(separator) != {2} or _is_plain_bank(sample):
@@ -351,7 +309,7 @@ def _may_be_leaderboard(sample: _Sample) -> bool:
 class _Kind:
     """How a kind of file is known: by its lines; between several, by its header, then its name."""
 
-    fits: Callable[[_Sample], bool]
+    fits: Callable[[FirstRecords], bool]
     header: re.Pattern[str] = _NEVER
     name: re.Pattern[str] = _NEVER
 
@@ -378,6 +336,7 @@ KINDS: Mapping[str, _Kind] = {
         re.compile(r"(passage_id|paragraph_id|pid|docno|docid)\t", re.IGNORECASE),
         re.compile("passage|paragraph|corpus|collection|segment"),
     ),
+    "pool": _Kind(_is_pool),
     "run": _Kind(_is_run, name=re.compile(r"\.run$")),
     "ranx": _Kind(_is_ranx, name=re.compile(r"\brun")),
     "qrels": _Kind(_is_qrels, name=re.compile(r"qrels?$|^qrels?\b")),
@@ -394,7 +353,7 @@ KINDS: Mapping[str, _Kind] = {
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "queries": ("queries", "car-topics"),
-    "passages": ("passages", "car-paragraphs"),
+    "passages": ("passages", "pool", "car-paragraphs"),
     "bank": (
         "bank",
         "plain-bank",
@@ -412,9 +371,9 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 """What a person may say of a file, and the kinds that it then is one of; the first by default."""
 
 
-def _likeliest(sample: _Sample, role: str) -> str:
+def _likeliest(sample: FirstRecords, role: str) -> str:
     """The kind of a file of this role whose lines fit none: its reader tells what is wrong."""
-    if role == "bank" and not _is_json(sample):
+    if role == "bank" and not is_json(sample):
         return "plain-bank"
     if role == "bank" and sample.keys and sample.keys.isdisjoint({"items", "questions"}):
         return "questions"
@@ -447,11 +406,12 @@ def tell(path: str | Path, role: str | None = None, *, system: bool = False) -> 
     found_car = None if held(path) else car.kind_of(path)
     if found_car and found_car in among:
         return Told(found_car)
-    sample = _sample(path)
+    sample = sample_of(path)
     fitting = [kind for kind, how in KINDS.items() if kind in among and how.fits(sample)]
     if system and "responses" in fitting:
         return Told("responses")
-    by_header = [kind for kind in fitting if KINDS[kind].header.match(sample.head)]
+    columns = "\t".join((*sample.fields, "")) if held(path) else sample.head
+    by_header = [kind for kind in fitting if KINDS[kind].header.match(columns)]
     by_name = [kind for kind in fitting or _TOLD_BY_NAME if KINDS[kind].name.search(sample.name)]
     for found in (fitting, by_header, by_name):
         if len(found) == 1 and found[0] in among:
@@ -470,9 +430,9 @@ def _roles_of(kinds: Sequence[str]) -> list[str]:
     return [role for role, of_role in ROLES.items() if set(of_role) & set(kinds)]
 
 
-def _undecided(path: str | Path, sample: _Sample, fitting: Sequence[str]) -> InputError:
+def _undecided(path: str | Path, sample: FirstRecords, fitting: Sequence[str]) -> InputError:
     if not fitting:
-        own = [] if sample.header or _is_json(sample) else own_names(sample.head)
+        own = [] if sample.header or is_json(sample) else own_names(sample.head)
         nearest = nearest_kinds(sample.fields or sample.header or own)
         slips = slips_of_fields(sample.fields or re.split("[\t,;]", sample.head[:_START]))
         what = "that is of no kind that is known" + (f"; nearest: {nearest}" if nearest else "")

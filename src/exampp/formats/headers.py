@@ -30,6 +30,7 @@ _OTHERS = frozenset(
         "body",
         "query_text",
         "narrative",
+        "question",
         "iteration",
         "iter",
         "q0",

@@ -139,6 +139,12 @@ MATRIX: tuple[Layout, ...] = (
         lossless="yes",
     ),
     Layout(
+        "pool",
+        "passages with their query, which puts them into its pool: JSON-lines, CSV or TSV of "
+        "`query_id` or `query` (its text), `passage_id` and `text`, perhaps `title`",
+        "people",
+    ),
+    Layout(
         "qrels",
         "`query 0 passage relevance`; `query-id`, `corpus-id`, `score`, separated by tabs",
         "trec_eval, BEIR, MS MARCO",
@@ -172,7 +178,12 @@ MATRIX: tuple[Layout, ...] = (
         "`response`",
         "promptfoo",
     ),
-    Layout("mtrag", "`task_id`, `input` (turns), `contexts`, `predictions`, `targets`", "MTRAG"),
+    Layout(
+        "mtrag",
+        "`task_id`, `input` (one question), `contexts`, `predictions`, `targets`; conversations "
+        "are refused",
+        "MTRAG",
+    ),
     Layout("langsmith", "`inputs`, `outputs`, `reference_outputs`", "LangSmith"),
     Layout(
         "langfuse",
@@ -185,6 +196,12 @@ MATRIX: tuple[Layout, ...] = (
         "trulens-events",
         "`record_attributes`, `resource_attributes` and `trace` of every span",
         "TruLens",
+    ),
+    Layout(
+        "autorag",
+        "tables of `query`, `retrieval_gt`, `generation_gt`, and results with "
+        "`retrieved_contents`, `generated_texts`",
+        "AutoRAG",
     ),
     Layout("trulens", "`record_id`, `app_name`, `input`, `output`: answers alone", "TruLens"),
     Layout(

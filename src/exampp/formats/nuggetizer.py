@@ -46,21 +46,30 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
     query or nugget that occurs twice; when skipping, such a nugget is left out alone.
     """
     first = FirstLines()
-    of_line, of_nugget = Keys(path, _QUERY_KEYS), Keys(path, (*_NUGGET_KEYS, "importance"))
+    of_line = Keys(path, _QUERY_KEYS, stored=True)
+    of_nugget = Keys(path, (*_NUGGET_KEYS, "importance"), "nuggets[].", stored=True)
     for number, line in read_lines(path):
         try:
             value = decode_json(line, _OBJECT, path, number)
-            of_line.see(value, number)
+            read = _QUERY_KEYS if value.get("query") else (*_QUERY_KEYS, "text")
+            of_line.see(value, number, read)
             query_id, query_text = query_of(value)
             if earlier := first.add(query_id, number):
                 raise repeated(f"query {shown(query_id)}", earlier, path, number, "qid")
             for nugget in value["nuggets"] if isinstance(value.get("nuggets"), list) else ():
-                of_nugget.see(nugget if isinstance(nugget, dict) else (), number)
+                nugget = nugget if isinstance(nugget, dict) else {}
+                of_nugget.see(nugget, number)
+                if "assignment" in nugget:
+                    raise InputError(
+                        "the nuggets have assignments, and the line has no text that they are of",
+                        field="nuggets[].assignment",
+                        mend="Add answer_text and run_id, or candidate_text and docid",
+                    )
             items = items_of(query_id, value, lambda error, n=number: on_error(error.at(path, n)))  # type: ignore[misc]
         except InputError as error:
             on_error(error.at(path, number))
             continue
-        yield from entries_of(query_id, query_text, items, without(value, *_QUERY_KEYS))
+        yield from entries_of(query_id, query_text, items, without(value, *read))
 
 
 def query_of(value: Json) -> tuple[str, str]:
@@ -68,7 +77,8 @@ def query_of(value: Json) -> tuple[str, str]:
     if isinstance(value.get("query"), dict):
         query = value["query"]
         return identifier(query, "qid", "query"), optional(query, "text", str, "query") or ""
-    return identifier(value, "qid"), optional(value, "query", str) or ""
+    text = optional(value, "query", str) or optional(value, "text", str)
+    return identifier(value, "qid"), text or ""
 
 
 def items_of(

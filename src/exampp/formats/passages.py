@@ -59,12 +59,12 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Passage]:
         )
     if columns and not skips_header and (slips := slips_of(columns, _KNOWN_KEYS)):
         raise InputError(slips, file=path, line=start, mend="Correct the header")
-    keys = Keys(path, _KNOWN_KEYS)
+    keys = Keys(path, _KNOWN_KEYS, stored=True)
     first = FirstLines()
     for number, line in lines if skips_header else chain([(start, head)], lines):
         try:
             passage = _checked(parse, line, path, number)
-            keys.see(passage.extra, number)
+            keys.see(passage.extra, number, ())
         except InputError as error:
             on_error(error.at(path, number))
             continue

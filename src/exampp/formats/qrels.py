@@ -13,8 +13,9 @@ from exampp.formats.headers import is_qrels_header, names_of
 from exampp.formats.json_objects import OBJECT, is_object
 from exampp.formats.lines import OnError, accept, decode_json, encode_text, read_lines, refuse
 from exampp.formats.output import writing
+from exampp.formats.remarks import Keys
 from exampp.formats.trec import Words, columns, word
-from exampp.formats.trec_objects import judgment_of
+from exampp.formats.trec_objects import QRELS_KEYS, judgment_of
 from exampp.records import Judgment
 
 _COLUMNS = ("query", "iteration", "passage", "relevance")
@@ -46,6 +47,7 @@ def read(
     """
     words = Words()
     first = FirstLines()
+    keys = Keys(path, QRELS_KEYS)
     names: tuple[str, ...] = _SUBTOPIC_COLUMNS if subtopics else _COLUMNS
     start, head = next(read_lines(path))
     is_headed = is_qrels_header(names_of(head.decode(errors="replace").split()))
@@ -57,7 +59,9 @@ def read(
             continue
         try:
             if is_json:
-                judgment = judgment_of(decode_json(line, OBJECT, path, number), _HIGHEST)
+                fields = decode_json(line, OBJECT, path, number)
+                keys.see(fields, number)
+                judgment = judgment_of(fields, _HIGHEST)
             else:
                 judgment = _judgment(line, words, names)
             check(judgment)

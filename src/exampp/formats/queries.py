@@ -13,7 +13,14 @@ from exampp.formats import trec_topics
 from exampp.formats.fields import FirstLines, repeated, shown
 from exampp.formats.headers import names_of, slips_of
 from exampp.formats.held import held
-from exampp.formats.json_objects import OBJECT, Fields, identifier, optional_text, required_text
+from exampp.formats.json_objects import (
+    OBJECT,
+    Fields,
+    identifier,
+    key_of,
+    optional_text,
+    required_text,
+)
 from exampp.formats.lines import (
     OnError,
     decode_json,
@@ -31,7 +38,7 @@ from exampp.records import Query, Subtopic
 
 ID_KEYS = ("query_id", "qid", "topic_id", "narrative_id", "request_id", "_id", "id")
 """Where several are present, the first of these names the query."""
-TEXT_KEYS = ("text", "query", "query_text", "title", "narrative")
+TEXT_KEYS = ("text", "query", "query_text", "title", "narrative", "question")
 REQUEST_KEYS = ("title", "problem_statement", "background")
 """The parts of a report request (TREC RAGTIME, AutoJudge): together they are its text."""
 _KNOWN_KEYS = frozenset((*ID_KEYS, *TEXT_KEYS, *REQUEST_KEYS, "subtopics", "metadata"))
@@ -110,10 +117,17 @@ def _from_json_lines(path: str | Path, on_error: OnError) -> Iterator[tuple[int,
     for number, line in read_lines(path):
         try:
             fields = decode_json(line, OBJECT, path, number)
-            keys.see(fields, number)
-            yield number, _query(fields)
+            query = _query(fields)
+            keys.see(fields, number, _used(fields))
+            yield number, query
         except InputError as error:
             on_error(error.at(path, number))
+
+
+def _used(fields: Fields) -> set[str | None]:
+    """The keys that are read of a query."""
+    texts = REQUEST_KEYS if "problem_statement" in fields else (key_of(fields, TEXT_KEYS),)
+    return {key_of(fields, ID_KEYS), *texts, "subtopics"}
 
 
 def _query(fields: Fields) -> Query:

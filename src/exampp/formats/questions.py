@@ -59,7 +59,7 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[BankEntry]:
     text or with two, with a weight that is negative, and for one that its query has twice.
     """
     first = FirstLines()
-    keys = Keys(path, _KNOWN | {"importance", *MODEL_KEYS})
+    keys = Keys(path, _KNOWN | {"importance", *MODEL_KEYS}, stored=True)
     entries: dict[tuple[str, str | None], tuple[list[Item], str, str]] = {}
     for line, data in read_lines(path):
         try:

@@ -1,8 +1,9 @@
 """In which fields programs for RAG systems keep a question, what was retrieved and what was said.
 
 Sources: ragas 0.4 (`user_input`; before `question`), DeepEval 4 (goldens and test cases), IBM's
-MTRAG, LangSmith (examples, runs), promptfoo (`EvaluateSummaryV3`; its RAG metrics need the
-variables `query` and `context`), TruLens 2 (its table of records). Traces are in `rag_traces`.
+MTRAG, LangSmith (examples, runs), AutoRAG (qa and result tables), promptfoo (`EvaluateSummaryV3`;
+its RAG metrics need the variables `query` and `context`), TruLens 2 (its table of records). Traces
+are in `rag_traces`.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from typing import NamedTuple
 
 
 class Preset(NamedTuple):
-    """How a program names its fields, by dotted paths, of which the first that is there counts.
+    """Fields of a program by dotted paths; the first path that a record has counts.
 
-    A file is of it that has a field of every set of `marks`. `joined` is what lists in cells of a
-    table are joined with, where they are no Python literals. `inside` are the places of the records
-    in a file that is one object. `system` are parts of the name of the system, of which those are
-    taken that differ within a file.
+    A file is of the program if it has a field of every set of `marks`. `relevant` are passages that
+    a reference is made of, `relevant_ids` the ids of such passages. `joined` separates the elements
+    of a list in a cell that is not a Python literal. `inside` are the places of the records in a
+    file that is one object. `system` are parts of the name of the system; the parts that differ
+    within a file name it. `opened` are the keys of a question and of an answer that are objects.
     """
 
     marks: tuple[frozenset[str], ...]
@@ -29,15 +31,41 @@ class Preset(NamedTuple):
     response: tuple[str, ...] = ()
     reference: tuple[str, ...] = ()
     relevant: tuple[str, ...] = ()
+    relevant_ids: tuple[str, ...] = ()
     joined: str = ""
     inside: tuple[str, ...] = ()
     system: tuple[tuple[str, ...], ...] = ()
+    opened: tuple[tuple[str, ...], tuple[str, ...]] | None = None
 
-    def fields(self) -> frozenset[str]:
-        """The fields of a record in which something is looked for."""
+    def objects(self) -> frozenset[str]:
+        """Return the fields of a record that are objects with the fields of dotted paths."""
         places = (self.query, self.query_id, self.contexts, self.ids, self.response)
         every = (*places, self.reference, self.relevant, *self.system)
-        return frozenset(path.partition(".")[0] for paths in every for path in paths)
+        return frozenset(path.partition(".")[0] for one in every for path in one if "." in path)
+
+    def with_columns(self, columns: Mapping[str, str]) -> Preset:
+        """Return the preset with the fields that `columns` names, which then hold nothing else."""
+        others = {
+            name: tuple(path for path in getattr(self, name) if path not in columns.values())
+            for name in set(_HOLDS.values()) - {"system"}
+        }
+        named = {_HOLDS[name]: (column,) for name, column in columns.items() if name in _HOLDS}
+        system = {"system": (named.pop("system"),)} if "system" in named else {}
+        return self._replace(**(others | named), **system)  # type: ignore[arg-type]
+
+
+_HOLDS = {
+    "question": "query",
+    "query_text": "query",
+    "query_id": "query_id",
+    "contexts": "contexts",
+    "response": "response",
+    "answer": "response",
+    "reference": "reference",
+    "reference_contexts": "relevant",
+    "system": "system",
+}
+"""The field of a preset by the name that `--columns` has for it."""
 
 
 def marks(*sets: str) -> tuple[frozenset[str], ...]:
@@ -87,6 +115,16 @@ PRESETS: Mapping[str, Preset] = {
         inside=("results.results",),
         system=(("provider.label", "provider.id"), ("prompt.label", "promptIdx")),
     ),
+    "autorag": Preset(
+        marks("query", "retrieval_gt generation_gt retrieved_contents generated_texts"),
+        query=("query",),
+        query_id=("qid",),
+        contexts=("retrieved_contents",),
+        ids=("retrieved_ids",),
+        response=("generated_texts",),
+        reference=("generation_gt",),
+        relevant_ids=("retrieval_gt",),
+    ),
     "trulens": Preset(
         marks("record_id", "app_id app_name", "input", "output"),
         query=("input",),
@@ -109,7 +147,7 @@ _ONLY_ANSWERS = (
 )
 _REFERENCES = (
     "ground_truth ground_truths reference reference_answer expected_answer expected_output "
-    "gold_answer golden_answer correct_answer ideal_answer"
+    "gold_answer golden_answer golden_answers gold_answers correct_answer ideal_answer expected"
 )
 OWN = Preset(
     (),
@@ -118,6 +156,7 @@ OWN = Preset(
     contexts=tuple(_CONTEXTS.split()),
     response=(*_ONLY_ANSWERS.split(), "answer", "output"),
     reference=tuple(_REFERENCES.split()),
+    relevant=("reference_contexts", "gold_contexts"),
     system=(("system", "model", "run_id", "pipeline"),),
 )
 NUMBERED = re.compile(r"(?:retrieved_)?(?:context|document|doc|passage|chunk)_?(\d{1,4})")
@@ -128,12 +167,17 @@ OWN_MARKS: tuple[tuple[frozenset[str], ...], ...] = (
     marks(_QUESTIONS, "answer output", _REFERENCES),
 )
 """Fields are of `OWN` where they have one of each set of any of these."""
+MAY_BE_GOLD = frozenset(["contexts", "context", "documents", "docs", "passages", "chunks"])
+"""Contexts that a system retrieved, or that a data set gives with its questions."""
+MAY_BE_REFERENCE = frozenset({"answer", "output"})
+"""What a system said, or the right answer of a data set."""
 NEEDS: Mapping[str, tuple[str, ...]] = {
     "ragas": ("user_input", "retrieved_contexts", "response"),
     "deepeval": ("input", "retrieval_context", "actual_output"),
     "mtrag": ("task_id", "input", "contexts"),
     "langsmith": ("inputs", "outputs"),
     "promptfoo": ("vars", "prompt", "provider", "response"),
+    "autorag": ("query", "retrieved_contents", "generated_texts"),
     "trulens": ("record_id", "input", "output", "app_name"),
     "trulens-events": ("record_attributes", "resource_attributes", "trace"),
     "langfuse": ("traceId", "type", "input", "output"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import csv
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -25,11 +25,31 @@ from exampp.formats.headers import plain
 from exampp.formats.json_objects import OBJECT
 from exampp.formats.lines import OnError, decode_json, read_lines, read_text, text_of, valid_json
 from exampp.formats.plain_table import ragged, table_rows
-from exampp.formats.rag_presets import ANSWERS, NUMBERED, OWN, OWN_MARKS, PRESETS, Preset
-from exampp.formats.rag_traces import TRACES, traces
-from exampp.formats.rag_values import Document, digest, documents_of, found, id_of
+from exampp.formats.rag_presets import (
+    ANSWERS,
+    MAY_BE_GOLD,
+    MAY_BE_REFERENCE,
+    NUMBERED,
+    OWN,
+    OWN_MARKS,
+    PRESETS,
+    Preset,
+)
+from exampp.formats.rag_traces import ASKED, SAID, TRACES, traces
+from exampp.formats.rag_values import (
+    Conversations,
+    Document,
+    decoded_json,
+    digest,
+    documents_of,
+    found,
+    id_of,
+    ids_of,
+    opened_text,
+    texts_of,
+)
 from exampp.formats.rag_values import text_of as value_text
-from exampp.formats.remarks import remark
+from exampp.formats.remarks import is_empty, remark, unused
 
 KINDS = (*PRESETS, *TRACES, ANSWERS)
 """What `--as` calls such files."""
@@ -45,7 +65,12 @@ _INSIDE: Mapping[str, tuple[str, ...]] = {
 """Where the records are in a file that is one object."""
 _ROW: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
 _OF_TRACES = Preset(
-    (), query=("query",), contexts=("contexts",), response=("response",), system=(("system",),)
+    (),
+    query=("query",),
+    contexts=("contexts",),
+    response=("response",),
+    system=(("system",),),
+    opened=(ASKED, SAID),
 )
 
 
@@ -60,13 +85,9 @@ class RagRecord:
     query: str
     contexts: tuple[Document, ...] = ()
     response: str = ""
-    reference: str = ""
+    references: tuple[str, ...] = ()
     relevant: tuple[Document, ...] = ()
     system: str = ""
-
-
-SCORED = ("ragas", "deepeval", ANSWERS)
-"""The kinds in whose records the scores of that program stand beside the texts."""
 
 
 def kind_of(path: str | Path) -> tuple[str | None, bool]:
@@ -147,56 +168,184 @@ def _start(path: str | Path) -> str:
     return "\n".join(lines)[:_START]
 
 
-def read(path: str | Path, kind: str, on_error: OnError) -> Iterator[tuple[int, RagRecord]]:
-    """The records of a file with their lines; `on_error` takes what has no question, or nothing
-    that a system returned, or anything else in one of its fields than it has to have.
+def read(
+    path: str | Path,
+    kind: str,
+    on_error: OnError,
+    columns: Mapping[str, str],
+    seen: dict[str, Sequence[str]],
+    *,
+    is_said: bool,
+) -> Iterator[tuple[int, RagRecord]]:
+    """Yield the records of a file with their lines.
+
+    `columns` names fields by what they hold; `seen` gets the fields of the file. Unless the user
+    says that the file is of this kind (`is_said`), contexts that may be gold are refused.
+    `on_error` takes a record without a question or without anything that a system returned, a
+    conversation, and a field with a wrong value. A file without fields of a system gives questions
+    and references.
+
+    Raises:
+        InputError: Contexts or answers may be those of a system or of a data set.
     """
-    rows = _rows(path, kind, on_error)
     preset = PRESETS.get(kind, OWN if kind == ANSWERS else _OF_TRACES)
+    rows = [*_rows(path, kind, on_error)]
     if kind in TRACES:
-        rows = traces(TRACES[kind], rows)
-    records: list[tuple[int, RagRecord, tuple[str, ...]]] = []
+        rows = [*traces(TRACES[kind], iter(rows), path)]
+    named = {
+        name: written
+        for name, column in columns.items()
+        for written in (plain(column), column)
+        if _has(rows, written)
+    }
+    fields = dict.fromkeys(name for _, row in rows for name in row)
+    seen[str(path)] = [*fields, *(columns[name] for name in named)]
+    preset = preset.with_columns(named)
+    if not (is_said or named) and kind in ("ragas", ANSWERS):
+        _refuse_gold(path, rows, preset)
+    yield from _named(_records(path, kind, preset, rows, on_error))
+
+
+def _has(rows: Iterable[tuple[int, Row]], column: str) -> bool:
+    return any(found(row, (column,))[0] for _, row in rows)
+
+
+def _refuse_gold(path: str | Path, rows: Iterable[tuple[int, Row]], preset: Preset) -> None:
+    """Refuse contexts, alone or with answers, that may be those of a data set."""
+    fields: dict[str, None] = {}
+    for paths in (preset.contexts, preset.response, preset.reference, *preset.system):
+        fields |= dict.fromkeys(name for _, row in rows if (name := found(row, paths)[0]))
+    contexts = [name for name in fields if name in preset.contexts]
+    answers = [name for name in fields if name in preset.response]
+    is_pair = "context" in contexts and MAY_BE_REFERENCE.issuperset(answers)
+    is_pair = is_pair and set(fields) == {*contexts, *answers}
+    if contexts and MAY_BE_GOLD.issuperset(contexts) and (not answers or is_pair):
+        said = f" and {', '.join(map(repr, answers))}" if answers else ""
+        raise InputError(
+            f"{', '.join(map(repr, contexts))}{said} may be what a system returned, or the gold "
+            "passages and answers of a data set",
+            file=path,
+            field=contexts[0],
+            mend="If a system returned them, say --as answers. If they are gold, say --columns "
+            f"reference_contexts={contexts[0]}"
+            + (f" --columns reference={answers[0]}" if answers else ""),
+        )
+
+
+Numbered = tuple[int, RagRecord, tuple[str, ...]]
+
+
+def _records(
+    path: str | Path,
+    kind: str,
+    preset: Preset,
+    rows: Iterable[tuple[int, Row]],
+    on_error: OnError,
+) -> Iterator[Numbered]:
+    """Yield the records with their lines and the parts of the names of their systems."""
+    conversations = Conversations()
     blanks: list[int] = []
-    scores: set[str] = set()
     for number, row in rows:
-        scores.update(_numbers(row, preset))
+        fields = _Fields(row, preset)
         try:
-            record, blank = _record(row, preset)
-            records.append((number, record, tuple(_part(row, one) for one in preset.system)))
-            blanks += [number] * blank
+            record, blank = _record(fields)
+            inside = (row[name] for name in preset.objects() if isinstance(row.get(name), dict))
+            for holder in (row, *inside):
+                conversations.check(holder, record.query, number)
         except InputError as error:
             on_error(error.at(path, number))
+            continue
+        parts = tuple(_part(fields.first(one)[1]) for one in preset.system)
+        if kind not in TRACES:
+            unused(path, [*fields.others()])
+        blanks += [number] * blank
+        yield number, record, parts
     if blanks:
         what = f"{len(blanks)} contexts have no text and are left out, the first of them here"
         remark(path, blanks[0], what)
-    if scores and kind in SCORED:
-        what = f"numbers in {', '.join(sorted(scores))} are not read"
-        remark(path, None, what)
+
+
+def _named(records: Iterable[Numbered]) -> Iterator[tuple[int, RagRecord]]:
+    """Name the systems of records by the parts that differ within the file."""
+    records = list(records)
     columns = zip(*(parts for _, _, parts in records), strict=True)
     differing = [len(set(column)) > 1 for column in columns]
     for number, record, parts in records:
-        named = [part for part, differs in zip(parts, differing, strict=True) if differs and part]
-        yield number, replace(record, system="/".join(named))
+        names = [part for part, differs in zip(parts, differing, strict=True) if differs and part]
+        yield number, replace(record, system="/".join(names))
 
 
-def _numbers(row: Row, preset: Preset) -> Iterator[str]:
-    """The fields that hold a number and are not read, as scores of another program are."""
-    for name in row.keys() - preset.fields():
-        with suppress(ValueError, TypeError):
-            float(row[name])
-            yield name
-
-
-def _part(row: Row, paths: tuple[str, ...]) -> str:
-    """A part of a system's name, which stands in one column of run files."""
-    _, value = found(row, paths)
+def _part(value: Any) -> str:
+    """Return a part of a system's name, which stands in one column of run files."""
     text = "_".join(str(value).split()) if isinstance(value, str | int) else ""
     return text if len(text) <= _LONGEST_SYSTEM else f"{text[:30]}_{digest(text)[:8]}"
 
 
-def _record(row: Row, preset: Preset) -> tuple[RagRecord, int]:
-    """The record of a row, and how many of its contexts have no text."""
-    place, value = found(row, preset.query)
+class _Fields:
+    """The fields of a record, and which of them are read."""
+
+    def __init__(self, row: Row, preset: Preset) -> None:
+        self.row = row
+        self.preset = preset
+        self.read: set[str] = set()
+
+    def first(self, paths: Sequence[str]) -> tuple[str, Any]:
+        """Return (path, value) of the first of the paths that the record has; see `found`."""
+        path, value = found(self.row, paths)
+        self.read.add(path)
+        return path, value
+
+    def others(self) -> Iterator[str]:
+        """Yield the names of the fields that hold something and were not read."""
+        for name, value in self.row.items():
+            below = [path for path in self.read if path.startswith(f"{name}.")]
+            if name in self.read or is_empty(value):
+                continue
+            if not below or not isinstance(value, dict):
+                yield name
+                continue
+            for key, one in value.items():
+                path = f"{name}.{key}"
+                is_read = any(other == path or other.startswith(f"{path}.") for other in below)
+                if not (is_read or is_empty(one)):
+                    yield path
+
+
+def _record(fields: _Fields) -> tuple[RagRecord, int]:
+    """Return the record of a row, and how many of its contexts have no text."""
+    preset = fields.preset
+    query = _query(fields)
+    place, value = fields.first(preset.contexts)
+    contexts, blank = documents_of(value, place, fields.first(preset.ids)[1])
+    response = _response(fields)
+    place, value = fields.first(preset.query_id)
+    query_id = id_of(value, place)
+    place, value = fields.first(preset.reference)
+    references = texts_of(value, place)
+    place, value = fields.first(preset.relevant)
+    relevant, no_text = documents_of(value, place)
+    relevant += tuple((name, "") for name in ids_of(*fields.first(preset.relevant_ids)))
+    if not contexts and not response and not _is_of_bank(fields, references or relevant):
+        wanted = (*preset.contexts, *preset.response)
+        failed = fields.row.get("error")
+        raise InputError(
+            f"nothing that a system returned (any of {', '.join(wanted)})"
+            + (f"; its error is {failed}" if isinstance(failed, str) and failed else ""),
+            field=wanted[0],
+        )
+    record = RagRecord(query_id or digest(query), query, contexts, response, references, relevant)
+    return record, blank + no_text
+
+
+def _is_of_bank(fields: _Fields, references: Any) -> bool:
+    """Whether a record is a question with references, and has no field of a system at all."""
+    wanted = {one.partition(".")[0] for one in (*fields.preset.contexts, *fields.preset.response)}
+    return bool(references) and wanted.isdisjoint(fields.row)
+
+
+def _query(fields: _Fields) -> str:
+    preset = fields.preset
+    place, value = fields.first(preset.query)
     if isinstance(value, dict) and "0" in value:
         raise InputError(
             "is a table, column by column",
@@ -204,29 +353,26 @@ def _record(row: Row, preset: Preset) -> tuple[RagRecord, int]:
             mend="Write it record by record, as pandas does by "
             "to_json(FILE, orient='records', lines=True)",
         )
-    query = value_text(value, place, asked=True)
+    query = _text(fields, value, place, asked=True)
     if not query:
-        raise InputError(f"no question (any of {', '.join(preset.query)})", field=preset.query[0])
-    place, value = found(row, preset.contexts)
-    contexts, blank = documents_of(value, place, found(row, preset.ids)[1])
-    place, value = found(row, preset.response)
-    response = value_text(value, place)
-    if not contexts and not response:
-        wanted = (*preset.contexts, *preset.response)
-        failed = row.get("error")
-        raise InputError(
-            f"nothing that a system returned (any of {', '.join(wanted)})"
-            + (f"; its error is {failed}" if isinstance(failed, str) and failed else ""),
-            field=wanted[0],
-        )
-    place, value = found(row, preset.query_id)
-    query_id = id_of(value, place)
-    place, value = found(row, preset.reference)
-    reference = value_text(value, place)
-    place, value = found(row, preset.relevant)
-    relevant, no_text = documents_of(value, place)
-    record = RagRecord(query_id or digest(query), query, contexts, response, reference, relevant)
-    return record, blank + no_text
+        known = ", ".join(map(str, fields.row))
+        what = f"no question (any of {', '.join(preset.query)}); fields found: {known}"
+        raise InputError(what, field=preset.query[0])
+    return query
+
+
+def _response(fields: _Fields) -> str:
+    # the first field that is there counts, be it empty: `answer` beside it may be the reference
+    for path in fields.preset.response:
+        if path in fields.row or found(fields.row, (path,))[0]:
+            return _text(fields, fields.first((path,))[1], path)
+    return ""
+
+
+def _text(fields: _Fields, value: Any, place: str, *, asked: bool = False) -> str:
+    if (keys := fields.preset.opened) is None or value is None:
+        return value_text(value, place, asked=asked)
+    return opened_text(value, keys[not asked], place, asked=asked)
 
 
 # ---- rows ----------------------------------------------------------------------------------------
@@ -241,12 +387,9 @@ def _rows(path: str | Path, kind: str, on_error: OnError) -> Iterator[tuple[int,
 def _own(row: Row) -> Row:
     """A row whose names are spelled in one way, and whose columns of one context each are one."""
     named = {plain(name): value for name, value in row.items()}
-    numbered = sorted(
-        (int(match[1]), value)
-        for name, value in named.items()
-        if (match := NUMBERED.fullmatch(name)) and value
-    )
-    return named | {"contexts": [value for _, value in numbered]} if numbered else named
+    places = {name: int(match[1]) for name in named if (match := NUMBERED.fullmatch(name))}
+    contexts = [named.pop(name) for name in sorted(places, key=places.__getitem__)]
+    return named | {"contexts": found} if (found := [*filter(None, contexts)]) else named
 
 
 def _raw_rows(path: str | Path, kind: str, on_error: OnError) -> Iterator[tuple[int, Row]]:
@@ -307,6 +450,7 @@ def _table(
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise InputError(f"the column `{twice}` is there twice", file=path, line=start)
     lists = {*preset.contexts, *preset.ids, *preset.relevant}
+    objects = preset.objects()
     for number, cells in rows:
         if len(cells) != len(names):
             on_error(ragged(len(cells), len(names), path, number))
@@ -314,7 +458,11 @@ def _table(
         yield (
             number,
             {
-                name: _cell(cell, preset.joined) if name in lists or plain(name) in lists else cell
+                name: _cell(cell, preset.joined)
+                if name in lists or plain(name) in lists
+                else decoded_json(cell, name)
+                if name in objects
+                else cell
                 for name, cell in zip(names, cells, strict=True)
             },
         )

@@ -10,12 +10,23 @@ import ast
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from exampp.formats.rag_presets import marks
 from exampp.formats.rag_values import found
+from exampp.formats.remarks import is_empty, unused
 
 Row = Mapping[str, Any]
+ASKED = (
+    *("question", "query", "input", "inputs", "user_input", "user_query", "prompt", "text"),
+    *("content", "message", "messages"),
+)
+SAID = (
+    *("answer", "output", "outputs", "response", "result", "completion", "text", "content"),
+    *("message", "messages"),
+)
+"""Keys of the question and of the answer where a span has an object for it."""
 
 
 class TraceSpan(NamedTuple):
@@ -31,14 +42,20 @@ class TraceSpan(NamedTuple):
 
 
 class Convention(NamedTuple):
-    """How spans are written: by which fields a file is known, where they are, how one is read."""
+    """How spans are written: by which fields a file is known, how one is read, where they are.
+
+    `read` are the dotted names of the fields that are read, without the numbers in them.
+    """
 
     marks: tuple[frozenset[str], ...]
     span: Callable[[Row], TraceSpan]
+    read: frozenset[str]
     inside: tuple[str, ...] = ()
 
 
-def traces(how: Convention, rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
+def traces(
+    how: Convention, rows: Iterator[tuple[int, Row]], path: str | Path
+) -> Iterator[tuple[int, Row]]:
     """A row for every trace: the question and answer of its root, what its retrievers returned.
 
     The documents are those of the last reranker where there is one, else of all retrievers. A
@@ -46,6 +63,7 @@ def traces(how: Convention, rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[i
     """
     by_trace: dict[str, list[tuple[int, TraceSpan]]] = {}
     for number, row in rows:
+        unused(path, sorted(_names(row) - how.read))
         span = how.span(row)
         by_trace.setdefault(span.trace, []).append((number, span))
     for numbered in by_trace.values():
@@ -70,6 +88,9 @@ def traces(how: Convention, rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[i
 _KINDS = {"RETRIEVER": "retriever", "RERANKER": "reranker"}
 _TRACE = ("context.trace_id", "trace_id", "traceId")
 _PARENT = ("parent_id", "parent_span_id", "parentSpanId")
+_VALUES = ("input.value", "output.value")
+_DOCUMENTS = ("retrieval.documents.", "reranker.output_documents.")
+_OF_ONE = ("id", "content")
 
 
 def _openinference(row: Row) -> TraceSpan:
@@ -85,6 +106,21 @@ def _openinference(row: Row) -> TraceSpan:
     )
 
 
+def _names(row: Row) -> set[str]:
+    """Return the dotted names of the fields of a span, without the numbers in them."""
+    names = (
+        name
+        for name, value in _flat({key: _attributes(key, row[key]) for key in row}).items()
+        if not is_empty(value)
+    )
+    return {".".join(part for part in name.split(".") if not part.isdecimal()) for name in names}
+
+
+def _attributes(name: str, value: Any) -> Any:
+    """Return a field of a span; what is written in it is of interest for attributes alone."""
+    return _object(value) if name.endswith("attributes") else not is_empty(value) or None
+
+
 def _flat(nested: Any) -> dict[str, Any]:
     """The attributes of a span by dotted names, however they are nested."""
     flat: dict[str, Any] = {}
@@ -95,7 +131,8 @@ def _flat(nested: Any) -> dict[str, Any]:
             inside = tuple(value.items())
         elif isinstance(value, list):
             inside = tuple(enumerate(value))
-        if not inside:
+        if not inside or prefix.endswith(_VALUES):
+            inside = ()
             flat[prefix] = value
         for key, one in inside:
             put(f"{prefix}.{key}" if prefix else str(key), one)
@@ -107,11 +144,11 @@ def _flat(nested: Any) -> dict[str, Any]:
 def _retrieved(attributes: Row) -> list[Any]:
     documents: dict[int, dict[str, Any]] = {}
     for name, value in attributes.items():
-        for start in ("retrieval.documents.", "reranker.output_documents."):
+        for start in _DOCUMENTS:
             if name.startswith(start):
                 number, _, rest = name.removeprefix(start).partition(".")
                 key = rest.removeprefix("document.")
-                if number.isdecimal() and key in ("id", "content"):
+                if number.isdecimal() and key in _OF_ONE:
                     documents.setdefault(int(number), {})[key] = value
     return [documents[number] for number in sorted(documents)]
 
@@ -119,6 +156,10 @@ def _retrieved(attributes: Row) -> list[Any]:
 # ---- TruLens -------------------------------------------------------------------------------------
 
 _BASE = "ai.observability"
+_TRULENS = (
+    *("span_type", "record_id", "app_name", "app_version", "record_root.input"),
+    *("record_root.output", "retrieval.retrieved_contexts", "retrieval.query_text"),
+)
 
 
 def _trulens(row: Row) -> TraceSpan:
@@ -162,8 +203,6 @@ def _written(text: str) -> Any:
 
 # ---- Langfuse ------------------------------------------------------------------------------------
 
-_ASKED = ("question", "query", "input", "user_input", "messages")
-_SAID = ("answer", "output", "response", "result", "content", "text", "messages")
 _LISTS = ("documents", "docs", "contexts", "chunks", "passages", "results")
 
 
@@ -177,18 +216,14 @@ def _langfuse(row: Row) -> TraceSpan:
         str(found(row, ("traceId", "trace_id"))[1]),
         found(row, ("parentObservationId", "parent_observation_id"))[1],
         "retriever" if is_retriever else "",
-        _inside(_json(row.get("input")), _ASKED),
-        _inside(output, _SAID),
+        _json(row.get("input")),
+        output,
         [_document(one) for one in listed] if is_retriever else [],
     )
 
 
 def _json(value: Any) -> Any:
     return _written(value) if isinstance(value, str) else value
-
-
-def _inside(value: Any, keys: Sequence[str]) -> Any:
-    return found(value, keys)[1] if isinstance(value, dict) and found(value, keys)[0] else value
 
 
 def _document(value: Any) -> Any:
@@ -203,11 +238,43 @@ TRACES: Mapping[str, Convention] = {
     "langfuse": Convention(
         marks("traceId trace_id", "type", "input output", "startTime start_time"),
         _langfuse,
+        frozenset(
+            [
+                "traceId",
+                "trace_id",
+                "parentObservationId",
+                "parent_observation_id",
+                "type",
+                "input",
+                "output",
+            ]
+        ),
         inside=("observations", "data"),
     ),
-    "trulens-events": Convention(marks("record_attributes", "trace"), _trulens),
+    "trulens-events": Convention(
+        marks("record_attributes", "trace"),
+        _trulens,
+        frozenset(
+            (
+                *(f"record_attributes.{_BASE}.{name}" for name in _TRULENS),
+                *(f"resource_attributes.{_BASE}.{name}" for name in ("app_name", "app_version")),
+                "trace",
+            )
+        ),
+    ),
     SPANS: Convention(
-        marks("attributes", "context span_id spanId", "span_kind name"), _openinference
+        marks("attributes", "context span_id spanId", "span_kind name"),
+        _openinference,
+        frozenset(
+            (
+                *_TRACE,
+                *_PARENT,
+                *("context", "span_kind", "attributes.openinference.span.kind"),
+                *(f"attributes.{name}" for name in (*_VALUES, "input.mime_type")),
+                "attributes.output.mime_type",
+                *(f"attributes.{start}document.{key}" for start in _DOCUMENTS for key in _OF_ONE),
+            )
+        ),
     ),
 }
 """How spans of a program are written, by the kind that `--as` calls its files."""

@@ -1,21 +1,43 @@
-"""What fields of RAG programs may hold: texts, turns of a dialogue, documents, ids."""
+"""Values of the fields of RAG programs: texts, chat messages, documents, ids."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import math
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from exampp.errors import InputError
 from exampp.formats.fields import shown
+from exampp.formats.headers import plain
 
 Document = tuple[str, str]
 """(id, text); the id is the MD5 of the text where the file has none."""
 
-_TEXT_KEYS = ("text", "content", "page_content", "context")
+_TEXT_KEYS = ("text", "content", "page_content", "context", "kwargs.content", "data.content")
 _ID_KEYS = ("document_id", "id", "doc_id", "docid", "source", "metadata.id", "metadata.source")
-_ASKING = ("user", "human")
+_USERS = frozenset({"user", "human"})
+_SYSTEMS = frozenset({"assistant", "ai", "agent", "bot", "chatbot", "model", "gpt"})
+_OTHERS = frozenset({"system", "developer", "tool", "function"})
+_ROLES = _USERS | _SYSTEMS | _OTHERS
+_ROLE_KEYS = {
+    **dict.fromkeys(("speaker", "role", "from"), _ROLES),
+    **dict.fromkeys(("type", "kwargs.type"), frozenset({"human", "ai", "system"})),
+}
+_TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
+"""The types of the parts of a message that are text."""
+_HISTORY = frozenset(
+    (
+        *("history", "chat_history", "message_history", "conversation_history", "messages"),
+        *("dialog", "dialogue", "dialog_history", "dialogue_history", "conversation"),
+        *("turns", "previous_turns"),
+    )
+)
+_TURNS = frozenset({"turn", "turn_id", "turn_number", "turn_index"})
+_CONVERSATIONS = frozenset({"conversation_id", "conv_id", "dialog_id", "dialogue_id"})
 
 
 def found(row: Any, paths: Sequence[str]) -> tuple[str, Any]:
@@ -39,9 +61,10 @@ def _is_missing(value: Any) -> bool:
 
 
 def text_of(value: Any, field: str, *, asked: bool = False) -> str:
-    """A text; of turns the last that the user (`asked`) or somebody else said; empty for none.
+    """Return a text; of chat messages the question of the user (`asked`) or the answer to it.
 
-    Raises InputError for what is no text, and for several texts where there is room for one.
+    The text is empty where there is none. Raises InputError for a value that is not a text, for
+    several texts where one is expected, and for a conversation of several turns.
     """
     if _is_missing(value):
         return ""
@@ -50,19 +73,152 @@ def text_of(value: Any, field: str, *, asked: bool = False) -> str:
     if isinstance(value, dict):
         key, inside = found(value, _TEXT_KEYS)
         if not key:
-            raise InputError(f"is an object without {' or '.join(_TEXT_KEYS)}", field=field)
+            raise InputError(f"is an object without {' or '.join(_TEXT_KEYS[:4])}", field=field)
         return text_of(inside, f"{field}.{key}", asked=asked)
     if not isinstance(value, list):
         raise InputError(f"must be a text, and is {shown(value)}", field=field)
-    turns = [one for one in value if isinstance(one, dict)]
-    if len(turns) != len(value) and len(value) > 1:
+    if any(_role(one) for one in value):
+        return _message(value, field, asked=asked)
+    parts = [text_of(one, field, asked=asked) for one in value]
+    if len(parts) > 1 and not all(_is_part(one) for one in value):
         raise InputError(f"is a list of {len(value)}, where one text is expected", field=field)
-    said = [one for one in turns if (_speaker(one) in _ASKING) == asked]
-    return text_of((said or value)[-1], field, asked=asked) if value else ""
+    return "\n".join(filter(None, parts))
 
 
-def _speaker(turn: Mapping[str, Any]) -> Any:
-    return turn.get("speaker") or turn.get("role") or turn.get("type")
+def _is_part(value: Any) -> bool:
+    return isinstance(value, dict) and value.get("type") in _TEXT_PARTS
+
+
+def _message(messages: list[Any], field: str, *, asked: bool) -> str:
+    """Return the only question of the user, or the last message of the system behind it."""
+    users = [one for one in messages if _role(one) in _USERS]
+    if len(users) > 1:
+        raise _conversation(f"is a conversation of {len(users)} turns", field)
+    if asked:
+        if not users:
+            raise InputError("has no message of the user", field=field)
+        return text_of(users[0], field, asked=True)
+    start = messages.index(users[0]) if users else 0
+    said = [text_of(one, field) for one in messages[start:] if _role(one) in _SYSTEMS]
+    if len(said) > 1 and not users:
+        raise InputError(f"is a list of {len(said)}, where one text is expected", field=field)
+    return next(filter(None, reversed(said)), "")
+
+
+def _conversation(what: str, field: str) -> InputError:
+    return InputError(
+        f"{what}, and exampp reads single questions",
+        field=field,
+        mend="Write one question that stands alone into each record, such as the rewritten "
+        "question, or leave conversations out with --on-error skip",
+    )
+
+
+def _role(value: Any) -> str:
+    """Return who says a chat message; empty for a value that is not one."""
+    if not isinstance(value, dict):
+        return ""
+    for key, roles in _ROLE_KEYS.items():
+        name = found(value, [key])[1]
+        if isinstance(name, str) and name.lower() in roles:
+            return name.lower()
+    return ""
+
+
+class Conversations:
+    """Refuses the records of one file that are turns of a conversation, not single questions."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, int] = {}
+
+    @staticmethod
+    def may_tell(name: str) -> bool:
+        """Whether a field of this name may tell that a record is one turn of several."""
+        return plain(name) in _HISTORY | _TURNS | _CONVERSATIONS
+
+    def check(self, fields: Mapping[str, Any], question: str, number: int) -> None:
+        """Raise InputError for a record with earlier turns, or of an earlier conversation."""
+        for name in filter(self.may_tell, fields):
+            value = fields[name]
+            if plain(name) in _CONVERSATIONS and isinstance(value, str | int):
+                first = self._first.setdefault(str(value), number)
+                if first != number:
+                    what = f"continues the conversation {shown(value)} of line {first}"
+                    raise _conversation(what, name)
+            elif plain(name) in _TURNS:
+                if str(value).isdecimal() and int(value) > 1:
+                    raise _conversation(f"is turn {value} of a conversation", name)
+            elif _has_history(value, question):
+                raise _conversation("holds other turns of a conversation", name)
+
+
+def _has_history(value: Any, question: str) -> bool:
+    if isinstance(value, str):
+        return " " in value.strip()
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value > 1
+    if not isinstance(value, list):
+        return bool(value) and isinstance(value, dict)
+    if not any(map(_role, value)):
+        return bool(value)
+    return any(text_of(one, "") != question for one in value if _role(one) in _USERS)
+
+
+def opened_text(value: Any, keys: Sequence[str], field: str, *, asked: bool = False) -> str:
+    """Return the text of a value that may be an object with the text under one of `keys`.
+
+    JSON in a text is decoded first. Raises InputError for an object that has none of the keys, or
+    different texts under several of them, for broken JSON, and as `text_of` does.
+    """
+    if isinstance(value, str):
+        value = decoded_json(value, field)
+    if not isinstance(value, dict) or _role(value):
+        return text_of([value] if _role(value) else value, field, asked=asked)
+    held = [key for key in keys if found(value, [key])[0]]
+    texts = {opened_text(value[key], keys, f"{field}.{key}", asked=asked) for key in held}
+    if len(texts) == 1:
+        if asked:
+            Conversations().check(value, next(iter(texts)), 0)
+        return texts.pop()
+    what = "different texts" if held else "no known field"
+    raise InputError(
+        f"is an object with the fields {', '.join(value)}, which has {what}"
+        + (f" under {', '.join(held)}" if held else ""),
+        field=field,
+        mend=f"Keep the text under one of {', '.join(keys)}",
+    )
+
+
+def decoded_json(text: str, field: str) -> Any:
+    """Return the value of a text that is a JSON object, list or quoted text; else the text.
+
+    Raises InputError for a text that begins as a JSON object and is broken or cut off.
+    """
+    if text.lstrip()[:1] not in ("{", "[", '"'):
+        return text
+    with suppress(ValueError, RecursionError):
+        return json.loads(text)
+    if re.match(r'\s*\[?\s*\{\s*"[^"]*"\s*:', text):
+        raise InputError("is broken JSON, or cut off", field=field)
+    return text
+
+
+def texts_of(value: Any, field: str) -> tuple[str, ...]:
+    """Return the texts of a value that may be one text or a list of several, each once."""
+    if isinstance(value, list) and not any(map(_role, value)):
+        texts = (text_of(one, f"{field}[{number}]") for number, one in enumerate(value))
+        return tuple(dict.fromkeys(filter(None, texts)))
+    text = text_of(value, field)
+    return (text,) if text else ()
+
+
+def ids_of(field: str, value: Any) -> tuple[str, ...]:
+    """Return the ids of a value that may be one id, or lists of ids, each once."""
+    if isinstance(value, list):
+        found = (one for part in value for one in ids_of(field, part))
+        return tuple(dict.fromkeys(found))
+    name = id_of(value, field)
+    return (name,) if name else ()
 
 
 def documents_of(value: Any, field: str, ids: Any = None) -> tuple[tuple[Document, ...], int]:
@@ -81,6 +237,8 @@ def documents_of(value: Any, field: str, ids: Any = None) -> tuple[tuple[Documen
     blank = 0
     for number, one in enumerate(many):
         place = f"{field}[{number}]"
+        if role := _role(one):
+            raise InputError(f"is a chat message ({role}), not a passage", field=place)
         text = text_of(one, place)
         if not text:
             blank += 1

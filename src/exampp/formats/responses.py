@@ -90,12 +90,15 @@ def read(
     """
     first = FirstLines()
     keys = Keys(path, _KNOWN_KEYS)
-    of_statement = Keys(path, ("text", "citations"))
+    of_metadata = Keys(path, _KNOWN_KEYS, "metadata.")
+    of_statement = Keys(path, ("text", "citations"), "[].")
     for number, line in read_lines(path):
         try:
             fields = decode_json(line, OBJECT, path, number)
-            for found in (fields, *_objects(fields, "metadata")):
-                keys.see(found, number)
+            used = _used(fields)
+            keys.see(fields, number, used)
+            for found in _objects(fields, "metadata"):
+                of_metadata.see(found, number, used)
             for key in STATEMENT_KEYS:
                 for found in _objects(fields, key):
                     of_statement.see(found, number)
@@ -110,13 +113,25 @@ def read(
             yield response
 
 
+def _with_metadata(fields: Fields) -> Fields:
+    """The fields of a line and those of its metadata."""
+    if "metadata" not in fields:
+        return fields
+    if not isinstance(decode_part(fields["metadata"], "metadata"), dict):
+        raise InputError("must be an object", field="metadata")
+    named: Fields = decode_part(fields["metadata"], "metadata", OBJECT)
+    return {**named, **fields}
+
+
+def _used(fields: Fields) -> set[str | None]:
+    """The keys that are read of a response."""
+    fields = _with_metadata(fields)
+    chosen = (key_of(fields, keys) for keys in (QUERY_KEYS, SYSTEM_KEYS, STATEMENT_KEYS))
+    return {*chosen, *QUERY_TEXT_KEYS, "metadata", "references", "documents"}
+
+
 def _response(fields: Fields, system: str | None) -> Response:
-    if "metadata" in fields:
-        inner = decode_part(fields["metadata"], "metadata")
-        if not isinstance(inner, dict):
-            raise InputError("must be an object", field="metadata")
-        named: Fields = decode_part(fields["metadata"], "metadata", OBJECT)
-        fields = {**named, **fields}
+    fields = _with_metadata(fields)
     query_id = identifier(fields, QUERY_KEYS)
     if key_of(fields, SYSTEM_KEYS):
         system = identifier(fields, SYSTEM_KEYS)

@@ -21,8 +21,9 @@ from exampp.formats.lines import (
     system_of,
 )
 from exampp.formats.output import writing
+from exampp.formats.remarks import Keys
 from exampp.formats.trec import Words, columns, word
-from exampp.formats.trec_objects import is_ranked, placed, ranked_of
+from exampp.formats.trec_objects import RUN_KEYS, is_ranked, placed, ranked_of
 from exampp.records import RankedPassage
 
 _METADATA = b"# ir_metadata"
@@ -109,8 +110,12 @@ def read(
         return
     with_ranks = is_ranked(decode_json(head, OBJECT, path, start))
 
+    keys = Keys(path, RUN_KEYS)
+
     def row(line: bytes) -> RankedPassage:
-        return ranked_of(decode_json(line, OBJECT, path, None), named, ranked=with_ranks)
+        fields = decode_json(line, OBJECT, path, None)
+        keys.see(fields, None)
+        return ranked_of(fields, named, ranked=with_ranks)
 
     found = _read(path, row, on_error, check, system)
     yield from found if with_ranks else placed(found)

@@ -24,6 +24,8 @@ RANK_KEYS = ("rank",)
 SCORE_KEYS = ("score",)
 SYSTEM_KEYS = ("system", "run_id", "run_tag", "run", "method", "tag")
 RELEVANCE_KEYS = ("relevance", "rel", "label", "judgment", "judgement", "grade", "rating", "score")
+RUN_KEYS = (*QUERY_KEYS, *PASSAGE_KEYS, *RANK_KEYS, *SCORE_KEYS, *SYSTEM_KEYS)
+QRELS_KEYS = (*QUERY_KEYS, *PASSAGE_KEYS, *RELEVANCE_KEYS)
 
 _ONLY_RELEVANCE = ("relevance", "rel", "label", "judgment", "judgement")
 

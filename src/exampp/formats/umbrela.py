@@ -17,6 +17,7 @@ from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, repeated, shown
 from exampp.formats.json_document import spoken
 from exampp.formats.lines import OnError, decode_json, read_lines, refuse
+from exampp.formats.remarks import Keys
 from exampp.records import Grade, GraderIdentity, State
 
 KEYS = frozenset({"query", "passage", "judgment"})
@@ -48,9 +49,11 @@ def read(path: str | Path, on_error: OnError = refuse) -> Iterator[Judged]:
     for a line without a query, a passage or a judgment, and for a pair that a model judged twice.
     """
     first = FirstLines()
+    keys = Keys(path, (*KEYS, *_KEPT, "model", "prediction"))
     for number, line in read_lines(path):
         try:
             value = decode_json(line, _OBJECT, path, number)
+            keys.see(value, number)
             if "judgment" not in value:
                 raise InputError("no `judgment`", field="judgment")
             query, passage = _query(value), spoken(value, "passage")

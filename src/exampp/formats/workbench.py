@@ -88,7 +88,7 @@ def read(
     a passage that occurs twice.
     """
     seen: dict[str, int] = {}
-    keys = tuple((part, Keys(path, known)) for part, known in _PARTS)
+    keys = tuple((part, Keys(path, known, stored=True)) for part, known in _PARTS)
     plain = PlainReader()
     for number, line in read_lines(path):
         bad: list[InputError] = []

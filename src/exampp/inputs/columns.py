@@ -1,4 +1,4 @@
-"""Tables whose columns go by names of their own: read with the names that exampp knows.
+"""Tables of queries and passages, and tables whose columns `--columns` names, as rows.
 
 One mapping serves all tables of an import: each takes the columns that it has.
 """
@@ -7,23 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from csv import Error as CsvError
 from csv import reader
 from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats import passages, trec_objects
+from exampp.formats import passages, pools, queries, trec_objects
 from exampp.formats.fields import shown
 from exampp.formats.headers import nearly, plain
 from exampp.formats.held import HeldLines, as_lines
 from exampp.formats.lines import OnError, read_lines, read_text
 from exampp.formats.plain_rows import MEANINGS, NAMES
-from exampp.formats.plain_table import ragged, table_rows
+from exampp.formats.plain_table import is_table_header, ragged, table_rows
 from exampp.formats.remarks import remark
 
 COLUMNS = (
     *(names[0] for names in NAMES.values()),
     *("passage_id", "title", "system", "rank", "score", "relevance"),
+    *("contexts", "reference", "reference_contexts"),
 )
 """What a column can be said to hold."""
 _KNOWN = frozenset(
@@ -35,10 +37,20 @@ _KNOWN = frozenset(
         *trec_objects.SYSTEM_KEYS,
         *trec_objects.RELEVANCE_KEYS,
         *passages.TEXT_KEYS,
+        *queries.ID_KEYS,
+        *queries.TEXT_KEYS,
+        *pools.ID_KEYS,
     )
 )
 """Names by which some reader knows the columns of a table."""
-_SEPARATORS = "\t,;"
+_SEPARATORS = "\t,;|"
+_OF_RESULTS = frozenset(
+    (
+        *("rank", "score", "relevance", "rel", "label", "rating", "judgment", "grade"),
+        *("system", "run_id", "method", "answer", "response", "nugget", "contexts"),
+    )
+)
+"""Columns of other tables than those of queries and passages."""
 Row = Mapping[str, Any]
 
 
@@ -94,9 +106,13 @@ class Renaming:
                     f". Names on the left: {', '.join(COLUMNS)}",
                 )
 
-    def table(self, path: Path, on_error: OnError) -> HeldLines | None:
-        """The rows of a CSV or TSV that has one of the columns; None for any other file."""
-        separator = self._separator(path)
+    def table(self, path: Path, on_error: OnError, *, may_be_bank: bool = True) -> HeldLines | None:
+        """Return the rows of a table that has one of the columns, or of queries or passages.
+
+        None for any other file, for a TSV that the readers of queries and passages take, and for a
+        table that may be a bank, unless it is said to be none.
+        """
+        separator = self._separator(path, may_be_bank=may_be_bank)
         if separator is None:
             return None
 
@@ -115,9 +131,11 @@ class Renaming:
 
         return list(as_lines(_stripped(self.rows(str(path), rows()))))
 
-    def _separator(self, path: Path) -> str | None:
+    def _separator(self, path: Path, *, may_be_bank: bool) -> str | None:
         """What separates the columns; None where the first line has none of them."""
-        with suppress(InputError):  # no file of lines: whoever reads it says what is wrong
+        with suppress(
+            InputError, CsvError
+        ):  # no file of lines: whoever reads it says what is wrong
             _, head = next(read_lines(path))
             line = head.decode(errors="replace")
             for separator in _SEPARATORS:
@@ -125,10 +143,27 @@ class Renaming:
                 header = [cell.strip() for cell in cells]
                 if len(header) > 1:
                     self.seen.setdefault(str(path), header)
-                if len(header) > 1 and not set(self.columns.values()).isdisjoint(header):
+                has_named = not set(self.columns.values()).isdisjoint(header)
+                is_bank = may_be_bank and is_table_header(line)
+                is_known = not is_bank and _is_known(header, separator)
+                if len(header) > 1 and (has_named or is_known):
                     del self.seen[str(path)]
                     return separator
         return None
+
+
+def _is_known(header: Sequence[str], separator: str) -> bool:
+    """Whether a header is one of queries or passages that only rows can be read of."""
+    if separator == "\t" and _is_plain(header):
+        return False
+    names = {plain(name) for name in header}
+    ids = (queries.ID_KEYS, queries.TEXT_KEYS), (pools.ID_KEYS, pools.TEXT_KEYS)
+    pairs = any(not (names.isdisjoint(one) or names.isdisjoint(text)) for one, text in ids)
+    return pools.is_pool(names) or (pairs and names.isdisjoint(_OF_RESULTS))
+
+
+def _is_plain(header: Sequence[str]) -> bool:
+    return queries.is_header([*header]) or passages.is_header([*header])
 
 
 def _stripped(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:

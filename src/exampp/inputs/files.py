@@ -11,8 +11,9 @@ from exampp.formats import responses
 from exampp.formats.detect import ROLES, Told, tell
 from exampp.formats.held import HeldLines, held
 from exampp.formats.json_objects import OBJECT
-from exampp.formats.lines import OnError, existing_file, system_of
+from exampp.formats.lines import OnError, existing_file, plain_name, system_of
 from exampp.formats.plain_rows import KINDS as ITEMS
+from exampp.formats.plain_rows import MEANINGS
 from exampp.inputs import beir, datasets
 from exampp.inputs.columns import Renaming
 from exampp.inputs.memory import held_rows, parts_of
@@ -82,20 +83,18 @@ def own_corpus(files: Sequence[str | Path]) -> str | Path | None:
     return next(of_datasets, None) or next(of_folders, None)
 
 
-_KIND_OF_DATA = {"runs": "run"} | {
-    one: one for one in ("queries", "passages", "qrels", "responses")
-}
-"""A bank alone has several kinds of rows."""
+_KIND_OF_DATA = {"runs": "run"} | {one: one for one in ("queries", "qrels", "responses")}
+"""A bank has several kinds of rows, and so do passages, with or without their query."""
 
 
 def rows_of(
-    files: Iterable[GivenFile], columns: Mapping[str, str], on_error: OnError
+    files: Iterable[GivenFile], renaming: Renaming, on_error: OnError
 ) -> Mapping[Path, HeldLines]:
-    """What of an import is rows, for `holding`: out of memory, or tables with `columns` renamed.
+    """What of an import is rows, for `holding`: out of memory, or tables with named columns.
 
     Raises InputError for what has no rows, and where no table has one of the columns.
     """
-    renaming = Renaming(columns)
+    columns = renaming.columns
     found: dict[Path, HeldLines] = {}
     for given in files:
         if given.data is not None:
@@ -107,10 +106,27 @@ def rows_of(
                 given.system,
                 renaming if columns else None,
             )
-        elif columns and (rows := renaming.table(given.path, on_error)) is not None:
-            found[given.path] = rows
+        elif (columns or _may_be_table(given)) and given.path.is_file():
+            may_be_bank = (given.kind, given.role) == (None, None)
+            rows = renaming.table(given.path, on_error, may_be_bank=may_be_bank)
+            if rows is not None:
+                found[given.path] = rows
     renaming.check()
     return found
+
+
+def _may_be_table(given: GivenFile) -> bool:
+    """Whether a file, as far as is said, may be a table of queries or passages."""
+    if held(given.path) or (given.kind, given.role) not in _OF_TABLES:
+        return False
+    return bool(given.kind or given.role) or plain_name(given.path).endswith(_TABLES)
+
+
+_TABLES = (".csv", ".tsv", ".psv", ".tab", ".txt")
+
+_OF_TABLES = {(None, None)} | {
+    pair for one in ("queries", "passages", "pool") for pair in ((one, None), (None, one))
+}
 
 
 def tell_all(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:
@@ -140,6 +156,7 @@ def _kind_of_rows(given: GivenFile, rows: HeldLines) -> str:
     names = OBJECT.decode(rows[0][1]).keys()
     # items with the columns of a plain table are rows of one; the workbench's `qid` is an item's
     is_row = names.isdisjoint(_NESTED) and not names >= _WORKBENCH
+    is_row = is_row and not {"query_id", "query_text"}.isdisjoint(map(MEANINGS.get, names))
     if is_row and (given.role == "bank" or (given.role is None and not names.isdisjoint(ITEMS))):
         return "plain-bank"
     return tell(given.path, given.role).kind

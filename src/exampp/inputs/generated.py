@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from exampp.errors import InputError
+from exampp.formats import pools
 from exampp.formats.assignments import GRADER, Assigned
 from exampp.formats.candidates import Retrieved
 from exampp.formats.fields import shown
@@ -33,7 +34,7 @@ from exampp.records import (
     RankedPassage,
     Residue,
 )
-from exampp.store.inputs import put_passages, texts_of
+from exampp.store.inputs import add_to_pools, put_passages, texts_of
 from exampp.store.interning import batches
 
 
@@ -51,31 +52,33 @@ def take_responses(
     on_error: OnError,
     limit: int,
 ) -> int:
-    """Cut responses into passages and rank them in their order; returns how many passages.
+    """Cut responses into passages and rank them in their order; returns how many responses.
 
     A ranking keeps what its passage cites; a passage keeps the markup that it came from, of the
     system that brought it first.
     """
     places = QueryPlaces(connection)
+    count = 0
 
     def rows() -> Iterator[tuple[RankedPassage, Residue, Passage]]:
+        nonlocal count
         for response in responses:
             try:
                 places.bring(response.query_id, response.query_text)
                 places.find(response.query_id)
                 log.see(path, response.query_id, response.system)
                 yield from _ranked(response, segments(response, limit))
+                count += 1
             except InputError as error:
                 on_error(error.at(path))
 
-    count = 0
     for batch in batches(rows()):
         passages: dict[str, Passage] = {}
         for _, _, passage in batch:
             passages.setdefault(passage.passage_id, passage)
         known = texts_of(connection, list(passages))
         put_passages(connection, [passages[key] for key in passages if key not in known])
-        count += stage(connection, places, ((ranked, residue) for ranked, residue, _ in batch))
+        stage(connection, places, ((ranked, residue) for ranked, residue, _ in batch))
     return count
 
 
@@ -164,19 +167,34 @@ def take_candidates(
     return count
 
 
+def take_pool(connection: sqlite3.Connection, path: Path, on_error: OnError) -> int:
+    """Put passages into the pools of the queries that they come with; returns how many pairs."""
+    places = QueryPlaces(connection)
+    count = 0
+    for batch in batches(pools.read(path, on_error)):
+        known = []
+        for one in batch:
+            try:
+                places.bring(one.query_id, one.query_text)
+                known.append((places.find(one.query_id)[0], one.passage))
+            except InputError as error:
+                on_error(error.at(path))
+        ids = put_passages(connection, (passage for _, passage in known))
+        add_to_pools(connection, [(query, ids[one.passage_id][0]) for query, one in known])
+        count += len(known)
+    return count
+
+
 def assigned_pools(found: Iterable[Assigned]) -> Iterator[QueryPool]:
     """Assignments as pools: every answer is one passage, of rank 1, with its grades.
 
-    The same answer of several runs is one passage with several rankings. InputError where its
-    grades differ.
+    The same answer of several runs is one passage with several rankings; a passage that no system
+    ranks has none. InputError where the grades of one passage differ.
     """
-    pools: dict[str, dict[str, PooledPassage]] = {}
+    by_query: dict[str, dict[str, PooledPassage]] = {}
     for one in found:
-        pool = pools.setdefault(one.query_id, {})
-        key = passage_id(one.answer)
-        ranked = RankedPassage(one.query_id, key, 1, 1.0, one.system)
-        length = one.response_length
-        residue = None if length is None else {"set": {"response_length": length}}
+        pool = by_query.setdefault(one.query_id, {})
+        key = one.passage_id or passage_id(one.answer)
         known = pool.setdefault(
             key, PooledPassage(key, one.answer, sheets=(PassageGrades(GRADER, one.grades),))
         )
@@ -186,8 +204,12 @@ def assigned_pools(found: Iterable[Assigned]) -> Iterator[QueryPool]:
                 f"{shown(one.query_id)}, but other assignments",
                 mend="Leave one of the two out",
             )
-        pool[key] = replace(known, rankings=(*known.rankings, (ranked, residue)))
-    for query_id, pool in pools.items():
+        if one.system:
+            ranked = RankedPassage(one.query_id, key, 1, 1.0, one.system)
+            length = one.response_length
+            residue = None if length is None else {"set": {"response_length": length}}
+            pool[key] = replace(known, rankings=(*known.rankings, (ranked, residue)))
+    for query_id, pool in by_query.items():
         yield QueryPool(query_id, tuple(pool.values()))
 
 

@@ -43,7 +43,9 @@ class ImportReport(Result):
     `impact` tells, of a `dry_run` on a bank that is graded, what it would do to labels and scores.
     `missing` are the passages that the corpus did not have; `findings` what is odd about the runs,
     a table of system, finding, count and which. `replaced` counts the characters that are no text.
-    `remarks` say what else is odd about the files, such as a key that nearly is a known one.
+    `remarks` say what else is odd about the files, such as a key that nearly is a known one, and
+    name the fields that are not used: `unread` counts, by file and field, the records that have a
+    field which is dropped, `stored` those whose field is stored and exported, and not used.
     `bad_cells` counts the ratings of graded files that
     cannot be read and were kept as unparsed, `bad_cells_first` are the first of them.
     """
@@ -64,6 +66,8 @@ class ImportReport(Result):
     bad_cells_first: tuple[InputError, ...] = ()
     impact: Mapping[str, Table] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    unread: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    stored: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def tables(self) -> Mapping[str, Table]:
         """The files, what of every kind of thing changed, and what is odd about the systems."""
@@ -101,6 +105,8 @@ class ImportReport(Result):
             "findings": [dict(zip(_FINDING, row, strict=True)) for row in self.findings.rows],
             "replaced": asdict(self.replaced),
             "remarks": list(self.remarks),
+            "unread": self.unread,
+            "stored": self.stored,
             "skipped": self.skipped,
             "skipped_first": [str(error) for error in self.skipped_first],
             "bad_cells": self.bad_cells,

@@ -31,6 +31,7 @@ from exampp.formats.remarks import hearing
 from exampp.formats.responses import Response
 from exampp.formats.workbench_graders import has_open_scale
 from exampp.inputs import beir, datasets, rag
+from exampp.inputs.columns import Renaming
 from exampp.inputs.corpus import look_up
 from exampp.inputs.files import GivenFile, Known, rows_of, tell_all
 from exampp.inputs.generated import (
@@ -38,15 +39,16 @@ from exampp.inputs.generated import (
     assigned_pools,
     cited_by,
     take_candidates,
+    take_pool,
     take_responses,
 )
 from exampp.inputs.import_report import Imported, ImportReport, refused
 from exampp.inputs.judged import take_judged
-from exampp.inputs.places import QueryPlaces, plain_banks
+from exampp.inputs.places import QueryPlaces, note_bare, plain_banks, rename_generated, unmet
 from exampp.inputs.rankings import RunLog, findings, stage, top
 from exampp.inputs.segment import PASSAGE_TOKENS
 from exampp.outside import counting_replaced, fit_name
-from exampp.records import BankEntry, GraderIdentity, Judgment, QueryPool, RankedPassage
+from exampp.records import BankEntry, GraderIdentity, Judgment, Query, QueryPool, RankedPassage
 from exampp.records.grading import RatingScale
 from exampp.store.bank import (
     Edit,
@@ -121,6 +123,8 @@ class Importer:
         """
         places = QueryPlaces(self.connection)
         is_strict = bool(known_queries(self.connection))
+        bare: list[str] = []
+        is_list = True
         for entry in entries:
             try:
                 if is_strict and not entry.query_text:
@@ -132,7 +136,12 @@ class Importer:
                 )
                 self.on_error(error.at(path))
             else:
+                rename_generated(self.connection, path, [Query(entry.query_id, entry.query_text)])
+                bare += [] if is_strict or entry.query_text else [entry.query_id]
+                is_list = is_list and [one.kind for one in entry.items] == ["question"]
                 yield entry
+        if bare and is_list:
+            note_bare(path, bare)
 
     def workbench(self, path: Path) -> int:
         """Graded passages with their rankings and judgments."""
@@ -152,7 +161,8 @@ class Importer:
         on_error = self.log.counting(path, self.on_error)
         found = list(assignments.read(path, on_error))
         for one in found:
-            self.log.see(path, one.query_id, one.system)
+            if one.system:
+                self.log.see(path, one.query_id, one.system)
         entries = list(self.of_known_queries(path, assigned_bank(found)))
         put_bank(self.connection, self.bank, entries, self.edit)
         known = {entry.query_id for entry in entries}
@@ -163,7 +173,7 @@ class Importer:
     def queries(self, path: Path) -> int:
         """Queries and their subtopics."""
         found = list(queries.read(path, self.on_error))
-        put_queries(self.connection, found)
+        put_queries(self.connection, unmet(self.connection, path, found))
         return len(found)
 
     def passages(self, path: Path) -> int:
@@ -229,7 +239,8 @@ class Importer:
             return count
         # what is wrong with a line was said the first time
         cited = cited_by(named(_said_already))
-        return count + self._retrieved(path, cited, on_error, quoted=True)
+        self._retrieved(path, cited, on_error, quoted=True)
+        return count
 
     def _retrieved(
         self, path: Path, found: Iterable[Retrieved], on_error: OnError, *, quoted: bool = False
@@ -345,6 +356,7 @@ KINDS: Mapping[str, _Take] = {
     "passages": Importer.passages,
     **{kind: _bank(reader) for kind, reader in banks.READERS.items()},
     "plain-bank": lambda importer, path: _bank(plain_banks(importer.connection))(importer, path),
+    "pool": lambda to, path: take_pool(to.connection, path, to.on_error),
     "assignments": Importer.assignments,
     "workbench": Importer.workbench,
     "qrels": Importer.qrels,
@@ -370,12 +382,13 @@ def import_files(
     Raises InputError for a file that is not what it must be, or of no known kind, and, unless the
     importer may update, for a change of what is graded or was edited by people.
     """
-    with hearing() as remarks:
-        given, parts = rag.unfold(given, importer.system, importer.on_error)
-        rows = rows_of(given, importer.columns, importer.on_error)
+    with hearing() as heard:
+        renaming = Renaming(importer.columns)
+        given, parts = rag.unfold(given, importer.system, importer.on_error, renaming)
+        rows = rows_of(given, renaming, importer.on_error)
         with holding({**parts, **rows}):
             report = _import_files(importer, given, corpus)
-    return replace(report, remarks=tuple(remarks))
+    return replace(report, remarks=heard.sentences(), unread=heard.unread, stored=heard.stored)
 
 
 def _import_files(

@@ -19,6 +19,8 @@ from exampp.formats.fields import repeated, shown
 from exampp.formats.held import HeldLines, as_lines, held
 from exampp.formats.lines import OnError, system_of
 from exampp.formats.rag_records import KINDS, RagRecord, kind_of, read
+from exampp.formats.rag_values import digest
+from exampp.inputs.columns import Renaming
 from exampp.inputs.files import GivenFile
 from exampp.outside import check_path
 
@@ -28,7 +30,7 @@ Answers = dict[tuple[str, str], dict[str, None]]
 
 
 def unfold(
-    files: Iterable[GivenFile], system: str | None, on_error: OnError
+    files: Iterable[GivenFile], system: str | None, on_error: OnError, renaming: Renaming
 ) -> tuple[list[GivenFile], Mapping[Path, HeldLines]]:
     """The files, those of other programs as the parts that we know; and the rows of these parts."""
     found: list[GivenFile] = []
@@ -41,10 +43,12 @@ def unfold(
             if given.data is None and columnar.name_of(given.path):
                 rows[given.path] = list(as_lines(columnar.rows(given.path)))
             continue
-        records = list(_once_each(read(given.path, kind, on_error), given.path, on_error))
+        is_said = given.kind is not None
+        named = renaming.columns, renaming.seen
+        read_records = read(given.path, kind, on_error, *named, is_said=is_said)
+        records = list(_once_each(read_records, given.path, on_error))
         for _, one in records:
-            if one.reference:
-                answers.setdefault((one.query_id, one.query), {})[one.reference] = None
+            answers.setdefault((one.query_id, one.query), {}).update(dict.fromkeys(one.references))
         for part, lines in _parts(records, system or system_of(given.path), answers):
             # messages name the part and the line of the file
             path = Path(f"{given.path} ({part})")
@@ -92,7 +96,10 @@ def _parts(
     parts: dict[str, Rows] = {
         "queries": _once((n, {"query_id": one.query_id, "text": one.query}) for n, one in records),
         "passages": _once(
-            (n, {"id": name, "text": text}) for n, one in records for name, text in one.relevant
+            (n, {"id": name, "text": text})
+            for n, one in records
+            for name, text in one.relevant
+            if text
         ),
         "candidates": [
             (
@@ -122,13 +129,13 @@ def _parts(
             (
                 n,
                 {
-                    "query_id": one.query_id,
+                    **_named(one),
                     "question": one.query,
                     "answer": tuple(answers[one.query_id, one.query]),
                 },
             )
             for n, one in records
-            if one.reference
+            if one.references
         ),
         "qrels": _once(
             (n, {"query_id": one.query_id, "passage_id": name, "relevance": 1})
@@ -137,6 +144,12 @@ def _parts(
         ),
     }
     yield from ((part, rows) for part, rows in parts.items() if rows)
+
+
+def _named(one: RagRecord) -> dict[str, str]:
+    """Name the query of an item: by its text where the file has no id, to find a known query."""
+    is_generated = one.query_id == digest(one.query)
+    return {"query": one.query} if is_generated else {"query_id": one.query_id}
 
 
 def _once(rows: Iterable[tuple[int, Mapping[str, Any]]]) -> Rows:

@@ -169,6 +169,13 @@ def put_pool(connection: sqlite3.Connection, query: int, rows: Sequence[tuple[in
     )
 
 
+def add_to_pools(connection: sqlite3.Connection, rows: Iterable[tuple[int, int]]) -> None:
+    """Add passages, as (query key, passage key), to pools that do not have them."""
+    connection.executemany(
+        "INSERT INTO pool (query, passage) VALUES (?, ?) ON CONFLICT DO NOTHING", rows
+    )
+
+
 def put_judgments(
     connection: sqlite3.Connection, rows: Iterable[tuple[int, int, int, int, Any]]
 ) -> None:
@@ -398,6 +405,39 @@ def some_texts(connection: sqlite3.Connection, count: int = 200) -> list[str]:
         "SELECT v.text FROM passage p JOIN passage_version v USING (version) LIMIT ?", (count,)
     )
     return [row[0] for row in rows]
+
+
+def texts_of_queries(connection: sqlite3.Connection, query_ids: Iterable[str]) -> dict[str, str]:
+    """Return the text of each of the queries that are known, by id."""
+    rows = connection.execute(
+        "SELECT query_id, text FROM query WHERE query_id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(query_ids)),),
+    )
+    return dict(rows.fetchall())
+
+
+def rename_query(connection: sqlite3.Connection, query_id: str, new: str) -> bool:
+    """Give a query another id, and its items the ids that start with it.
+
+    Returns False, and changes nothing, where the new id is known, or where sealed items or a sample
+    of judgments refer to the old one.
+    """
+    (count,) = connection.execute(
+        "SELECT (SELECT count(*) FROM query WHERE query_id = :new) + "
+        "(SELECT count(*) FROM sample_unit WHERE query_id = :old) + (SELECT count(*) FROM sealed "
+        "JOIN item USING (item) JOIN query USING (query) WHERE query_id = :old)",
+        {"old": query_id, "new": check_id(new)},
+    ).fetchone()
+    if count:
+        return False
+    connection.execute(
+        "UPDATE item SET item_id = :new || substr(item_id, length(:old) + 1) WHERE query = "
+        "(SELECT query FROM query WHERE query_id = :old) "
+        "AND (item_id = :old OR substr(item_id, 1, length(:old) + 1) = :old || '/')",
+        {"old": query_id, "new": new},
+    )
+    connection.execute("UPDATE query SET query_id = ? WHERE query_id = ?", (new, query_id))
+    return True
 
 
 def queries_with_text(connection: sqlite3.Connection, texts: Iterable[str]) -> dict[str, str]:
