@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -67,6 +67,8 @@ COMMIT_SECONDS = 1.0
 COMMIT_CELLS = 2000
 POLL_SECONDS = 0.5
 _KEPT = "Everything graded so far is kept; the same command continues"
+_UNREADABLE = frozenset({State.UNPARSED, State.TRUNCATED, State.REFUSED})
+"""States of a reply that came and holds no grade. A failed request is sent again by its grader."""
 _ORDER = {"due": ("new", "failed"), "new": ("new",), "failed": ("failed",)}
 """What is asked first: cells that were tried in vain come when nothing else is left.
 
@@ -159,6 +161,8 @@ class GradingRun:
         self._tried: set[Cell] = set()
         self._again: dict[int, None] = {}
         self._put_off: dict[int, None] = {}
+        self._repeats: deque[tuple[int, Due]] = deque()
+        self._repeated: dict[tuple[Cell, ...], State] = {}
         self._failures = 0
         self._asks = 0
         self._run = 0
@@ -239,14 +243,14 @@ class GradingRun:
 
     def _select(self, key: int, select: str, progress: Progress) -> Iterator[Progress]:
         queries = query_order(self.connection, self.exam)
-        while queries and not self.stopped:
+        while (queries or self._repeats) and not self.stopped:
             held: list[int] = []
             for _ in self._pass(key, queries, select, held, progress):
                 yield progress
             if reason := self.grading.grader.stopped:
                 self.stopped, self.why_stopped = True, reason
             # what another process tries again is its business: waited is for what nobody tried
-            if self._again:
+            if self._again or self._repeats:
                 queries, self._again = [*self._again, *held], {}
                 continue
             if self._put_off and not self.stopped:
@@ -340,6 +344,7 @@ class GradingRun:
                 continue
             self._open[query] += 1
             for one in due_of_query(self.connection, query, key, self.exam, select):
+                yield from self._asks_again(key, progress)
                 if self.stopped:
                     return
                 if one.before is not None and self._tried.isdisjoint(one.cells):
@@ -353,6 +358,16 @@ class GradingRun:
                 if ask is not None:
                     yield ask
             self._close(query)
+        yield from self._asks_again(key, progress)
+
+    def _asks_again(self, key: int, progress: Progress) -> Iterator[Ask]:
+        """Repeat what got an unreadable reply, unless another process now has its query."""
+        while self._repeats and not self.stopped:
+            query, one = self._repeats.popleft()
+            if query in self._open or self._claim(key, query):
+                ask = self._ask(key, query, one, progress)
+                if ask is not None:
+                    yield ask
 
     def _claim(self, key: int, query: int) -> bool:
         with self.connection, transaction(self.connection):
@@ -406,10 +421,25 @@ class GradingRun:
             detail = {**(reading.detail or {}), "cut": True, "kept": kept}
             reading = Reading(reading.outcome, reading.confidence, detail)
         text = None if reply.fault else reply.text
-        self._keep(key, ask.key, one, text, reading, progress)
+        # a request that fails the second time leaves the first reply in place
+        if not (reply.fault and one.cells in self._repeated):
+            self._keep(key, ask.key, one, text, reading, progress)
+        if self._repeats_once(query, one, reading.outcome.state):
+            self._settled(ask, reply, 0, progress)
+            return
         self._settled(ask, reply, len(one.cells), progress)
         self._count_failure(one, reply, reading, progress)
         self._tried.difference_update(one.cells)
+
+    def _repeats_once(self, query: int, one: Due, state: State) -> bool:
+        """Queue the first unreadable reply of these cells to be asked for again."""
+        repeats = (
+            self.grading.grader.varies and state in _UNREADABLE and one.cells not in self._repeated
+        )
+        if repeats:
+            self._repeated[one.cells] = state
+            self._repeats.append((query, one))
+        return repeats
 
     def _takes_less_than(self, limit: int | None) -> bool:
         """Whether the grader takes less than was known when it was asked: it is asked again."""
@@ -462,8 +492,14 @@ class GradingRun:
         grade = Grade("", state, rating, reply, rule, reading.confidence, detail)
         made_from = one.answer_key if self.grading.prompt.verifies else NO_KEY
         self._rows[number] = [grade_row(key, *cell, grade, made_from) for cell in one.cells]
-        progress.done += len(one.cells)
-        progress.states[state] += len(one.cells)
+        cells, first = len(one.cells), self._repeated.get(one.cells)
+        progress.states[state] += cells
+        if first is None:
+            progress.done += cells
+            return
+        progress.states = progress.states - Counter({first: cells})
+        progress.repeated += cells
+        progress.recovered += cells * (state is State.GRADED)
 
     def _close(self, query: int) -> None:
         self._open[query] -= 1
