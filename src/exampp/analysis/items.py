@@ -26,7 +26,7 @@ from exampp.analysis.item_records import (
     Jackknife,
 )
 from exampp.analysis.item_selection import ability_choices, choices
-from exampp.bank.lint import lint
+from exampp.bank.lint import items_without_text, lint
 from exampp.evaluate.chance import chance_floor, judged_ratings
 from exampp.evaluate.cover import cover_exams
 from exampp.evaluate.item_scores import ItemScores
@@ -110,22 +110,20 @@ def analyze(
     jackknife = _jackknife(scores, columns)
     outlier = np.array([system != jackknife.system for system in scores.systems], np.bool_)
     abilities = fitted(scores, jackknife.system) if settings.irt else None
-    officials = officials or {}
+    officials, texts = officials or {}, texts or BankTexts()
     missing = lacking(book)
     return ItemAnalysis(
         scores=scores,
         caption=caption,
         grader_key=book.grader.key,
         settings=settings,
-        items=tuple(
-            _items(book, scores, columns, outlier, settings, texts or BankTexts(), abilities)
-        ),
+        items=tuple(_items(book, scores, columns, outlier, settings, texts, abilities)),
         exams=tuple(_exams(scores, columns, outlier, jackknife, settings)),
         jackknife=jackknife,
         floor=chance_floor(book, [scores.min_rating], scores.k, scores.subtopics),
         choices=(*choices(scores, officials), *ability_choices(scores, abilities, officials)),
         abilities=abilities,
-        notes=book.notes,
+        notes=(*filter(None, [items_without_text(texts.entries)]), *book.notes),
         officials=officials,
         lacking=missing.cause if missing else "",
     )
