@@ -298,6 +298,7 @@ class Collection(GradeSource["CollectionGrades"]):
         batch: int | None = None,
         bank: str | None = None,
         depth: int = DEPTH,
+        pool: str = "ranked",
         select: str = "due",
         answers_of: str | None = None,
         max_failures: int = MAX_FAILURES,
@@ -317,6 +318,8 @@ class Collection(GradeSource["CollectionGrades"]):
         `answers_of` names the grader whose extracted answers are to be verified. `select="failed"`
         takes what was tried in vain, `take_over=True` also what a run holds that is known to be
         gone, `max_queries` the first queries, `shard` an equal part of the passages, as `3/16`.
+        `pool` is `ranked` (listed passages, and the first `depth` of each ranking), `judged`, or
+        `all`. Without any ranking in the collection, `ranked` takes judged passages too.
         `on` is a Ray cluster that grades; with `batches` a server answers at half the price.
         """
         from exampp.grade.given import OfFunction, plan
@@ -329,6 +332,7 @@ class Collection(GradeSource["CollectionGrades"]):
             OfFunction(name, scale, batch),
             bank=bank,
             depth=depth,
+            pool=pool,
             max_queries=max_queries,
             shard=shard,
             answers_of=answers_of,

@@ -214,6 +214,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--kind": "nugget",
             "--bank": "small",
             "--depth": "1",
+            "--pool": "judged",
             "--decode": "text",
             "--beams": "3",
             "--limit": "99",

@@ -69,8 +69,9 @@ def test_the_pool_in_all_formats(tmp_path: Path, exampp_command: Commands) -> No
     found = json.loads(shallow)
     systems, banks = found["pool"], found["cells"]
     assert [row["passages"] for row in systems["rows"]] == [2, 2]
-    # judged passages stay in the pool at any depth
-    assert banks["rows"][0] == {"bank": "main", "kind": "question", "items": 3, "cells": 8}
+    # q1: 2 questions on p1 and p4; q2: 1 question on p3 and p4; p2 is judged and not in the first 1
+    assert banks["rows"][0] == {"bank": "main", "kind": "question", "items": 3, "cells": 6}
+    assert "main (question): 2 cells (25% of 8) are of passages that people judged" in shallow
 
 
 def test_items_of_which_only_ids_are_known_are_told(

@@ -255,6 +255,16 @@ def said_without_text(textless: int, items: int, kind: str) -> str:
     )
 
 
+def said_judged_only(cells: int, of: int) -> str:
+    """Say that cells of judged passages that no run ranks are graded on request; or nothing."""
+    if not cells:
+        return ""
+    return (
+        f"{cells} cells ({cells / of:.0%} of {of}) are of passages that people judged and no run "
+        "ranks. They are graded only on request: exampp grade --pool judged"
+    )
+
+
 def meaning(one: RuleCount, grader: GraderIdentity) -> str:
     """What a rule takes a reply for, in words."""
     if one.state is not State.GRADED:
