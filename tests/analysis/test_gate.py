@@ -263,7 +263,7 @@ def test_what_is_missing_fails_and_is_said() -> None:
     torn = make_query(cells, make_ranking("s", [0]), query_id="q7")
     lacking = replace(book, queries=(*book.queries[:7], torn))
     assert "has no grade" in why(lacking, "Cover@20>=0.1")
-    assert judged(lacking, "Cover@20>=0.1", may_lack=0.1).verdict == "passed"
+    assert judged(lacking, "Cover@20>=0.1", allow_missing=0.1).verdict == "passed"
     empty = make_book(*(make_query([[None]], make_ranking("s", [0]), query_id="q"),))
     assert "No cell has a grade" in why(empty, "Cover@20>=0.1")
     (row,) = gate(book, [parse_requirement("Cover@20>=0.1")], systems=["t"]).rows

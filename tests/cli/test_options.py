@@ -349,24 +349,25 @@ OPTIONS: Mapping[str, Uses] = {
     ),
     "gate": Uses(
         (
-            "gate my.exam --require Cover@3>=0.5 --may-lack 0.9",
-            "gate my.exam --require Cover@3>=0.5 --may-lack .9 --margin .1 --baseline-system beta",
-            "gate my.exam --baseline turned.run --margin 0.1 --may-lack 0.9 --format markdown",
+            "gate my.exam --require Cover@3>=0.5 --allow-missing 0.9",
+            "gate my.exam --require Cover@3>=0.5 --allow-missing .9 --margin .1 "
+            "--baseline-system beta",
+            "gate my.exam --baseline turned.run --margin 0.1 --allow-missing 0.9 --format markdown",
             "gate my.exam --baseline turned.run --require Cover@3>baseline",
         ),
         {
             **{name: value for name, value in GRADED.items() if name != "--bank"},
             "--bank": "small",
             "--require": {"gate my.exam --require": "nDCG@3>=0.2"},
-            "--baseline": {"gate my.exam --require Cover@3>=0.5 --may-lack .9": "turned.run"},
+            "--baseline": {"gate my.exam --require Cover@3>=0.5 --allow-missing .9": "turned.run"},
             "--baseline-system": {"gate my.exam --baseline turned.run": "beta"},
             "--margin": {},
             "--min-rating": "2",
             "--run": "late.run",
             "--system": "alpha",
-            "--may-lack": {"gate my.exam --baseline turned.run --require": "0.9"},
+            "--allow-missing": {"gate my.exam --baseline turned.run --require": "0.9"},
             "--alpha": {"gate my.exam --require": "0.4"},
-            "--seed": {"gate my.exam --require Cover@3>=0.5 --may-lack .9": "9"},
+            "--seed": {"gate my.exam --require Cover@3>=0.5 --allow-missing .9": "9"},
             "--junit": "out.xml",
             **FORMAT,
             # what is missing has no numbers

@@ -19,7 +19,7 @@ PANELS: Mapping[str, str] = {
     "max-queries pool shard retry-failed per more keys grounded keep-near credit irt weights "
     "build battery uses targets attack answers texts rating "
     "labels design number plan over predictor folds save require baseline baseline-system margin "
-    "may-lack junit blind shared guidelines pair",
+    "allow-missing junit blind shared guidelines pair",
     "Whose grades": "grader prompt kind bank decisions answers-of min-answers author reason "
     "assessor",
     "Model": "model revision device dtype quantize decode beams least-mass batch-tokens "
