@@ -36,7 +36,7 @@ from exampp.analysis.agreement_tables import (
 )
 from exampp.errors import InputError
 from exampp.evaluate.people import said_by_people
-from exampp.records.gradebook import MISSING, Gradebook
+from exampp.records.gradebook import GRADE_JUDGED, MISSING, Gradebook
 from exampp.records.wording import counted
 from exampp.report.result import Result
 from exampp.report.table import Table
@@ -197,5 +197,5 @@ def _left_out(found: RatedUnits) -> Iterator[str]:
         if without:
             yield (
                 f"{without} of {int(judged.sum())} judged passages have no grade by "
-                f"{book.grader.name} and are left out."
+                f"{book.grader.name} and are left out. {GRADE_JUDGED}."
             )
