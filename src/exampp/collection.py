@@ -315,11 +315,9 @@ class Collection(GradeSource["CollectionGrades"]):
         rating, `Reply`, or None where it cannot tell, perhaps async. A function has a `name`, by
         which it is known, a `scale` (0 to 5), perhaps a `batch`: it then gets lists of items and
         passages. `options` are those of `llm.options.Options`, such as model, prompt and kind.
-        `answers_of` names the grader whose extracted answers are to be verified. `select="failed"`
-        takes what was tried in vain, `take_over=True` also what a run holds that is known to be
-        gone, `max_queries` the first queries, `shard` an equal part of the passages, as `3/16`.
-        `pool` is `ranked` (listed passages, and the first `depth` of each ranking), `judged`, or
-        `all`. Without any ranking in the collection, `ranked` takes judged passages too.
+        `answers_of` names a grader whose extracted answers are verified. `select="failed"` takes
+        failed cells, `take_over=True` those of a run that is gone, `max_queries` the first queries,
+        `shard` a part of the passages, as `3/16`. `pool` is `ranked`, `judged` or `all`.
         `on` is a Ray cluster that grades; with `batches` a server answers at half the price.
         """
         from exampp.grade.given import OfFunction, plan

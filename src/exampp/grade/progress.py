@@ -35,6 +35,16 @@ class Progress:
     repeated: int = 0
     recovered: int = 0
 
+    def count(self, cells: int, state: State, first: State | None) -> None:
+        """Count cells by state; `first` is the state before a repeat, None for a first reply."""
+        self.states[state] += cells
+        if first is None:
+            self.done += cells
+            return
+        self.states -= Counter({first: cells})
+        self.repeated += cells
+        self.recovered += cells * (state is State.GRADED)
+
     @property
     def ungraded(self) -> int:
         """Cells that the run asked about in vain."""

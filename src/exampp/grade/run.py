@@ -17,17 +17,16 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
-from typing import NamedTuple
 
 from exampp.errors import CollectionBusy, InputError, Unfinished
 from exampp.grade.asking import Asker
 from exampp.grade.kept import note_rules
 from exampp.grade.leases import at_work, holders, is_gone, new_owner, others
+from exampp.grade.planned import UNREADABLE, AskInFlight, Planned, check_numbers
 from exampp.grade.progress import Progress
 from exampp.grade.reading import Reader, Reading, why_ungraded
 from exampp.llm.base import Ask, Grader, Reply, checked
 from exampp.llm.replies import Replies, unasked
-from exampp.outside import check_whole
 from exampp.prompts import Prompt
 from exampp.prompts.verification import says_none
 from exampp.records import Grade, GraderIdentity, Outcome, State
@@ -67,13 +66,8 @@ COMMIT_SECONDS = 1.0
 COMMIT_CELLS = 2000
 POLL_SECONDS = 0.5
 _KEPT = "Everything graded so far is kept; the same command continues"
-_UNREADABLE = frozenset({State.UNPARSED, State.TRUNCATED, State.REFUSED})
-"""States of a reply that came and holds no grade. A failed request is sent again by its grader."""
 _ORDER = {"due": ("new", "failed"), "new": ("new",), "failed": ("failed",)}
-"""What is asked first: cells that were tried in vain come when nothing else is left.
-
-So a run that is started again goes on where the last one stopped, whatever it had met before.
-"""
+"""The order of requests: failed cells come last, so that a new run goes on with new cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,22 +83,6 @@ class Grading:
     ask: Asker
     read: Reader
     rules: Rules | None = None
-
-
-class Planned(NamedTuple):
-    """What a run would do: cells due, and asks that settle them (equal texts are asked once)."""
-
-    cells: int
-    asks: int
-
-
-class _Waiting(NamedTuple):
-    """An ask in flight; `limit` is what the grader was known to take when it was asked."""
-
-    query: int
-    due: Due
-    kept: int | None
-    limit: int | None
 
 
 class GradingRun:
@@ -136,13 +114,7 @@ class GradingRun:
     ) -> None:
         if select not in SELECTIONS:
             raise InputError(f"select is {select!r}", mend=f"Give one of {', '.join(SELECTIONS)}")
-        queries = 1 if exam.max_queries is None else check_whole("max_queries", exam.max_queries)
-        depth = check_whole("depth", exam.depth)
-        numbers = (depth, check_whole("max_failures", max_failures), queries)
-        if min(numbers) < 1 or max(numbers) >= 2**31:
-            raise InputError(
-                "depth, max_failures and max_queries are at least 1, and no astronomical number"
-            )
+        check_numbers(exam, max_failures)
         self.connection = connection
         self.grading = grading
         self.exam = exam
@@ -154,7 +126,7 @@ class GradingRun:
         self.why_stopped = ""
         self._owner = new_owner()
         self._replies = Replies(grading.grader)
-        self._waiting: dict[int, _Waiting] = {}
+        self._waiting: dict[int, AskInFlight] = {}
         self._open: Counter[int] = Counter()
         self._rows: dict[int, list[GradeRow]] = {}
         self._copies: list[Due] = []
@@ -391,7 +363,7 @@ class GradingRun:
             reading = Reading(outcome, None, {"reason": str(error)})
             self._keep(key, self._asks, one, None, reading, progress)
             return None
-        self._waiting[self._asks] = _Waiting(query, one, asked.kept, limit)
+        self._waiting[self._asks] = AskInFlight(query, one, asked.kept, limit)
         self._open[query] += 1
         return asked.ask
 
@@ -434,7 +406,7 @@ class GradingRun:
     def _repeats_once(self, query: int, one: Due, state: State) -> bool:
         """Queue the first unreadable reply of these cells to be asked for again."""
         repeats = (
-            self.grading.grader.varies and state in _UNREADABLE and one.cells not in self._repeated
+            self.grading.grader.varies and state in UNREADABLE and one.cells not in self._repeated
         )
         if repeats:
             self._repeated[one.cells] = state
@@ -492,14 +464,7 @@ class GradingRun:
         grade = Grade("", state, rating, reply, rule, reading.confidence, detail)
         made_from = one.answer_key if self.grading.prompt.verifies else NO_KEY
         self._rows[number] = [grade_row(key, *cell, grade, made_from) for cell in one.cells]
-        cells, first = len(one.cells), self._repeated.get(one.cells)
-        progress.states[state] += cells
-        if first is None:
-            progress.done += cells
-            return
-        progress.states = progress.states - Counter({first: cells})
-        progress.repeated += cells
-        progress.recovered += cells * (state is State.GRADED)
+        progress.count(len(one.cells), state, self._repeated.get(one.cells))
 
     def _close(self, query: int) -> None:
         self._open[query] -= 1
