@@ -315,9 +315,9 @@ class Collection(GradeSource["CollectionGrades"]):
         rating, `Reply`, or None where it cannot tell, perhaps async. A function has a `name`, by
         which it is known, a `scale` (0 to 5), perhaps a `batch`: it then gets lists of items and
         passages. `options` are those of `llm.options.Options`, such as model, prompt and kind.
-        `answers_of` names a grader whose extracted answers are verified. `select="failed"` takes
-        failed cells, `take_over=True` those of a run that is gone, `max_queries` the first queries,
-        `shard` a part of the passages, as `3/16`. `pool` is `ranked`, `judged` or `all`.
+        `answers_of` names a grader whose answers are verified. `select="failed"` takes failed
+        cells, `take_over=True` those of a run that is gone, `max_queries` the first queries, `shard`
+        a part (`3/16`), `pool` `ranked`, `judged` or `all` passages.
         `on` is a Ray cluster that grades; with `batches` a server answers at half the price.
         """
         from exampp.grade.given import OfFunction, plan
@@ -349,9 +349,8 @@ class Collection(GradeSource["CollectionGrades"]):
         **options: Unpack[GradingOptions],
     ) -> Progress:
         """Grade everything that is due, as `grading` has it; goes on where a call stopped."""
-        run = self.grading(grader, **options)
         tell = on_progress or (lambda _: None)
-        for progress in run.steps():
+        for progress in self.grading(grader, **options).steps():
             tell(progress)
         return progress
 
