@@ -316,8 +316,8 @@ class Collection(GradeSource["CollectionGrades"]):
         which it is known, a `scale` (0 to 5), perhaps a `batch`: it then gets lists of items and
         passages. `options` are those of `llm.options.Options`, such as model, prompt and kind.
         `answers_of` names a grader whose answers are verified. `select="failed"` takes failed
-        cells, `take_over=True` those of a run that is gone, `max_queries` the first queries, `shard`
-        a part (`3/16`), `pool` `ranked`, `judged` or `all` passages.
+        cells, `take_over=True` those of a run that is gone, `max_queries` the first queries,
+        `shard` a part (`3/16`), `pool` `ranked`, `judged` or `all` passages.
         `on` is a Ray cluster that grades; with `batches` a server answers at half the price.
         """
         from exampp.grade.given import OfFunction, plan
