@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +79,7 @@ def paired_items(exam: QueryExam, threshold: int, k: int) -> Iterator[PairedItem
 
 
 def has_missing(
-    exam: QueryExam, read: Indices | None, items: int | Indices, k: int
+    exam: QueryExam, read: Indices | None, items: int | NDArray[np.integer[Any]], k: int
 ) -> NDArray[np.bool_]:
     """Whether a system's first k passages have a cell without a grade, for one item or several."""
     passages = np.empty(0, np.int32) if read is None else read[:k]
