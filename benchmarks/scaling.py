@@ -51,7 +51,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "calibrate": ("calibrate", "new.exam", "exam.calibration"),
     "reparse": ("reparse", "exam.exam", "--dry-run"),
     "compare": ("compare", "exam.exam", *TWO),
-    "gate": ("gate", "exam.exam", "-r", "Cover@20>=0", "--may-lack", "0.9"),
+    "gate": ("gate", "exam.exam", "-r", "Cover@20>=0", "--allow-missing", "0.9"),
     "plot": ("plot", "leaderboard", "exam.exam", "-o", "new.svg"),
     "report": ("report", "exam.exam", "-o", "new.html", *OFFICIAL),
     "leaderboards": ("analyze", "leaderboards", "exam.exam"),

@@ -297,6 +297,7 @@ class Collection(GradeSource["CollectionGrades"]):
         batch: int | None = None,
         bank: str | None = None,
         depth: int = DEPTH,
+        pool: str = "ranked",
         select: str = "due",
         answers_of: str | None = None,
         max_failures: int = MAX_FAILURES,
@@ -313,9 +314,9 @@ class Collection(GradeSource["CollectionGrades"]):
         rating, `Reply`, or None where it cannot tell, perhaps async. A function has a `name`, by
         which it is known, a `scale` (0 to 5), perhaps a `batch`: it then gets lists of items and
         passages. `options` are those of `llm.options.Options`, such as model, prompt and kind.
-        `answers_of` names the grader whose extracted answers are to be verified. `select="failed"`
-        takes what was tried in vain, `take_over=True` also what a run holds that is known to be
-        gone, `max_queries` the first queries, `shard` an equal part of the passages, as `3/16`.
+        `answers_of` names a grader whose answers are verified. `select="failed"` takes failed
+        cells, `take_over=True` those of a run that is gone, `max_queries` the first queries,
+        `shard` a part (`3/16`), `pool` `ranked`, `judged` or `all` passages.
         `on` is a Ray cluster that grades; with `batches` a server answers at half the price.
         """
         from exampp.grade.given import OfFunction, plan
@@ -328,6 +329,7 @@ class Collection(GradeSource["CollectionGrades"]):
             OfFunction(name, scale, batch),
             bank=bank,
             depth=depth,
+            pool=pool,
             max_queries=max_queries,
             shard=shard,
             answers_of=answers_of,
@@ -346,9 +348,8 @@ class Collection(GradeSource["CollectionGrades"]):
         **options: Unpack[GradingOptions],
     ) -> Progress:
         """Grade everything that is due, as `grading` has it; goes on where a call stopped."""
-        run = self.grading(grader, **options)
         tell = on_progress or (lambda _: None)
-        for progress in run.steps():
+        for progress in self.grading(grader, **options).steps():
             tell(progress)
         return progress
 

@@ -262,8 +262,9 @@ def test_what_is_missing_fails_and_is_said() -> None:
     cells = [[None, *[5] * 9]]
     torn = make_query(cells, make_ranking("s", [0]), query_id="q7")
     lacking = replace(book, queries=(*book.queries[:7], torn))
-    assert "has no grade" in why(lacking, "Cover@20>=0.1")
-    assert judged(lacking, "Cover@20>=0.1", may_lack=0.1).verdict == "passed"
+    # one of 80 cells decides nothing here
+    assert judged(lacking, "Cover@20>=0.1").verdict == "passed"
+    assert judged(lacking, "Cover@20>=0.1", allow_missing=0.1).verdict == "passed"
     empty = make_book(*(make_query([[None]], make_ranking("s", [0]), query_id="q"),))
     assert "No cell has a grade" in why(empty, "Cover@20>=0.1")
     (row,) = gate(book, [parse_requirement("Cover@20>=0.1")], systems=["t"]).rows
@@ -412,11 +413,48 @@ def test_in_python_and_under_pytest(graded: Path) -> None:
         assert grades.gate(["Cover@20>=0.2"], systems=["dense"]).verdict == "passed"
 
 
-def test_a_baseline_without_grades_is_no_baseline(graded: Path, tmp_path: Path) -> None:
+def test_what_nobody_graded_of_a_baseline_counts_at_its_best(tmp_path: Path) -> None:
     """A run of passages that nobody graded would be easy to beat."""
     with exampp.create(tmp_path / "some.exam") as exam:
         exam.import_files(*demo_files())
-        exam.grade(ScriptedGrader("4"), model="m", depth=1)
-        found = exam.grades().gate(baseline_system="bm25", margin=0.5, systems=["dense"])
-    assert found.verdict == "failed"
-    assert "has no grade" in found.rows[0].why
+        exam.grade(ScriptedGrader("0"), model="m", depth=1)
+        grades = exam.grades()
+        found = grades.gate(baseline_system="bm25", margin=0.5, systems=["dense"])
+        allowed = GateSettings(allow_missing=0.99)
+        alike = grades.gate(baseline_system="bm25", margin=0.5, systems=["dense"], settings=allowed)
+    assert (found.verdict, alike.verdict) == ("cannot be told", "passed")
+    assert "has no grade, and the verdict depends on it" in found.rows[0].why
+    assert "--allow-missing 0." in found.rows[0].why
+
+
+def with_missing(covered: int, missing: int, items: int = 10) -> Gradebook:
+    """A hundred queries of ten items: the passage of s covers some, has no grade for others."""
+    cells = [[5] * covered + [None] * missing + [0] * (items - covered - missing)]
+    return make_book(
+        *(make_query(cells, make_ranking("s", [0]), query_id=f"q{n}") for n in range(100))
+    )
+
+
+@pytest.mark.parametrize(
+    ("requirement", "verdict"),
+    # Cover is .5 with missing cells not covered, .6 with them covered
+    [
+        ("Cover@20>=0.3", "passed"),
+        ("Cover@20>=0.55", "cannot be told"),
+        ("Cover@20>=0.9", "failed"),
+        ("Cover@20<=0.55", "cannot be told"),
+    ],
+)
+def test_a_gate_holds_whatever_the_missing_grades_are(requirement: str, verdict: str) -> None:
+    (row,) = judged(with_missing(5, 1), requirement).rows
+    assert (row.verdict, row.mean) == (verdict, pytest.approx(0.5))
+    assert (row.low or 1.0) <= 0.5 < 0.6 <= (row.high or 0.0)
+    assert ("--allow-missing 0.1" in row.why) == (verdict == "cannot be told")
+
+
+def test_measures_without_bounds_are_missing_where_grades_are() -> None:
+    book = with_missing(5, 1)
+    bare = make_query([[None] * 10, [5] * 10], make_ranking("s", [0, 1]), query_id="q100")
+    (row,) = judged(replace(book, queries=(*book.queries, bare)), "nDCG@20>=0.1").rows
+    assert row.verdict == "missing"
+    assert "of what nDCG@20 reads has no grade. Ask again with exampp grade" in row.why

@@ -119,7 +119,6 @@ def write(folder: Path, number_of_queries: int) -> None:
         for n in range(9)
         if n != 5
     ]
-    # what is judged is graded at any depth
     (folder / "few.qrels").write_text("".join(judged[:3]))
     (folder / "judgments.qrels").write_text("".join(judged))
     made = [f"{q} 0 p{n} {chance('made', q, str(n))}\n" for q in texts for n in range(9)]
@@ -165,7 +164,7 @@ def make(folder: Path, queries: int) -> None:
             opened.bank().add(query, f"Why of {query}?", item_id="i1")
     with exampp.Collection.create(folder / "my.exam") as opened:
         opened.import_files(*(folder / name for name in (*inputs, "bank.tsv")))
-        grade(opened, rate, "judge", depth=1)
+        grade(opened, rate, "judge", depth=1, pool="all")
         decide(opened)
         opened.export(folder / "graded.jsonl.gz")
         opened.grades().calibration().save(folder / "my.calibration")

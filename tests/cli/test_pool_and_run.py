@@ -69,8 +69,9 @@ def test_the_pool_in_all_formats(tmp_path: Path, exampp_command: Commands) -> No
     found = json.loads(shallow)
     systems, banks = found["pool"], found["cells"]
     assert [row["passages"] for row in systems["rows"]] == [2, 2]
-    # judged passages stay in the pool at any depth
-    assert banks["rows"][0] == {"bank": "main", "kind": "question", "items": 3, "cells": 8}
+    # q1: 2 questions on p1 and p4; q2: 1 question on p3 and p4; p2 is judged and not in the first 1
+    assert banks["rows"][0] == {"bank": "main", "kind": "question", "items": 3, "cells": 6}
+    assert "main (question): 2 cells (25% of 8) are of passages that people judged" in shallow
 
 
 def test_items_of_which_only_ids_are_known_are_told(
@@ -81,14 +82,22 @@ def test_items_of_which_only_ids_are_known_are_told(
         made.export(tmp_path / "graded.jsonl", "workbench")
     path = tmp_path / "ids.exam"
     assert exampp_command("import", path, tmp_path / "graded.jsonl").code == 0
-    said = "3 of 3 questions have no text, and nobody is asked about them: import the bank"
+    said = "3 of 3 questions: text not imported, so that no grader can be asked and no rule"
     assert f"* {said}" in exampp_command("pool", path).out
     ran = exampp_command("grade", path, "--grader", "draft")
     assert (ran.out.startswith("Nothing is due."), said in ran.err) == (True, True)
+    linted = exampp_command("bank", "lint", path, "--format", "json")
+    said = "3 of 3 items: text not imported, so that no grader can be asked and no rule about texts"
+    assert json.loads(linted.out)["rows"] == []
+    assert (said in linted.out, said in exampp_command("analyze", "items", path).out) == (
+        True,
+        True,
+    )
     bank = exams.write_files(tmp_path / "files")
     assert exampp_command("import", path, *[f for f in bank if "questions" in str(f)]).code == 0
-    assert "no text" not in exampp_command("pool", path).out
-    assert "no text" not in exampp_command("grade", path, "--grader", "draft").err
+    for command in (("pool",), ("grade", "--grader=draft"), ("bank", "lint"), ("analyze", "items")):
+        ran = exampp_command(*command, path)
+        assert "not imported" not in ran.out + ran.err
 
 
 def steps(out: str) -> dict[str, bool]:

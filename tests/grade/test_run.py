@@ -406,3 +406,89 @@ def test_grades_survive_the_closing_of_the_collection(tmp_path: Path) -> None:
     with exampp.Collection(path) as again:
         board = again.grades().evaluate(["Cover@20"], min_rating=4)
         assert {row.system: row.mean for row in board.rows} == {"alpha": 1.0, "beta": 1.0}
+
+
+def varying(script: Script, **options: Any) -> Grading:
+    """A scripted grader whose repeated requests can get other replies, as those of a server do."""
+    how = scripted(script, **options)
+    how.grader.varies = True  # type: ignore[misc]
+    return how
+
+
+@pytest.mark.parametrize("look_ahead", [1, 3, 100])
+def test_an_unreadable_reply_is_asked_for_once_more(tmp_path: Path, look_ahead: int) -> None:
+    """Every cell of p1 is unreadable at first, those of p4 always; others are asked once."""
+    seen: Counter[tuple[str, str]] = Counter()
+
+    def line(ask: Ask) -> str:
+        seen[ask.item, ask.passage_id] += 1
+        if ask.passage_id == "p4":
+            return f"I wonder, time {seen[ask.item, ask.passage_id]}"
+        return "mumble" if ask.passage_id == "p1" and seen[ask.item, ask.passage_id] == 1 else "4"
+
+    with exams.make(tmp_path) as collection:
+        progress = run(collection, unread_is_unparsed(varying(line, look_ahead=look_ahead)))
+        assert {name: count for (_, name), count in seen.items()} == {
+            "p1": 2,
+            "p2": 1,
+            "p3": 1,
+            "p4": 2,
+        }
+        assert progress.states == {State.GRADED: 5, State.UNPARSED: 3}
+        assert (progress.total, progress.done, progress.repeated, progress.recovered) == (
+            8,
+            8,
+            5,
+            2,
+        )
+        assert "5 asked again after an unreadable reply (2 graded)" in str(progress)
+        # what cost tokens is counted: eight replies and five repeats
+        assert (progress.asked, progress.spent.cells) == (13, 8)
+        replies = collection._connection.execute(
+            "SELECT reply, count(*) FROM grade WHERE state = 1 GROUP BY reply"
+        ).fetchall()
+        assert replies == [("I wonder, time 2", 3)]
+
+
+def test_nothing_is_repeated_where_the_reply_would_be_the_same(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        how = unread_is_unparsed(scripted("mumble"))
+        progress = run(collection, how)
+        assert (set(asked(how).values()), progress.repeated) == ({1}, 0)
+        assert "asked again" not in str(progress)
+
+
+def test_a_repeat_that_fails_leaves_the_first_reply_in_place(tmp_path: Path) -> None:
+    seen: Counter[tuple[str, str]] = Counter()
+
+    def line(ask: Ask) -> str | Reply:
+        seen[ask.item, ask.passage] += 1
+        return "mumble" if seen[ask.item, ask.passage] == 1 else Reply("", fault="no server")
+
+    with exams.make(tmp_path) as collection:
+        progress = run(collection, unread_is_unparsed(varying(line)))
+        assert (progress.states[State.UNPARSED], progress.last_failure) == (8, "no server")
+        rows = collection._connection.execute("SELECT DISTINCT state, reply FROM grade").fetchall()
+        assert rows == [(1, "mumble")]
+
+
+def test_a_run_that_stops_before_the_repeat_leaves_the_cell_pending(tmp_path: Path) -> None:
+    stops = True
+
+    def line(_: Ask) -> str:
+        if not stops:
+            return "4"
+        grading.stop()
+        return "mumble"
+
+    with exams.make(tmp_path) as collection:
+        grading = GradingRun(collection._connection, unread_is_unparsed(varying(line)), EXAM)
+        *_, last = grading.steps()
+        assert (last.done, last.states, last.repeated) == (1, {State.UNPARSED: 1}, 0)
+        stops = False
+        assert run(collection, unread_is_unparsed(varying(line))).states == {State.GRADED: 8}
+
+
+def unread_is_unparsed(how: Grading) -> Grading:
+    how.grader.unnumbered = "unparsed"  # type: ignore[misc]
+    return join(how.grader, "scripted", load("question-self-rating"))

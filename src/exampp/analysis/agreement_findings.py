@@ -39,7 +39,7 @@ from exampp.analysis.grader_bias import GraderBias, grader_bias
 from exampp.errors import InputError
 from exampp.evaluate.people import said_by_people
 from exampp.records import Judgment
-from exampp.records.gradebook import MISSING, Gradebook
+from exampp.records.gradebook import GRADE_JUDGED, MISSING, Gradebook
 from exampp.records.wording import counted
 from exampp.report.result import Result
 from exampp.report.table import Table
@@ -234,5 +234,5 @@ def _left_out(found: RatedUnits) -> Iterator[str]:
         if without:
             yield (
                 f"{without} of {int(judged.sum())} judged passages have no grade by "
-                f"{book.grader.name} and are left out."
+                f"{book.grader.name} and are left out. {GRADE_JUDGED}."
             )

@@ -27,7 +27,7 @@ from exampp.records.calibration import (
     Fold,
     RatedBy,
 )
-from exampp.records.gradebook import MISSING, Gradebook
+from exampp.records.gradebook import MISSING, Gradebook, judged_without_grade
 from exampp.records.topics import relevant_from
 from exampp.records.wording import counted
 from exampp.stats.agreement import STATISTICS, confusions, kappa, one
@@ -431,6 +431,7 @@ class _Trained:
             "Before: the mean rating as if it were a probability, and the best rating stretched to "
             "the labels. Constant: the share of relevant passages of the other folds.",
             made.transfer(),
+            *filter(None, map(judged_without_grade, books)),
         ]
         kappa = next(one for one in made.scores if one.score == "kappa")
         if kappa.low is not None and kappa.high is not None:

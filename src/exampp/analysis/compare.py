@@ -1,7 +1,8 @@
 """The difference of two systems explained: by query, by item, by the passage that covers it.
 
 The difference is that of going from the first system to the second: an item is gained where the
-second covers it and the first does not, and lost where it is the other way around.
+second covers it and the first does not, and lost where it is the other way around. It is neither,
+but unknown, where the system that does not cover it has a cell without a grade for it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from exampp.analysis import compare_tables
-from exampp.analysis.compare_items import ORDER, BestPassage, PairedItem, Quote, cell, paired_items
+from exampp.analysis.compare_items import (
+    ORDER,
+    BestPassage,
+    PairedItem,
+    Quote,
+    cell,
+    has_missing,
+    paired_items,
+)
 from exampp.analysis.compare_records import (
     ComparedTexts,
     CoverChange,
@@ -201,14 +210,16 @@ def item_changes(
     k: int,
     subtopics: Subtopics = "query",
 ) -> Iterator[CoverChange]:
-    """The items that only one of two systems covers with its first k passages, gained ones first.
+    """The items that one of two systems covers with its first k passages, gained ones first.
+
+    The other one does not cover them, or has a cell without a grade, so that it may.
 
     With subtopics an item is sat with the ranking for its subtopic, as for Cover.
     """
     for exam in exams(_only(gradebook, (first, second)), subtopics):
         before, after = (None if p is None else p[:k] for p in exam.passages)
-        yield from _moved(exam, "gained", after, before, threshold)
-        yield from _moved(exam, "lost", before, after, threshold)
+        yield from _moved(exam, ("gained", "unknown gain"), after, before, threshold)
+        yield from _moved(exam, ("lost", "unknown loss"), before, after, threshold)
 
 
 def said(changes: Iterable[CoverChange], dossiers: Iterable[Dossier]) -> ComparedTexts:
@@ -296,9 +307,13 @@ def _only(gradebook: Gradebook, systems: tuple[str, str]) -> Gradebook:
 
 
 def _moved(
-    exam: QueryExam, move: Move, by: Indices | None, other: Indices | None, threshold: int
+    exam: QueryExam,
+    moves: tuple[Move, Move],
+    by: Indices | None,
+    other: Indices | None,
+    threshold: int,
 ) -> Iterator[CoverChange]:
-    """Items that the passages of one system cover and those of the other do not."""
+    """Items that the passages of one system cover and those of the other do not, or may."""
     if by is None:
         return
     query = exam.query
@@ -306,6 +321,7 @@ def _moved(
     mine = query.ratings[np.ix_(by, exam.items)]
     theirs = query.ratings[np.ix_(np.empty(0, np.intp) if other is None else other, exam.items)]
     best = theirs.max(axis=0, initial=MISSING)
+    unknown = has_missing(exam, other, exam.items, len(query.passage_ids))
     only = (mine >= threshold).any(axis=0) & (best < threshold) & (weights > 0)
     for index in np.flatnonzero(only).tolist():
         rank = int((mine[:, index] >= threshold).argmax())
@@ -313,7 +329,7 @@ def _moved(
             query_id=query.query_id,
             exam_id=exam.exam_id,
             item_id=query.item_ids[exam.items[index]],
-            move=move,
+            move=moves[int(unknown[index])],
             passage_id=query.passage_ids[by[rank]],
             rank=rank + 1,
             rating=int(mine[rank, index]),

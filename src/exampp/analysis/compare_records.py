@@ -10,7 +10,8 @@ from exampp.evaluate.board import Leaderboard, MeasureColumn
 from exampp.evaluate.values import Mean
 from exampp.stats.significance import Pair
 
-Move = Literal["gained", "lost"]
+Move = Literal["gained", "lost", "unknown gain", "unknown loss"]
+"""The last two: the other system has a cell without a grade, and may cover the item too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,6 +172,8 @@ def paired(found: QueryComparison, *, for_people: bool) -> Table:
         f"{counted(len(found.items), 'item')}, only {found.first} {found.count('first')}, "
         f"both {found.count('both')}, neither {found.count('neither')}.",
     ]
+    if unknown := found.count("unknown"):
+        notes.append(f"{counted(unknown, 'item')} unknown: {_NO_GRADE}.")
     return Table.of(
         [columns[at] for at in kept],
         [[row[at] for at in kept] for row in rows],
@@ -181,10 +183,12 @@ def paired(found: QueryComparison, *, for_people: bool) -> Table:
     )
 
 
+_NO_GRADE = "a cell of a system that does not cover them has no grade"
 _FOR_MACHINES = ("item_id", "covered_by", "quoted")
 _COVERED_BY: Mapping[CoveredBy, str] = {
     "second": "only {second}",
     "first": "only {first}",
+    "unknown": "unknown",
     "both": "both",
     "neither": "neither",
 }
@@ -261,6 +265,8 @@ def _notes(found: SystemDifference) -> Iterator[str]:
         f"{lost} that it covers, of {found.items} (first {counted(found.k, 'passage')}, rated "
         f"{found.threshold} or better)."
     )
+    if unknown := len(moves) - gained - lost:
+        yield f"{counted(unknown, 'item')} neither gained nor lost, but unknown: {_NO_GRADE}."
     pair = found.pair
     exact = "all sign patterns" if pair.exact else "random sign patterns"
     yield (

@@ -5,6 +5,9 @@ and cannot be told where the interval straddles its bound. Against a number this
 the mean over queries, as `analyze significance` has it; against a baseline that of the paired
 difference, as `compare` has it (non-inferiority with a margin: Piaggio et al., JAMA 2012).
 
+Where cells without a grade could change a value, and its bounds are known, both ends have to meet
+the requirement: with all these cells below the minimum rating, and with all at it.
+
 The gate passes if every requirement passes. The level is that of each interval: a gate that ought
 to fail passes with a chance of at most half of alpha, however many requirements there are (an
 intersection-union test: Berger, Technometrics 1982); the chance that a good system fails somewhere
@@ -16,7 +19,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,8 +55,8 @@ STRADDLES = "the interval holds values that meet it and values that do not; more
 class GateSettings:
     """How a gate judges: `alpha` is that of each interval, 0.05 for one of 95 %.
 
-    `min_rating` is the lowest rating that counts as an answer (None: the grader's own); `may_lack`
-    the share of what a measure reads that may have no grade.
+    `min_rating` is the lowest rating that counts as an answer (None: the grader's own);
+    `allow_missing` the share of what a measure reads that may have no grade without any effect.
 
     Raises:
         InputError: A number makes no sense.
@@ -61,13 +64,15 @@ class GateSettings:
 
     alpha: float = 0.05
     min_rating: int | None = None
-    may_lack: float = 0.0
+    allow_missing: float = 0.0
     samples: int = SAMPLES
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.may_lack < 1:
-            raise InputError(f"may_lack is a share from 0 to below 1, not {self.may_lack}")
+        if not 0 <= self.allow_missing < 1:
+            raise InputError(
+                f"allow_missing is a share from 0 to below 1, not {self.allow_missing}"
+            )
         self.intervals()
 
     def intervals(self) -> SignificanceSettings:
@@ -81,7 +86,8 @@ class EarlierScores:
 
     `system` is compared with all systems; where it is None a system is compared with its namesake,
     or with the only one there is. `here`: they are of the grades that the gate is about. `faults`
-    say by measure and system what makes its scores unfit to be compared with.
+    say by measure and system what makes its scores unfit to be compared with. `low` and `high` are
+    the scores of the measures and systems in `uncertain`, whatever the missing grades are.
     """
 
     name: str
@@ -89,6 +95,9 @@ class EarlierScores:
     system: str | None = None
     here: bool = False
     faults: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    low: Sequence[QueryScore] = ()
+    high: Sequence[QueryScore] = ()
+    uncertain: frozenset[tuple[str, str]] = frozenset()
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -174,7 +183,7 @@ def _measured(book: Gradebook, name: str, settings: GateSettings) -> Measured:
         return str(absent)
     try:
         measure = cut(name)
-        board = evaluate_gradebook(book, [measure], settings.min_rating)
+        board = with_bounds(book, measure, settings.min_rating)
         column = board.column(measure)
     except InputError as error:
         # the mend may list all measures
@@ -182,6 +191,12 @@ def _measured(book: Gradebook, name: str, settings: GateSettings) -> Measured:
     if measure.kind.added:
         return f"{measure} is added up over queries, and has no mean"
     return board, column
+
+
+def with_bounds(book: Gradebook, measure: Measure, min_rating: int | None) -> Leaderboard:
+    """The leaderboard of one measure, with the bounds that missing cells leave, where known."""
+    bounded = measure.kind.cover and not measure.weights
+    return evaluate_gradebook(book, [measure], min_rating, missing="bounds" if bounded else "zero")
 
 
 def cut(name: str) -> Measure:
@@ -214,12 +229,40 @@ class _Judge:
         if isinstance(found, str):
             return GateRow(system, str(requirement), "missing", why=found)
         _, column = found
-        if why := missing_of(self.book, self.asked, system, column, self.settings.may_lack):
+        at = self.book.systems.index(system) if system in self.book.systems else 0
+        uncertain = _is_bounded(column) and missing_at(column, at) > self.settings.allow_missing
+        allowed = 1.0 if uncertain else self.settings.allow_missing
+        if why := missing_of(self.book, self.asked, system, column, allowed):
             return GateRow(system, str(requirement), "missing", why=why)
-        at = self.book.systems.index(system)
-        queries = int(column.values.counts[at].sum())
+        baseline = self.baseline
+        key = str(column.measure), (baseline and baseline.of(system)) or ""
+        if requirement.relative and baseline and key in baseline.uncertain:
+            uncertain = True
+        plain = self._judged(system, requirement, column, at, baseline)
+        if not uncertain:
+            return plain
+        low, high = column.low or column.values, column.high or column.values
+        ends = [
+            self._judged(system, requirement, replace(column, values=values), at, other)
+            for values, other in (
+                (low, baseline and replace(baseline, scores=baseline.high or baseline.scores)),
+                (high, baseline and replace(baseline, scores=baseline.low or baseline.scores)),
+            )
+        ]
+        return _at_worst(plain, ends, missing_at(column, at), str(column.measure))
+
+    def _judged(
+        self,
+        system: str,
+        requirement: Requirement,
+        column: MeasureColumn,
+        at: int,
+        baseline: EarlierScores | None,
+    ) -> GateRow:
+        """Judge one requirement by the values of a column, whatever is missing."""
         if requirement.relative:
-            return self._compared(system, requirement, column, at)
+            return replace(self, baseline=baseline)._compared(system, requirement, column, at)
+        queries = int(column.values.counts[at].sum())
         (one,) = mean_intervals(column, np.array([at]), self.settings.intervals())
         if one.no_interval == ALL_EQUAL and column.measure.share and one.value is not None:
             one = self._equal(one.value, queries, 0.0)
@@ -363,10 +406,52 @@ def missing_of(
     }
     if unvalued := [query_id for query_id in asked if query_id not in valued]:
         return f"has no value for {_some(unvalued)}"
-    share = max(column.ungraded[at] or 0.0, column.missing_cells[at] or 0.0)
+    share = missing_at(column, at)
     if share > lack:
-        return f"{100 * share:.3g} % of what {column.measure} reads has no grade"
+        return f"{_said_missing(share, str(column.measure))}. {_mend_missing(share)}"
     return ""
+
+
+def missing_at(column: MeasureColumn, at: int) -> float:
+    """The share of what a measure reads of a system that has no grade."""
+    return max(column.ungraded[at] or 0.0, column.missing_cells[at] or 0.0)
+
+
+def _is_bounded(column: MeasureColumn) -> bool:
+    return column.low is not None and column.high is not None
+
+
+def _said_missing(share: float, measure: str) -> str:
+    return f"{100 * share:.3g} % of what {measure} reads has no grade"
+
+
+def _mend_missing(share: float) -> str:
+    enough = math.ceil(share * 1000) / 1000
+    return (
+        "Ask again with exampp grade, or count these cells as not covered with "
+        f"--allow-missing {enough:g}"
+    )
+
+
+def _at_worst(plain: GateRow, ends: Sequence[GateRow], share: float, measure: str) -> GateRow:
+    """Join the verdicts at both bounds of missing cells: one that both share stands.
+
+    The interval goes from the lowest end to the highest one; means are those of the grades.
+    """
+    lows, highs = [one.low for one in ends], [one.high for one in ends]
+    known = None not in (*lows, *highs)
+    verdict, why = plain.verdict, plain.why
+    if {one.verdict for one in ends} != {verdict}:
+        verdict = "cannot be told"
+        why = f"{_said_missing(share, measure)}, and the verdict depends on it. "
+        why += _mend_missing(share)
+    return replace(
+        plain,
+        verdict=verdict,
+        low=min(one for one in lows if one is not None) if known else None,
+        high=max(one for one in highs if one is not None) if known else None,
+        why=why,
+    )
 
 
 _SAID = {"min_rating": "minimum rating", "grader_key": "grader", "bank": "bank"}

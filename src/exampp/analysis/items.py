@@ -29,7 +29,7 @@ from exampp.analysis.item_records import (
 from exampp.analysis.item_repeats import first_of_repeated
 from exampp.analysis.item_selection import ability_choices, choices
 from exampp.analysis.phrases import worst_systems
-from exampp.bank.lint import lint
+from exampp.bank.lint import items_without_text, lint
 from exampp.evaluate.chance import chance_floor, judged_ratings
 from exampp.evaluate.cover import cover_exams
 from exampp.evaluate.item_scores import ItemScores
@@ -140,7 +140,7 @@ def analyze(
         floor=chance_floor(book, [scores.min_rating], scores.k, scores.subtopics),
         choices=(*choices(scores, officials), *ability_choices(scores, abilities, officials)),
         abilities=abilities,
-        notes=book.notes,
+        notes=(*filter(None, [items_without_text(texts.entries)]), *book.notes),
         officials=officials,
         lacking=missing.cause if missing else "",
     )

@@ -105,7 +105,9 @@ class BankEditor:
         """What is likely wrong with the bank, each finding with its item."""
         self._states()
         passages = some_texts(self.connection)
-        return tables.lint_table(lint(self._entries(), known_queries(self.connection), passages))
+        entries = self._entries()
+        found = lint(entries, known_queries(self.connection), passages)
+        return tables.lint_table(found, entries)
 
     def near(self, query_id: str | None = None) -> Table:
         """The items that were dropped or marked when a model made them, of the bank or a query."""

@@ -16,6 +16,7 @@ import numpy as np
 from exampp.prompts.languages import language_of
 from exampp.prompts.normal_form import as_seen, drop_punctuation, stem, stopwords, unseen
 from exampp.records import BankEntry, Item, item_id
+from exampp.records.readings import said_without_text
 
 Key = TypeVar("Key")
 
@@ -64,6 +65,7 @@ def lint(
 ) -> list[Finding]:
     """Everything the rules find in the active items of a bank, rule by rule.
 
+    No rule about texts applies to an item whose text was never imported: that is no empty item.
     `passages` are some texts of those that are graded, by which their language is known.
 
     `queries` are the texts of the queries that are known from elsewhere than the bank, by id; with
@@ -81,6 +83,12 @@ def lint(
     ):
         found[finding.rule].append(finding)
     return [finding for findings in found.values() for finding in findings]
+
+
+def items_without_text(entries: Iterable[BankEntry]) -> str:
+    """Say how many items have no imported text; empty if all have one."""
+    items = [item for entry in entries for item in entry.items]
+    return said_without_text(sum(not item.text for item in items), len(items), "item")
 
 
 # ---- one item at a time --------------------------------------------------------------------------
@@ -127,6 +135,8 @@ def _alone(entries: Iterable[BankEntry], queries: Mapping[str, str]) -> Iterator
         asked = (entry.query_text, entry.subtopic_text, queries.get(entry.query_id, ""))
         topics = [_stems(text) for text in asked if text.strip()]
         for item in entry.items:
+            if not item.text:
+                continue  # only the id is known, as from a graded file
             if not _WORD.search(item.text):
                 yield _finding("empty", item)
                 continue

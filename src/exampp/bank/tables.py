@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from exampp.bank.changes import ItemChange, changes_of
-from exampp.bank.lint import WHY, Finding
+from exampp.bank.lint import WHY, Finding, items_without_text
 from exampp.bank.splitting import Fault
+from exampp.records import BankEntry
 from exampp.report.table import Column, Table, Value
 from exampp.store.bank_history import BankCount, ItemState, Logged
 from exampp.store.generation import Near
@@ -100,14 +101,15 @@ def what_changed(logged: Logged) -> str:
     return "; ".join(parts)
 
 
-def lint_table(findings: Sequence[Finding]) -> Table:
-    """One row per finding; the notes count them by rule."""
+def lint_table(findings: Sequence[Finding], entries: Sequence[BankEntry]) -> Table:
+    """One row per finding; the notes count them by rule, and items whose text is not known."""
     rows = [
         (found.rule, found.query_id, found.item_id, found.text, found.detail, WHY[found.rule])
         for found in findings
     ]
     counts = Counter(found.rule for found in findings)
     notes = [f"{counts[rule]} {rule}: {why}" for rule, why in WHY.items() if rule in counts]
+    notes = [*filter(None, [items_without_text(entries)]), *notes]
     heads = ["rule", "query", "item", "text", "detail", "why it matters"]
     return Table.of(heads, rows, notes=notes or ["nothing was found"])
 

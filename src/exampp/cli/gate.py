@@ -67,11 +67,12 @@ def gate(
     bank: BankName = None,
     run: RunFiles = None,
     system: SystemNames = None,
-    may_lack: Annotated[
+    allow_missing: Annotated[
         float | None,
         option(
             metavar="SHARE",
-            help="The share of what a measure reads that may have no grade. [default: 0]",
+            help="Share of what a measure reads that may have no grade: such cells count as not "
+            "covered. Beyond it, both bounds must hold. [default: 0]",
         ),
     ] = None,
     alpha: Annotated[
@@ -106,7 +107,7 @@ def gate(
         "bank": bank,
         "run": run,
         "system": system,
-        "may_lack": may_lack,
+        "allow_missing": allow_missing,
         "alpha": alpha,
         "seed": seed,
         "junit": junit,

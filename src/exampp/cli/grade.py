@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,8 +29,17 @@ from exampp.errors import Unfinished
 from exampp.stopping import GRACE_SECONDS
 
 if TYPE_CHECKING:
+    from exampp.grade.estimate import GradingEstimate
     from exampp.grade.progress import Progress
     from exampp.grade.run import GradingRun
+
+
+class GradedPool(StrEnum):
+    """Which passages are graded."""
+
+    ranked = "ranked"
+    judged = "judged"
+    all = "all"
 
 
 def _asks(given: Given) -> bool:
@@ -76,6 +86,13 @@ def grade(
     options: Mapping[str, Any],
     bank: BankName = None,
     depth: Annotated[int, option(min=1, help="How many passages of each ranking are graded.")] = 20,
+    pool: Annotated[
+        GradedPool,
+        option(
+            help="Passages to grade: those that a run ranks, those that people judged, or both. "
+            "Without any run, ranked includes the judged ones."
+        ),
+    ] = GradedPool.ranked,
     answers_of: Annotated[
         str | None,
         option(help="Verify the answers that this grader extracted (answer-verification)."),
@@ -183,6 +200,7 @@ def grade(
             grader,
             bank=bank,
             depth=depth,
+            pool=pool.value,
             select="failed" if retry_failed else "due",
             answers_of=answers_of,
             max_failures=max_failures,
@@ -248,6 +266,8 @@ def _estimate(
             seconds += f": {_duration(found.seconds)} on {machines} machines"
     cost = "unknown (no prices given)" if found.cost is None else f"{found.cost:.2f}"
     say(f"cells due       {found.cells}")
+    if found.judged_only:
+        say(f"judged only     {_judged_only(run, found)}")
     say(f"to be asked     {found.asks}")
     say(f"prompt tokens   {about}{found.tokens}")
     say(f"reply tokens    about {found.written}")
@@ -255,6 +275,19 @@ def _estimate(
     say(f"cost            {cost}")
     for number, text in enumerate(found.prompts, 1):
         say(f"\n--- prompt {number} ---\n{text}")
+
+
+def _judged_only(run: GradingRun, found: GradingEstimate) -> str:
+    """Say how many pending cells belong to passages that are judged and not ranked."""
+    if run.exam.pool == "ranked":
+        share = found.judged_only / (found.cells + found.judged_only)
+        which, end = f"more ({share:.0%} of all)", "no run ranks their passages; --pool all"
+    else:
+        which, end = (
+            f"of these ({found.judged_only / found.cells:.0%})",
+            "no run ranks their passages",
+        )
+    return f"{found.judged_only} {which}: {end}"
 
 
 def _duration(seconds: float) -> str:

@@ -16,10 +16,10 @@ PANELS: Mapping[str, str] = {
     ASKED_FOR: "output measure min-rating min-relevant per-query official scores qrels "
     "run leave-out subtopics missing label at-least gains compat round query queries item by depth "
     "limit against layout statistic order pairs k cutoff target drop items query-cost item-cost "
-    "max-queries shard retry-failed per more keys grounded keep-near credit irt weights "
+    "max-queries pool shard retry-failed per more keys grounded keep-near credit irt weights "
     "build battery uses targets attack answers texts rating "
     "labels design number plan over predictor folds save require baseline baseline-system margin "
-    "may-lack junit blind shared guidelines pair",
+    "allow-missing junit blind shared guidelines pair",
     "Whose grades": "grader prompt kind bank decisions answers-of min-answers author reason "
     "assessor",
     "Model": "model revision device dtype quantize decode beams least-mass batch-tokens "

@@ -17,6 +17,7 @@ from exampp.evaluate.people import ColumnChange, changes, said_by_people
 from exampp.evaluate.values import Mean, Values
 from exampp.records.gradebook import NO_OVERSIGHT, Oversight
 from exampp.records.grading import GraderIdentity
+from exampp.report.bounded import Bounded
 from exampp.report.result import Result
 from exampp.report.table import ERROR, Column, Table, Value
 from exampp.report.tracking import Tracked
@@ -361,9 +362,9 @@ def wide(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Ta
 
 
 def _mean(row: BoardRow) -> Value:
-    if row.low is None or row.high is None:
+    if row.low is None or row.high is None or row.low == row.high:
         return row.mean
-    return f"{row.low:.3f}..{row.high:.3f}"
+    return Bounded(row.mean, (row.low, row.high))
 
 
 def _rows_by_column(board: Leaderboard) -> dict[tuple[str, int | None], dict[str, BoardRow]]:

@@ -13,7 +13,9 @@ subtopics both are computed per subtopic, and the mean of these is the value of 
 A cell (passage, item) without a grade is missing. Policies: `zero` counts it as below tau; with
 `skip` it leaves numerator and denominator, so that an item of which no cell of P is graded is as
 if it were not in the bank; `bounds` computes `zero` and besides how low and how high the value
-could be, whatever the missing grades are.
+could be, whatever the missing grades are. `zero` computes these bounds too where more than
+`FEW_MISSING` of the cells that decide the score of a system are missing: the cells of P of the
+items that no graded passage of P covers.
 
 Nugget scores (see `nuggets`) are computed in the same pass, by the same rules.
 """
@@ -54,6 +56,8 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Part = tuple[Floats, Bools]
 
+FEW_MISSING = 0.01
+"""The share of missing cells that a score may rest on without its bounds."""
 OVERALL = "_overall_"
 """Stands for a system that returned the whole pool."""
 
@@ -139,7 +143,25 @@ def cover(
     tau = np.array(thresholds, np.int32)
     papers = groupby(cover_exams(gradebook, mode, k, policy), key=lambda exam: exam.query.query_id)
     marks = [_mean_marks([_mark(exam, tau, wanted) for exam in of_query]) for _, of_query in papers]
+    if missing == "zero" and policy is not NUGGETIZER and _many_missing(marks):
+        return cover(
+            gradebook,
+            thresholds,
+            k=k,
+            subtopics=mode,
+            missing="bounds",
+            policy=policy,
+            nuggets=nuggets,
+        )
     return _result(gradebook, mode, tuple(thresholds), marks, wanted)
+
+
+def _many_missing(marks: Sequence[_Marks]) -> bool:
+    """Whether more than `FEW_MISSING` of the cells that decide some system's score are missing."""
+    if not marks:
+        return False
+    missing, cells = np.sum([mark.deciding[:, :, :-1] for mark in marks], axis=0)
+    return bool((missing > FEW_MISSING * cells).any())
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,13 +219,15 @@ class _Marks:
 
     `parts` are Cover, n-Cover and the nugget scores and, only if bounds are asked for, the low and
     high ones of each, in the same order.
-    `cells` is [4, systems]: cells, missing cells, passages, ungraded passages.
+    `cells` is [4, systems]: cells, missing cells, passages, ungraded passages. `deciding` is [2,
+    thresholds, systems]: missing cells, and all cells, of the items that are not covered.
     """
 
     query_id: str
     parts: tuple[Part, ...]
     answered: Bools
     cells: NDArray[np.int64]
+    deciding: NDArray[np.int64]
 
 
 def cover_exams(
@@ -274,7 +298,18 @@ def _mark(exam: QueryExam, tau: NDArray[np.int32], wanted: _Wanted) -> _Marks:
         for of_items, share in zip(credit, shares, strict=True):
             parts += (_scored(of_items, kept, share),)
             parts += (_scored(np.where(unknown, 1.0, of_items), kept, share),)
-    return _Marks(exam.query.query_id, parts, sat.answered, _cells(lacking, sat))
+    deciding = _deciding(covered, lacking, sat)
+    return _Marks(exam.query.query_id, parts, sat.answered, _cells(lacking, sat), deciding)
+
+
+def _deciding(covered: Bools, lacking: Bools, sat: Sat) -> NDArray[np.int64]:
+    """Missing cells, and all cells, of the items that a system does not cover."""
+    passages = np.bincount(sat.system, minlength=len(sat.answered))
+    cells = (~covered).sum(axis=2) * passages
+    if not lacking.any():
+        return np.array([np.zeros_like(cells), cells])
+    missing = per_system(np.add, lacking.astype(np.int64), sat, 0)
+    return np.array([(~covered * missing).sum(axis=2), cells])
 
 
 def per_system(reduce: np.ufunc, rows: NDArray[Any], sat: Sat, empty: int) -> NDArray[Any]:
@@ -354,6 +389,7 @@ def _mean_marks(marks: Sequence[_Marks]) -> _Marks:
         parts=tuple(parts),
         answered=np.logical_or.reduce([mark.answered for mark in marks]),
         cells=np.sum([mark.cells for mark in marks], axis=0),
+        deciding=np.sum([mark.deciding for mark in marks], axis=0),
     )
 
 

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from exampp.evaluate.chance import ChanceFloor
-from exampp.evaluate.cover import CoverResult, Missing
+from exampp.evaluate.cover import FEW_MISSING, CoverResult, Missing
 from exampp.evaluate.exam_sheets import contradictions
 from exampp.evaluate.exams import Subtopics
 from exampp.evaluate.lacking import lacking
 from exampp.evaluate.measure import Measure, heading
 from exampp.evaluate.nuggets import NUGGET_SCORES, importances_of
+from exampp.evaluate.pair_bounds import missing_share
 from exampp.evaluate.policy import CoverPolicy
 from exampp.evaluate.scores import ScoreResult
 from exampp.evaluate.weighted_cover import WeightedCover
@@ -166,6 +167,13 @@ class Notes:
                     f"{'Cover' if self._covers else 'NuggetAll'}@{k}",
                     f" reads, up to {worst} have no grade: {_MISSING[self.missing]}.",
                 )
+            if self.missing == "zero" and any(one.low is not None for one in result.cover):
+                yield About(
+                    "More than 1% of the cells that decide ",
+                    f"{'Cover' if self._covers else 'NuggetAll'}@{k}",
+                    " have no grade: brackets show the lowest and the highest score that their "
+                    "grades can give (exampp grade asks again).",
+                )
             if any(m.name == "nCover" and m.cutoff == k for m in self.measures):
                 yield from _uncovered(k, result)
             if self.missing == "skip":
@@ -238,11 +246,19 @@ class Notes:
         if self.scored is None:
             return
         hopeless: dict[tuple[int | None, int], list[str]] = {}
+        lacking_cells = missing_share(self.gradebook)
         for found in self.scored.scores:
             worst = _worst(self.scored.systems, found.unjudged)
             if worst:
                 about = f"Of the passages that it reads, up to {worst} have no grade: "
                 yield About(about, str(found.measure), ".")
+            if lacking_cells > FEW_MISSING:
+                yield About(
+                    f"{lacking_cells:.1%} of the cells of ranked passages have no grade, so that "
+                    "labels of passages, and with them ",
+                    str(found.measure),
+                    ", may be wrong, mostly too low. No bounds are known.",
+                )
             if found.hopeless:
                 key = (found.min_rating, found.hopeless)
                 hopeless.setdefault(key, []).append(str(found.measure))

@@ -43,6 +43,21 @@ def has_missing_cells(book: Gradebook) -> bool:
     return False
 
 
+def missing_share(book: Gradebook) -> float:
+    """Return the share of missing cells among passages that are ranked and have some grade.
+
+    Their labels rest on fewer items than those of others. Passages without any grade have no label.
+    """
+    missing = cells = 0
+    for query in book.queries:
+        if query.ratings.size and query.rankings:
+            read = np.unique(np.concatenate([ranking.passages for ranking in query.rankings]))
+            lacks = query.ratings[read] == MISSING
+            lacks = lacks[~lacks.all(axis=1)]
+            missing, cells = missing + int(lacks.sum()), cells + lacks.size
+    return missing / cells if cells else 0.0
+
+
 def cover_bounds(
     book: Gradebook, thresholds: Sequence[int], *, k: int = 20, subtopics: SubtopicChoice = "auto"
 ) -> CoverBounds:

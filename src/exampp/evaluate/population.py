@@ -25,7 +25,7 @@ from exampp.errors import InputError
 from exampp.evaluate.cover import cover
 from exampp.evaluate.exams import Indices, QueryExam, exams, lay_out
 from exampp.evaluate.measure import Measure
-from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
+from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, judged_without_grade
 from exampp.records.plans import UnitKind
 
 Floats = NDArray[np.float64]
@@ -108,7 +108,10 @@ def population(
             "systems rank by subtopic alone here, and scores of subtopics are not corrected",
             mend="Import runs that rank by query",
         )
-    notes = (BY_QUERY,) if True in subtopics else ()
+    notes = (
+        *((BY_QUERY,) if True in subtopics else ()),
+        *filter(None, [judged_without_grade(book)]),
+    )
     k = measure.cutoff or 0
     if unit == "item":
         return replace(_items(book, measure, k, min_rating), notes=notes)

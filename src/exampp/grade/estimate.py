@@ -12,7 +12,7 @@ from exampp.errors import InputError
 from exampp.grade.asking import SentPrompt
 from exampp.grade.run import GradingRun
 from exampp.llm.base import Grader
-from exampp.store.cells import Shard
+from exampp.store.cells import Pool, Shard, count_due
 from exampp.store.grades import find_grader
 from exampp.store.runs import Spent, spent_by
 
@@ -29,7 +29,8 @@ class GradingEstimate:
     `tokens` are those of the prompts, counted by the model's own tokenizer where `exact`, on a
     sample, or by earlier replies. `written` are those of the replies. `seconds` are those of one
     machine, from the `replies` that earlier runs of the same grader got, None without any; `cost`
-    comes from the prices given, None without them. `prompts` are two filled ones.
+    comes from the prices given, None without them. `prompts` are two filled ones. `judged_only`
+    counts pending cells of passages that people judged and no run ranks, whatever the run grades.
     """
 
     cells: int
@@ -41,6 +42,7 @@ class GradingEstimate:
     seconds: float | None
     cost: float | None
     prompts: tuple[str, ...]
+    judged_only: int = 0
 
 
 def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
@@ -63,7 +65,18 @@ def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
         None if each.seconds is None else each.seconds * planned.asks,
         (prices or Prices()).at(grader.share).of(each, planned.asks),
         tuple(_shown(one) for one in sample[:2]),
+        _judged_only(run, key),
     )
+
+
+def _judged_only(run: GradingRun, key: int | None) -> int:
+    if run.exam.answers_of is not None:
+        return 0
+
+    def pending(pool: Pool) -> int:
+        return count_due(run.connection, key, run.exam._replace(pool=pool))
+
+    return pending("all") - pending("ranked")
 
 
 class _Each(NamedTuple):

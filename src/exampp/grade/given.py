@@ -33,7 +33,14 @@ from exampp.records.grading import USUAL_SCALE, GraderIdentity, RatingScale, che
 from exampp.records.readings import said_without_key, said_without_text
 from exampp.store.bank import item_kinds
 from exampp.store.bank_choice import bank_of_kind
-from exampp.store.cells import GradingScope, Shard, items_without_key, items_without_text
+from exampp.store.cells import (
+    POOLS,
+    GradingScope,
+    Pool,
+    Shard,
+    items_without_key,
+    items_without_text,
+)
 from exampp.store.grades import graders, known_grader
 
 LONGEST_NAME = 100
@@ -47,6 +54,7 @@ class GradingOptions(Options, total=False):
     batch: int | None
     bank: str | None
     depth: int
+    pool: str
     select: str
     answers_of: str | None
     max_failures: int
@@ -74,6 +82,7 @@ def plan(
     *,
     bank: str | None,
     depth: int,
+    pool: str,
     max_queries: int | None,
     shard: str | None,
     answers_of: str | None,
@@ -123,6 +132,7 @@ def plan(
         max_queries=max_queries,
         shard=None if shard is None else read_shard(shard),
         share_texts=grading.grader.same_text_same_grade,
+        pool=read_pool(pool),
     )
     keyless = items_without_key(connection, exam)
     notes = [
@@ -191,6 +201,14 @@ def _grading(
 
 def _itself(grader: Grader) -> Grader:
     return grader
+
+
+def read_pool(name: str) -> Pool:
+    """Which passages are graded, by name. Raises InputError for a name that is none of `POOLS`."""
+    for pool in POOLS:
+        if pool == name:
+            return pool
+    raise InputError(f"unknown pool {name!r}", mend=f"Give one of {', '.join(POOLS)}")
 
 
 _SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")

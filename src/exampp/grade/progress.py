@@ -18,6 +18,7 @@ class Progress:
     `held_by` are the other runs that hold queries of this grader, as they were when this one began,
     or when nothing but what they hold was left, which it `waits` for. `awaits` says how batches are
     doing that replies are to come from, `last_failure` why the last reply in vain gave no grade.
+    `repeated` cells were asked about again after an unreadable reply; `recovered` got a grade then.
     """
 
     total: int
@@ -31,6 +32,18 @@ class Progress:
     waits: bool = False
     awaits: str = ""
     last_failure: str = ""
+    repeated: int = 0
+    recovered: int = 0
+
+    def count(self, cells: int, state: State, first: State | None) -> None:
+        """Count cells by state; `first` is the state before a repeat, None for a first reply."""
+        self.states[state] += cells
+        if first is None:
+            self.done += cells
+            return
+        self.states -= Counter({first: cells})
+        self.repeated += cells
+        self.recovered += cells * (state is State.GRADED)
 
     @property
     def ungraded(self) -> int:
@@ -46,8 +59,12 @@ class Progress:
             text += f", {self.copied} copied from equal texts"
         if self.elsewhere:
             text += f", {self.elsewhere} by another process"
+        if self.repeated:
+            text += (
+                f", {self.repeated} asked again after an unreadable reply ({self.recovered} graded)"
+            )
         if self.ungraded:
-            text += f", {self.ungraded} without a grade (they stay due; exampp status says why)"
+            text += f", {self.ungraded} without a grade (pending; exampp status lists the reasons)"
             text += f", the last: {self.last_failure}" if self.last_failure else ""
         return text + self._took()
 

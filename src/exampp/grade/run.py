@@ -12,22 +12,21 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
-from typing import NamedTuple
 
 from exampp.errors import CollectionBusy, InputError, Unfinished
 from exampp.grade.asking import Asker
 from exampp.grade.kept import note_rules
 from exampp.grade.leases import at_work, holders, is_gone, new_owner, others
+from exampp.grade.planned import UNREADABLE, AskInFlight, Planned, check_numbers
 from exampp.grade.progress import Progress
 from exampp.grade.reading import Reader, Reading, why_ungraded
 from exampp.llm.base import Ask, Grader, Reply, checked
 from exampp.llm.replies import Replies, unasked
-from exampp.outside import check_whole
 from exampp.prompts import Prompt
 from exampp.prompts.verification import says_none
 from exampp.records import Grade, GraderIdentity, Outcome, State
@@ -68,10 +67,7 @@ COMMIT_CELLS = 2000
 POLL_SECONDS = 0.5
 _KEPT = "Everything graded so far is kept; the same command continues"
 _ORDER = {"due": ("new", "failed"), "new": ("new",), "failed": ("failed",)}
-"""What is asked first: cells that were tried in vain come when nothing else is left.
-
-So a run that is started again goes on where the last one stopped, whatever it had met before.
-"""
+"""The order of requests: failed cells come last, so that a new run goes on with new cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,22 +83,6 @@ class Grading:
     ask: Asker
     read: Reader
     rules: Rules | None = None
-
-
-class Planned(NamedTuple):
-    """What a run would do: cells due, and asks that settle them (equal texts are asked once)."""
-
-    cells: int
-    asks: int
-
-
-class _Waiting(NamedTuple):
-    """An ask in flight; `limit` is what the grader was known to take when it was asked."""
-
-    query: int
-    due: Due
-    kept: int | None
-    limit: int | None
 
 
 class GradingRun:
@@ -134,13 +114,7 @@ class GradingRun:
     ) -> None:
         if select not in SELECTIONS:
             raise InputError(f"select is {select!r}", mend=f"Give one of {', '.join(SELECTIONS)}")
-        queries = 1 if exam.max_queries is None else check_whole("max_queries", exam.max_queries)
-        depth = check_whole("depth", exam.depth)
-        numbers = (depth, check_whole("max_failures", max_failures), queries)
-        if min(numbers) < 1 or max(numbers) >= 2**31:
-            raise InputError(
-                "depth, max_failures and max_queries are at least 1, and no astronomical number"
-            )
+        check_numbers(exam, max_failures)
         self.connection = connection
         self.grading = grading
         self.exam = exam
@@ -152,13 +126,15 @@ class GradingRun:
         self.why_stopped = ""
         self._owner = new_owner()
         self._replies = Replies(grading.grader)
-        self._waiting: dict[int, _Waiting] = {}
+        self._waiting: dict[int, AskInFlight] = {}
         self._open: Counter[int] = Counter()
         self._rows: dict[int, list[GradeRow]] = {}
         self._copies: list[Due] = []
         self._tried: set[Cell] = set()
         self._again: dict[int, None] = {}
         self._put_off: dict[int, None] = {}
+        self._repeats: deque[tuple[int, Due]] = deque()
+        self._repeated: dict[tuple[Cell, ...], State] = {}
         self._failures = 0
         self._asks = 0
         self._run = 0
@@ -239,14 +215,14 @@ class GradingRun:
 
     def _select(self, key: int, select: str, progress: Progress) -> Iterator[Progress]:
         queries = query_order(self.connection, self.exam)
-        while queries and not self.stopped:
+        while (queries or self._repeats) and not self.stopped:
             held: list[int] = []
             for _ in self._pass(key, queries, select, held, progress):
                 yield progress
             if reason := self.grading.grader.stopped:
                 self.stopped, self.why_stopped = True, reason
             # what another process tries again is its business: waited is for what nobody tried
-            if self._again:
+            if self._again or self._repeats:
                 queries, self._again = [*self._again, *held], {}
                 continue
             if self._put_off and not self.stopped:
@@ -340,6 +316,7 @@ class GradingRun:
                 continue
             self._open[query] += 1
             for one in due_of_query(self.connection, query, key, self.exam, select):
+                yield from self._asks_again(key, progress)
                 if self.stopped:
                     return
                 if one.before is not None and self._tried.isdisjoint(one.cells):
@@ -353,6 +330,16 @@ class GradingRun:
                 if ask is not None:
                     yield ask
             self._close(query)
+        yield from self._asks_again(key, progress)
+
+    def _asks_again(self, key: int, progress: Progress) -> Iterator[Ask]:
+        """Repeat what got an unreadable reply, unless another process now has its query."""
+        while self._repeats and not self.stopped:
+            query, one = self._repeats.popleft()
+            if query in self._open or self._claim(key, query):
+                ask = self._ask(key, query, one, progress)
+                if ask is not None:
+                    yield ask
 
     def _claim(self, key: int, query: int) -> bool:
         with self.connection, transaction(self.connection):
@@ -376,7 +363,7 @@ class GradingRun:
             reading = Reading(outcome, None, {"reason": str(error)})
             self._keep(key, self._asks, one, None, reading, progress)
             return None
-        self._waiting[self._asks] = _Waiting(query, one, asked.kept, limit)
+        self._waiting[self._asks] = AskInFlight(query, one, asked.kept, limit)
         self._open[query] += 1
         return asked.ask
 
@@ -406,10 +393,25 @@ class GradingRun:
             detail = {**(reading.detail or {}), "cut": True, "kept": kept}
             reading = Reading(reading.outcome, reading.confidence, detail)
         text = None if reply.fault else reply.text
-        self._keep(key, ask.key, one, text, reading, progress)
+        # a request that fails the second time leaves the first reply in place
+        if not (reply.fault and one.cells in self._repeated):
+            self._keep(key, ask.key, one, text, reading, progress)
+        if self._repeats_once(query, one, reading.outcome.state):
+            self._settled(ask, reply, 0, progress)
+            return
         self._settled(ask, reply, len(one.cells), progress)
         self._count_failure(one, reply, reading, progress)
         self._tried.difference_update(one.cells)
+
+    def _repeats_once(self, query: int, one: Due, state: State) -> bool:
+        """Queue the first unreadable reply of these cells to be asked for again."""
+        repeats = (
+            self.grading.grader.varies and state in UNREADABLE and one.cells not in self._repeated
+        )
+        if repeats:
+            self._repeated[one.cells] = state
+            self._repeats.append((query, one))
+        return repeats
 
     def _takes_less_than(self, limit: int | None) -> bool:
         """Whether the grader takes less than was known when it was asked: it is asked again."""
@@ -462,8 +464,7 @@ class GradingRun:
         grade = Grade("", state, rating, reply, rule, reading.confidence, detail)
         made_from = one.answer_key if self.grading.prompt.verifies else NO_KEY
         self._rows[number] = [grade_row(key, *cell, grade, made_from) for cell in one.cells]
-        progress.done += len(one.cells)
-        progress.states[state] += len(one.cells)
+        progress.count(len(one.cells), state, self._repeated.get(one.cells))
 
     def _close(self, query: int) -> None:
         self._open[query] -= 1

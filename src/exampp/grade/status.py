@@ -16,6 +16,7 @@ from exampp.records.readings import (
     RuleCount,
     by_state,
     rows,
+    said_judged_only,
     said_without_key,
     warned,
 )
@@ -28,6 +29,7 @@ from exampp.store.runs import spent_by, unpriced_runs
 from exampp.store.tallies import (
     tallied,
     tallied_due,
+    tallied_judged_only,
     tallied_otherwise,
     tallied_reasons,
     tallied_rules,
@@ -40,7 +42,8 @@ class GraderStatus(NamedTuple):
     `reasons` are the most frequent reasons of cells without a grade, with their numbers; `held_by`
     are the runs that grade just now, `without_key` the items that answers cannot be verified to;
     `own_bank` warns that the model made the items itself; `otherwise` tells what was cut, and what
-    servers refused.
+    servers refused; `judged_only` counts cells without a grade of passages that are judged and not
+    ranked, and all cells.
     """
 
     grader: GraderIdentity
@@ -52,6 +55,7 @@ class GraderStatus(NamedTuple):
     without_key: tuple[str, ...] = ()
     own_bank: str = ""
     otherwise: AskedOtherwise = AskedOtherwise()
+    judged_only: tuple[int, int] = (0, 0)
 
     @property
     def states(self) -> Mapping[str, int]:
@@ -88,6 +92,7 @@ def _status(
         items_without_key(connection, exam) if readings else (),
         own_bank(identity.by_content.model, made.models, made.items) if readings else "",
         tallied_otherwise(connection, key, bank),
+        tallied_judged_only(connection, key, exam),
     )
 
 
@@ -122,6 +127,8 @@ def status_table(entries: Sequence[GraderStatus]) -> Table:
         if one.own_bank:
             notes.append(f"{label(one.grader)}: {one.own_bank}")
         notes += [f"{label(one.grader)}: {said}" for said in one.otherwise.said()]
+        if said := said_judged_only(*one.judged_only):
+            notes.append(f"{label(one.grader)}: {said}")
         if one.without_key:
             notes.append(f"{label(one.grader)}: {said_without_key(one.without_key)}")
     return Table.of(

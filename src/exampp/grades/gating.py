@@ -7,12 +7,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from exampp.analysis.gate import EarlierScores, GateSettings, cut, gate, missing_of, scores_of
+from exampp.analysis.gate import (
+    EarlierScores,
+    GateSettings,
+    cut,
+    gate,
+    missing_at,
+    missing_of,
+    scores_of,
+    with_bounds,
+)
 from exampp.analysis.gate_result import GateResult
 from exampp.analysis.requirements import Requirement, required
 from exampp.errors import InputError
 from exampp.evaluate.board import Leaderboard
-from exampp.evaluate.leaderboard import evaluate_gradebook
 from exampp.formats import per_query
 from exampp.grades.chosen import ChosenGrades
 from exampp.outside import or_default
@@ -74,18 +82,28 @@ def _earlier(
 
 def _evaluated(book: Gradebook, measures: Sequence[str], settings: GateSettings) -> EarlierScores:
     """The scores of all systems; none of a measure that cannot be computed."""
-    scores: list[per_query.QueryScore] = []
+    tables: tuple[list[per_query.QueryScore], ...] = ([], [], [])
+    uncertain: set[tuple[str, str]] = set()
     faults: dict[tuple[str, str], str] = {}
     asked = answering(book)
     for name in dict.fromkeys(measures):
         try:
-            board = evaluate_gradebook(book, [cut(name)], settings.min_rating)
+            board = with_bounds(book, cut(name), settings.min_rating)
         except InputError:
             # the gate says why, as the measure is missing there, too
             continue
-        scores += scores_of(board)
         column = board.columns[0]
-        for system in book.systems:
-            if why := missing_of(book, asked, system, column, settings.may_lack):
-                faults[str(column.measure), system] = why
-    return EarlierScores("", scores, faults=faults)
+        for table, values in zip(tables, (column.values, column.low, column.high), strict=True):
+            shown = replace(column, values=values or column.values)
+            table += scores_of(replace(board, columns=(shown,)))
+        for at, system in enumerate(book.systems):
+            key, allowed = (str(column.measure), system), settings.allow_missing
+            if column.low is not None and missing_at(column, at) > allowed:
+                uncertain.add(key)
+                allowed = 1.0
+            if why := missing_of(book, asked, system, column, allowed):
+                faults[key] = why
+    scores, low, high = tables
+    return EarlierScores(
+        "", scores, faults=faults, low=low, high=high, uncertain=frozenset(uncertain)
+    )

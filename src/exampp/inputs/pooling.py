@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 
 from exampp.outside import LARGEST, check_whole
-from exampp.records.readings import said_without_text
+from exampp.records.readings import said_judged_only, said_without_text
 from exampp.report.table import Column, Table
-from exampp.store.pool_stats import PoolStats, bank_stats, pool_stats, system_stats
+from exampp.store.pool_stats import BankStats, PoolStats, bank_stats, pool_stats, system_stats
 
 _SYSTEM_COLUMNS = (
     "system",
@@ -25,8 +26,9 @@ def pool_tables(connection: sqlite3.Connection, depth: int) -> tuple[Table, Tabl
     """The systems of the pool that the first `depth` passages make, and the cells of each bank.
 
     Of a system: queries, pooled passages, how many of them another system brought too, how many
-    have no text, and how deep its rankings are. Cells are items times passages that have a text;
-    of items without one a note says how many there are.
+    have no text, and how deep its rankings are. Cells are items times passages that have a text,
+    of the passages that are graded without being asked for; notes count the cells of other judged
+    passages, and the items without a text.
     """
     depth = check_whole("depth", depth, 1, LARGEST)
     total = pool_stats(connection, depth)
@@ -42,13 +44,15 @@ def pool_tables(connection: sqlite3.Connection, depth: int) -> tuple[Table, Tabl
             if one.items
         ],
         caption="Cells to grade",
-        notes=[
-            said_without_text(one.textless, one.items + one.textless, one.kind)
-            for one in found
-            if one.textless
-        ],
+        notes=[note for one in found for note in _cell_notes(one) if note],
     )
     return systems, banks
+
+
+def _cell_notes(one: BankStats) -> Iterator[str]:
+    yield said_without_text(one.textless, one.items + one.textless, one.kind)
+    if one.items and (said := said_judged_only(one.judged_only, one.cells + one.judged_only)):
+        yield f"{'queries' if one.kind == 'query' else one.bank} ({one.kind}): {said}"
 
 
 def _caption(total: PoolStats, depth: int) -> str:

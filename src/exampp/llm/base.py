@@ -206,6 +206,11 @@ class Grader(ABC):
         return "answer"
 
     @unless_set
+    def varies(self) -> bool:
+        """Whether a repeated request can get another reply; unreadable ones are then repeated."""
+        return False
+
+    @unless_set
     def called(self) -> str:
         """What it calls its model; empty where it leaves that to whoever names it."""
         return ""

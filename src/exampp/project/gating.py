@@ -18,7 +18,7 @@ from exampp.store.connection import is_collection
 
 _FILES = ("collection", "baseline", "junit")
 _CHOICES = ("grader", "prompt", "kind", "bank")
-_SETTINGS = ("alpha", "min_rating", "may_lack", "seed")
+_SETTINGS = ("alpha", "min_rating", "allow_missing", "seed")
 _NUMBERS = (int, float)
 KEYS: Mapping[str, type | tuple[type, ...]] = {
     "collection": str,
@@ -31,7 +31,7 @@ KEYS: Mapping[str, type | tuple[type, ...]] = {
     **dict.fromkeys(_CHOICES, str),
     "alpha": _NUMBERS,
     "min-rating": int,
-    "may-lack": _NUMBERS,
+    "allow-missing": _NUMBERS,
     "seed": int,
     "junit": str,
 }

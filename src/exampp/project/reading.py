@@ -47,6 +47,7 @@ _GRADE_OPTIONS = {
     **_MODEL_OPTIONS,
     "bank": str,
     "depth": int,
+    "pool": str,
     "answers-of": str,
     "max-failures": int,
     "max-queries": int,

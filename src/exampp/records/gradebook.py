@@ -25,6 +25,7 @@ MISSING = int(np.iinfo(np.int16).min)
 """Stands in `ratings` for a cell without a grade and in `judgments` for an unjudged passage."""
 
 Ratings = NDArray[np.int16]
+GRADE_JUDGED = "Grade them: exampp grade --pool judged"
 DecisionChoice = Literal["with", "without"]
 """Whether people's decisions stand over the grades of their cells."""
 
@@ -231,3 +232,17 @@ def _automatic(query: QueryGrades) -> QueryGrades:
     for cell in query.decided:
         ratings[row[cell.passage_id], column[cell.item_id]] = cell.automatic
     return replace(query, ratings=ratings, decided=())
+
+
+def judged_without_grade(book: Gradebook) -> str:
+    """Say how many judged passages have a text and no grade, and how to grade them; or nothing."""
+    judged = without = 0
+    for query in book.queries:
+        if query.item_ids:
+            known = (query.judgments[:, : query.pool_size] != MISSING).any(axis=0)
+            graded = (query.ratings[: query.pool_size] != MISSING).any(axis=1)
+            judged, without = judged + int(known.sum()), without + int((known & ~graded).sum())
+    if not without:
+        return ""
+    missing = f"{without} of {judged} judged passages have no grade by {book.grader.name}"
+    return f"{missing}. {GRADE_JUDGED}."

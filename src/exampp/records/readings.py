@@ -246,14 +246,23 @@ def said_without_key(item_ids: Sequence[str]) -> str:
 
 
 def said_without_text(textless: int, items: int, kind: str) -> str:
-    """2 of 5 items have no text, so that nobody can be asked about them; empty if all have one."""
+    """Say how many items have no imported text, and how to import it; empty if all have one."""
     if not textless:
         return ""
-    what, where = ("query", "the queries") if kind == "query" else (kind, "the bank")
+    file = "QUERIES" if kind == "query" else "BANK"
     return (
-        f"{textless} of {counted(items, what)} "
-        f"{'has' if textless == 1 else 'have'} no text, and nobody is asked about "
-        f"{'it' if textless == 1 else 'them'}: import {where}"
+        f"{textless} of {counted(items, kind)}: text not imported, so that no grader can be asked "
+        f"and no rule about texts applies. Import it: exampp import COLLECTION {file}"
+    )
+
+
+def said_judged_only(cells: int, of: int) -> str:
+    """Say that cells of judged passages that no run ranks are graded on request; or nothing."""
+    if not cells:
+        return ""
+    return (
+        f"{cells} cells ({cells / of:.0%} of {of}) are of passages that people judged and no run "
+        "ranks. They are graded only on request: exampp grade --pool judged"
     )
 
 

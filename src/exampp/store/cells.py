@@ -1,8 +1,10 @@
 """Which cells of the exam are due: every passage of a query's pool against every item of its bank.
 
-The pool of a query is what its file put there, what was judged, and the top `depth` passages of
-every ranking (paper 000, section 5.1). A cell is due unless the grader graded it for the current
-texts of both its item and its passage, and from its item's answer key where keys play a part.
+The pool of a query (paper 000, section 5.1) is one of `POOLS`: `ranked`, the passages that its file
+lists and the top `depth` passages of every ranking; `judged`, the judged passages; `all`, both.
+Where a collection has no ranking at all, `ranked` is `all`. A cell is due unless the grader graded
+it for the current texts of both its item and its passage, and from its item's answer key where keys
+play a part.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from exampp.records.decisions import effective
 from exampp.store.decisions import decisions_on
@@ -20,7 +22,12 @@ from exampp.store.interning import from_json
 DEPTH = 20
 """How many passages of each ranking belong to the pool unless the user says otherwise."""
 
-MEMBERS = """
+Pool = Literal["ranked", "judged", "all"]
+POOLS: tuple[Pool, ...] = get_args(Pool)
+"""Which passages of a query are graded."""
+_TAKES_RANKED = ":pool <> 'judged'"
+_TAKES_JUDGED = "(:pool <> 'ranked' OR NOT EXISTS (SELECT 1 FROM ranking))"
+MEMBERS = f"""
 WITH deep AS MATERIALIZED (
     SELECT subtopic, system FROM ranking WHERE query = :query
     GROUP BY subtopic, system HAVING count(*) > :depth
@@ -32,13 +39,14 @@ ranked AS (
     AND r.subtopic = d.subtopic AND r.system = d.system JOIN passage p USING (passage)
 ),
 member AS (
-    SELECT passage FROM pool WHERE query = :query
-    UNION SELECT passage FROM judgment WHERE query = :query
+    SELECT passage FROM pool WHERE query = :query AND {_TAKES_RANKED}
+    UNION SELECT passage FROM judgment WHERE query = :query AND {_TAKES_JUDGED}
     UNION SELECT passage FROM ranking WHERE query = :query AND (subtopic, system) NOT IN deep
-    UNION SELECT passage FROM ranked WHERE position <= :depth
+        AND {_TAKES_RANKED}
+    UNION SELECT passage FROM ranked WHERE position <= :depth AND {_TAKES_RANKED}
 )
 """
-"""SQL that begins with the passages of the pool of :query, to a :depth: `member`."""
+"""SQL that begins with the passages of the :pool of :query, to a :depth: `member`."""
 # CROSS: SQLite 3.37 would go through the passages of all queries, which have the order
 _POOL = f"""{MEMBERS}
 SELECT v.version, v.hash, v.title, v.text, p.passage_id FROM member
@@ -70,14 +78,14 @@ SELECT i.item_id FROM item i JOIN bank b USING (bank)
 WHERE b.name = :bank AND i.kind = :kind AND i.active AND i.answers = '[]'
 AND (:always OR {WITHOUT_KEY}) ORDER BY i.query, i.item
 """
-_FIRST_QUERIES = """
+_FIRST_QUERIES = f"""
 SELECT q.query FROM query q WHERE EXISTS (
     SELECT 1 FROM item i JOIN bank b USING (bank) WHERE i.query = q.query AND i.kind = :kind
     AND b.name = :bank AND i.active
 ) AND (
-    EXISTS (SELECT 1 FROM pool p WHERE p.query = q.query)
-    OR EXISTS (SELECT 1 FROM judgment j WHERE j.query = q.query)
-    OR EXISTS (SELECT 1 FROM ranking r WHERE r.query = q.query)
+    {_TAKES_RANKED} AND EXISTS (SELECT 1 FROM pool p WHERE p.query = q.query)
+    OR {_TAKES_JUDGED} AND EXISTS (SELECT 1 FROM judgment j WHERE j.query = q.query)
+    OR {_TAKES_RANKED} AND EXISTS (SELECT 1 FROM ranking r WHERE r.query = q.query)
 ) ORDER BY q.query LIMIT :max_queries
 """
 GRADED = 0
@@ -107,7 +115,7 @@ class Shard(NamedTuple):
 
 
 class GradingScope(NamedTuple):
-    """What is to be graded: the items of a kind of one bank, on passages down to a depth.
+    """What is to be graded: the items of a kind of one bank, on a pool of passages to a depth.
 
     `by_query` says that a reply depends on the query's text too. `answers_of` is the key of a
     grader that extracted answers, which are then what is graded in place of the passages.
@@ -126,6 +134,7 @@ class GradingScope(NamedTuple):
     max_queries: int | None = None
     shard: Shard | None = None
     share_texts: bool = True
+    pool: Pool = "ranked"
 
 
 class DueIds(NamedTuple):
@@ -184,7 +193,7 @@ def due(
         yield from due_of_query(connection, query, grader, exam, select)
 
 
-def count_due(connection: sqlite3.Connection, grader: int, exam: GradingScope) -> int:
+def count_due(connection: sqlite3.Connection, grader: int | None, exam: GradingScope) -> int:
     """How many cells are due for a grader: those of `due`, without reading a text."""
     if exam.answers_of is not None or exam.by_query or exam.shard is not None:
         return sum(len(one.cells) for one in due(connection, grader, exam))
@@ -332,7 +341,7 @@ def _due_of_items(
     items: Sequence[tuple[int, str, str, int, str, str | None]],
 ) -> Iterator[Due]:
     """What is due of one query for items: (version, text, answers, their key, id, subtopic)."""
-    names = {"query": query, "depth": exam.depth}
+    names = {"query": query, "depth": exam.depth, "pool": exam.pool}
     states, graded = _known(connection, query, grader, exam, [text for _, text, *_ in items])
     answer_keys = {answers: key for _, _, answers, key, *_ in items}
     item_ids = {version: (item_id, subtopic) for version, *_, item_id, subtopic in items}

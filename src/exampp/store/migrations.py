@@ -488,4 +488,16 @@ MIGRATIONS: tuple[str, ...] = (
         total INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
     """,
+    """
+    DELETE FROM pool_tally;
+    ALTER TABLE pool_tally ADD COLUMN judged_only INTEGER NOT NULL DEFAULT 0;
+    CREATE TRIGGER first_ranking AFTER INSERT ON ranking
+    WHEN (SELECT count(*) FROM (SELECT 1 FROM ranking LIMIT 2)) = 1 BEGIN
+        DELETE FROM pool_tally;
+    END;
+    CREATE TRIGGER last_ranking AFTER DELETE ON ranking
+    WHEN NOT EXISTS (SELECT 1 FROM ranking) BEGIN
+        DELETE FROM pool_tally;
+    END;
+    """,
 )

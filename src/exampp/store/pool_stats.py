@@ -13,11 +13,12 @@ WITH ranked AS (
     FROM ranking r JOIN passage p USING (passage)
 ),
 top AS (SELECT DISTINCT query, system, passage FROM ranked WHERE position <= :depth),
-member AS (
+ranked_pool AS (
     SELECT query, passage FROM pool
-    UNION SELECT query, passage FROM judgment
     UNION SELECT query, passage FROM top
-)
+    UNION SELECT query, passage FROM judgment WHERE NOT EXISTS (SELECT 1 FROM ranking)
+),
+member AS (SELECT query, passage FROM ranked_pool UNION SELECT query, passage FROM judgment)
 """
 
 
@@ -39,13 +40,17 @@ class SystemStats(NamedTuple):
 
 
 class BankStats(NamedTuple):
-    """The items of one kind of a bank with a text and without one, and the cells of the former."""
+    """The items of one kind of a bank with a text and without one, and the cells of the former.
+
+    `cells` are those of the ranked pool, `judged_only` those of passages that are judged alone.
+    """
 
     bank: str
     kind: str
     items: int
     textless: int
     cells: int
+    judged_only: int
 
 
 class PoolStats(NamedTuple):
@@ -95,10 +100,13 @@ def system_stats(connection: sqlite3.Connection, depth: int) -> list[SystemStats
 def bank_stats(connection: sqlite3.Connection, depth: int) -> list[BankStats]:
     """The cells that every kind of every bank makes with the pool's passages that have a text."""
     rows = connection.execute(
-        f"{_RANKED}, size AS MATERIALIZED (SELECT m.query, count(p.version) AS texts FROM member m "
-        "JOIN passage p USING (passage) GROUP BY m.query) "
-        "SELECT b.name, i.kind, count(v.text), sum(v.text IS NULL), "
-        "sum(iif(v.text IS NULL, 0, coalesce(s.texts, 0))) FROM item i "
+        f"{_RANKED}, size AS MATERIALIZED (SELECT m.query, "
+        "count(p.version) FILTER (WHERE r.passage IS NOT NULL) AS ranked, "
+        "count(p.version) FILTER (WHERE r.passage IS NULL) AS judged FROM member m "
+        "LEFT JOIN ranked_pool r USING (query, passage) JOIN passage p USING (passage) "
+        "GROUP BY m.query) SELECT b.name, i.kind, count(v.text), sum(v.text IS NULL), "
+        "sum(iif(v.text IS NULL, 0, coalesce(s.ranked, 0))), "
+        "sum(iif(v.text IS NULL, 0, coalesce(s.judged, 0))) FROM item i "
         "JOIN bank b USING (bank) LEFT JOIN item_version v ON v.version = i.version "
         "LEFT JOIN size s ON s.query = i.query WHERE i.active "
         "GROUP BY b.bank, i.kind ORDER BY i.kind = 'query', b.bank, i.kind",

@@ -4,8 +4,9 @@ A count that the file keeps is right: a trigger of the schema drops it as soon a
 counts is written (see `store.migrations`), by whatever function of whatever process. `tallied`
 counts anew what is not there, and keeps it where the file can be written.
 
-Two kinds of rows are kept. `pool_tally`, of a query: its passages to a depth, those of them without
-a text, and its rankings. `cell_tally`, of a text of an item and a grader: its cells by answer key,
+Two kinds of rows are kept. `pool_tally`, of a query: its ranked passages to a depth and those that
+are only judged, as far as they have a text, those of both without a text, and its rankings.
+`cell_tally`, of a text of an item and a grader: its cells by answer key,
 state, rule, rating and (without a grade) reason; how many of them are of passages' current texts
 and the first such, how many of these are in the pool, how many are graded (a cell that is graded
 from several answer keys counts once), how many say that they were asked otherwise. The tallies of
@@ -50,14 +51,24 @@ AND EXISTS (SELECT 1 FROM grade g WHERE g.grader = r.grader AND g.item_version =
 ORDER BY 1
 """
 _KEPT_POOL = "SELECT 1 FROM pool_tally WHERE query = :query AND depth = :depth"
+_ASKED = (
+    "WITH asked AS MATERIALIZED (SELECT i.query, i.version, i.answer_key FROM item i "
+    "JOIN bank b USING (bank) JOIN item_version v ON v.version = i.version WHERE i.active "
+    "AND i.kind = :kind AND b.name = :bank AND v.text IS NOT NULL "
+    f"AND NOT (:verifies AND {WITHOUT_KEY}))"
+)
 _DROP_CELLS = (
     "DELETE FROM cell_tally WHERE item_version IN "
     "(SELECT v.version FROM item i JOIN item_version v USING (item) WHERE i.query = :query)"
 )
-_COUNT_POOL = f"""{MEMBERS}
-INSERT INTO pool_tally SELECT :query, :depth, count(p.version), count(*) - count(p.version),
-    (SELECT count(DISTINCT system) FROM ranking WHERE query = :query)
-FROM member JOIN passage p USING (passage)
+_COUNT_POOL = f"""{MEMBERS},
+both_sorts AS (SELECT passage, 0 AS judged_only FROM member
+    UNION ALL SELECT DISTINCT passage, 1 FROM judgment
+    WHERE query = :query AND passage NOT IN (SELECT passage FROM member))
+INSERT INTO pool_tally SELECT :query, :depth, count(p.version) FILTER (WHERE NOT b.judged_only),
+    count(*) - count(p.version), (SELECT count(DISTINCT system) FROM ranking WHERE query = :query),
+    count(p.version) FILTER (WHERE b.judged_only)
+FROM both_sorts b JOIN passage p USING (passage)
 """
 _POOLED = f"""{MEMBERS}
 INSERT INTO pooled SELECT p.version FROM member JOIN passage p USING (passage)
@@ -158,17 +169,34 @@ def tallied_due(connection: sqlite3.Connection, grader: int, exam: GradingScope)
     if exam.answers_of is not None:
         return count_due(connection, grader, exam)
     row = connection.execute(
-        "WITH asked AS MATERIALIZED (SELECT i.query, i.version, i.answer_key FROM item i "
-        "JOIN bank b USING (bank) JOIN item_version v ON v.version = i.version WHERE i.active "
-        "AND i.kind = :kind AND b.name = :bank AND v.text IS NOT NULL "
-        f"AND NOT (:verifies AND {WITHOUT_KEY})) "
-        "SELECT coalesce((SELECT sum(passages) FROM asked JOIN pool_tally USING (query)), 0) - "
+        f"{_ASKED} SELECT "
+        "coalesce((SELECT sum(passages) FROM asked JOIN pool_tally USING (query)), 0) - "
         "coalesce((SELECT sum(t.pooled) FROM asked a CROSS JOIN cell_tally t "
         "ON t.item_version = a.version AND t.grader = :grader AND t.state = 0 "
         "AND t.answer_key IN (0, a.answer_key)), 0)",
         {"grader": grader, **exam._asdict()},
     ).fetchone()
     return int(row[0])
+
+
+def tallied_judged_only(
+    connection: sqlite3.Connection, grader: int, exam: GradingScope
+) -> tuple[int, int]:
+    """How many cells of passages that are judged and not ranked have no grade; all cells there are.
+
+    Cells are those of both pools; a grade of any other passage outside the ranked pool counts too.
+    """
+    if exam.answers_of is not None:
+        return 0, 0
+    row = connection.execute(
+        f"{_ASKED}, size AS (SELECT coalesce(sum(passages), 0) AS ranked, "
+        "coalesce(sum(judged_only), 0) AS judged FROM asked JOIN pool_tally USING (query)) "
+        "SELECT judged - coalesce((SELECT sum(t.current - t.pooled) FROM asked a "
+        "CROSS JOIN cell_tally t ON t.item_version = a.version AND t.grader = :grader "
+        "AND t.state = 0 AND t.answer_key IN (0, a.answer_key)), 0), ranked + judged FROM size",
+        {"grader": grader, **exam._asdict()},
+    ).fetchone()
+    return max(0, int(row[0])), int(row[1])
 
 
 def tallied_reasons(connection: sqlite3.Connection, grader: int) -> list[tuple[str, int]]:
@@ -224,7 +252,7 @@ def _count(connection: sqlite3.Connection, depth: int, until: float = inf) -> No
     # an index of its own finds a passage in it, four times as fast as one that a query makes
     connection.execute("CREATE TEMP TABLE pooled (version INTEGER PRIMARY KEY)")
     for query in _uncounted(connection, depth):
-        names = {"query": query, "depth": depth}
+        names = {"query": query, "depth": depth, "pool": "ranked"}
         connection.execute("DELETE FROM temp.pooled")
         connection.execute(_POOLED, names)
         if connection.execute(_KEPT_POOL, names).fetchone() is None:

@@ -41,6 +41,7 @@ class WorkerFacts(NamedTuple):
     readings: frozenset[str]
     unnumbered: str | None
     called: str
+    varies: bool
     note: str
     provenance: dict[str, Any] | None
 

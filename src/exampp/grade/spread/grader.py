@@ -58,6 +58,11 @@ class SpreadGrader(Grader):
         return self._facts.unnumbered
 
     @property
+    def varies(self) -> bool:
+        """Whether the same request can get another reply."""
+        return self._facts.varies
+
+    @property
     def called(self) -> str:
         """What it calls its model."""
         return self._facts.called

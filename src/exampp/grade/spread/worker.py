@@ -51,6 +51,7 @@ class GradingWorker:
                 grader.readings,
                 grader.unnumbered,
                 grader.called,
+                grader.varies,
                 grader.note,
                 None if provenance is None else dict(provenance),
             )

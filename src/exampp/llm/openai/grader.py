@@ -161,6 +161,14 @@ class OpenAICompatibleGrader(Grader):
         return None if decode in ("labels", "decisions") else "unparsed"
 
     @property
+    def varies(self) -> bool:
+        """Whether a repeated request can get another reply: probabilities of labels do not change.
+
+        Texts do: servers batch requests, so that even temperature 0 does not fix a reply.
+        """
+        return (self._declared or self._mode()).settings()["decode"] != "labels"
+
+    @property
     def provenance(self) -> Mapping[str, Any]:
         """Where the replies came from, to be kept beside the settings: host, SDK, capabilities."""
         found = self._capabilities
