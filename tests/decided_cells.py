@@ -1,4 +1,4 @@
-"""Which decision stands on a cell, and whether it is disputed, as docs/definitions.md defines it."""
+"""The decision in force on a cell, and whether it is disputed, as docs/definitions.md defines."""
 
 from __future__ import annotations
 

@@ -32,8 +32,9 @@ class Ask:
     for graders that read prompts. Asks about one passage come one after another.
 
     `query` is the text of the query, `answers` are the item's known answers, `kind` is what the
-    item is: question, nugget or query. A grader with `same_text_same_grade` gets one request for all
-    cells of equal texts, with the ids of the first. `subtopic_id` is None for an item of a whole query.
+    item is: question, nugget or query. A grader with `same_text_same_grade` gets one request for
+    all cells of equal texts, with the ids of the first. `subtopic_id` is None for an item of a
+    whole query.
     """
 
     key: int
@@ -182,7 +183,7 @@ class Grader(ABC):
         """Yield every ask with its reply, once, in any order, with a bounded look-ahead."""
 
     same_text_same_grade: bool = True
-    """Whether passages and items with equal texts have the same grade, so that one reply is enough."""
+    """Whether cells with equal texts have the same grade, so that one reply is enough."""
 
     late: Sequence[tuple[Ask, Reply]] = ()
     """Replies that had come when `answer` was closed and that it could not yield."""
