@@ -1,4 +1,4 @@
-"""Which decision stands on a cell, and whether it is disputed, as docs/definitions.md defines it."""
+"""Which decision stands on a cell, as docs/definitions.md defines it."""
 
 from __future__ import annotations
 

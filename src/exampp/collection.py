@@ -296,6 +296,7 @@ class Collection(GradeSource["CollectionGrades"]):
         name: str | None = None,
         scale: RatingScale | None = None,
         batch: int | None = None,
+        same_text_same_grade: bool = False,
         bank: str | None = None,
         depth: int = DEPTH,
         select: str = "due",
@@ -313,7 +314,8 @@ class Collection(GradeSource["CollectionGrades"]):
         `grader` is `draft`, `hf`, `openai`, a grader of your own, or a function: (item, passage) ->
         rating, `Reply`, or None where it cannot tell, perhaps async. A function has a `name`, by
         which it is known, a `scale` (0 to 5), perhaps a `batch`: it then gets lists of items and
-        passages. `options` are those of `llm.options.Options`, such as model, prompt and kind.
+        passages. It is asked about every cell, also where texts are equal, unless
+        `same_text_same_grade`. `options` are those of `llm.options.Options`, such as model, prompt and kind.
         `answers_of` names the grader whose extracted answers are to be verified. `select="failed"`
         takes what was tried in vain, `take_over=True` also what a run holds that is known to be
         gone, `max_queries` the first queries, `shard` an equal part of the passages, as `3/16`.
@@ -326,7 +328,7 @@ class Collection(GradeSource["CollectionGrades"]):
             self.path,
             grader,
             options,
-            OfFunction(name, scale, batch),
+            OfFunction(name, scale, batch, same_text_same_grade),
             bank=bank,
             depth=depth,
             max_queries=max_queries,
