@@ -295,6 +295,7 @@ class Collection(GradeSource["CollectionGrades"]):
         name: str | None = None,
         scale: RatingScale | None = None,
         batch: int | None = None,
+        same_text_same_grade: bool = False,
         bank: str | None = None,
         depth: int = DEPTH,
         pool: str = "ranked",
@@ -313,9 +314,10 @@ class Collection(GradeSource["CollectionGrades"]):
         `grader` is `draft`, `hf`, `openai`, a grader of your own, or a function: (item, passage) ->
         rating, `Reply`, or None where it cannot tell, perhaps async. A function has a `name`, by
         which it is known, a `scale` (0 to 5), perhaps a `batch`: it then gets lists of items and
-        passages. `options` are those of `llm.options.Options`, such as model, prompt and kind.
-        `answers_of` names a grader whose answers are verified. `select="failed"` takes failed
-        cells, `take_over=True` those of a run that is gone, `max_queries` the first queries,
+        passages. It is called for every cell, also where texts are equal, unless
+        `same_text_same_grade`. `options` are those of `llm.options.Options`, such as model, prompt
+        and kind. `answers_of` names a grader whose answers are verified. `select="failed"` takes
+        failed cells, `take_over=True` those of a run that is gone, `max_queries` the first queries,
         `shard` a part (`3/16`), `pool` `ranked`, `judged` or `all` passages.
         `on` is a Ray cluster that grades; with `batches` a server answers at half the price.
         """
@@ -326,7 +328,7 @@ class Collection(GradeSource["CollectionGrades"]):
             self.path,
             grader,
             options,
-            OfFunction(name, scale, batch),
+            OfFunction(name, scale, batch, same_text_same_grade),
             bank=bank,
             depth=depth,
             pool=pool,

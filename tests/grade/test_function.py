@@ -80,9 +80,8 @@ def test_equal_texts_share_a_grade_only_where_the_function_says_so(exam: Collect
     assert len(calls) == CELLS
     exam.add(passages={"p5": "coral"}, runs={"c": {1: ["p5"]}})
     assert exam.grade(label, name="labels", scale=(0, 1)).asked == 2
-
-    label.same_text_same_grade = True  # type: ignore[attr-defined]
-    assert exam.grade(label, name="shared", scale=(0, 1)).asked == 7
+    shared = exam.grade(label, name="shared", scale=(0, 1), same_text_same_grade=True)
+    assert shared.asked == 7
 
 
 def test_it_gets_item_and_passage_with_all_that_is_known(exam: Collection) -> None:

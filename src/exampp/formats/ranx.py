@@ -37,7 +37,9 @@ def read(
             scores = {key: number(value, _place(query_id, key)) for key, value in returned.items()}
             ranked = [
                 RankedPassage(query_id, passage, rank, scores[passage], named)
-                for rank, passage in enumerate(sorted(scores, key=lambda one: -scores[one]), 1)
+                for rank, passage in enumerate(
+                    sorted(scores, key=lambda one: (-scores[one], one)), 1
+                )
             ]
             for one in ranked:
                 check(one)

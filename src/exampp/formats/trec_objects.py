@@ -75,12 +75,12 @@ def ranked_of(fields: Fields, named: str, *, ranked: bool) -> RankedPassage:
 
 
 def placed(rankeds: Iterable[RankedPassage]) -> Iterator[RankedPassage]:
-    """Rows of a run with ranks by descending score; rows of equal score stay in their order."""
+    """Rows of a run with ranks by descending score; those of equal score by passage id."""
     groups: dict[tuple[str, str], list[RankedPassage]] = {}
     for one in rankeds:
         groups.setdefault((one.system, one.query_id), []).append(one)
     for group in groups.values():
-        group.sort(key=lambda one: -one.score)
+        group.sort(key=lambda one: (-one.score, one.passage_id))
         for rank, one in enumerate(group, 1):
             yield replace(one, rank=rank)
 

@@ -91,6 +91,8 @@ class BatchGrader(Grader):
     stopped, in place of those about files and ends of batches; None where it is the same command.
     """
 
+    same_text_same_grade = True
+
     stopped: str
     prepaid = True
     exact_tokens = False

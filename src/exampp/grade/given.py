@@ -52,6 +52,7 @@ class GradingOptions(Options, total=False):
     name: str | None
     scale: RatingScale | None
     batch: int | None
+    same_text_same_grade: bool
     bank: str | None
     depth: int
     pool: str
@@ -66,11 +67,12 @@ class GradingOptions(Options, total=False):
 
 
 class OfFunction(NamedTuple):
-    """What is said of a function: its name, its scale, and how many cells it takes at a time."""
+    """Options of a function: name, scale, cells of a batch, and whether equal texts share a call."""
 
     name: str | None = None
     scale: RatingScale | None = None
     batch: int | None = None
+    same_text_same_grade: bool = False
 
 
 def plan(
@@ -131,8 +133,8 @@ def plan(
         verifies=grading.prompt.verifies,
         max_queries=max_queries,
         shard=None if shard is None else read_shard(shard),
-        share_texts=grading.grader.same_text_same_grade,
         pool=read_pool(pool),
+        each_cell=not grading.grader.same_text_same_grade,
     )
     keyless = items_without_key(connection, exam)
     notes = [
@@ -177,8 +179,11 @@ def _grading(
         if answers_of:
             raise InputError("a function grades passages", mend="Leave answers_of out")
         return function_grading(grader, said, kinds, check_options(options), cluster)
-    if said.scale is not None or said.batch is not None:
-        raise InputError("scale and batch are those of a function", mend="Leave them out")
+    if said.scale is not None or said.batch is not None or said.same_text_same_grade:
+        raise InputError(
+            "scale, batch and same_text_same_grade are options of a function",
+            mend="Leave them out; a grader class has an attribute same_text_same_grade",
+        )
     if isinstance(grader, str):
         if said.name is not None:
             raise InputError(f"the grader {grader} has a name", mend="Leave name out")
@@ -194,9 +199,15 @@ def _grading(
     check_answers_of(prompt, answers_of)
     name = said.name or wanted.get("model") or own.called or type(own).__name__
     if cluster is not None:
-        own = spread(partial(_itself, own), cluster)
+        own = _spread(own, cluster)
     kind, unnumbered = wanted.get("kind"), wanted.get("unnumbered")
     return join(own, name, prompt, kind, unnumbered=unnumbered, settings=settings)
+
+
+def _spread(grader: Grader, cluster: Cluster) -> Grader:
+    spread_grader = spread(partial(_itself, grader), cluster)
+    spread_grader.same_text_same_grade = grader.same_text_same_grade
+    return spread_grader
 
 
 def _itself(grader: Grader) -> Grader:
@@ -244,11 +255,15 @@ def function_grading(
     low, high = check_scale(said.scale or USUAL_SCALE)
     concurrency = cast("int", options.get("concurrency", CONCURRENCY))
     grader: Grader = FunctionGrader(
-        function, (low, high), batch=said.batch, concurrency=concurrency
+        function,
+        (low, high),
+        batch=said.batch,
+        concurrency=concurrency,
+        same_text_same_grade=said.same_text_same_grade,
     )
     kind = _kind(options.get("kind"), kinds)
     if cluster is not None:
-        grader = spread(partial(_itself, grader), cluster)
+        grader = _spread(grader, cluster)
     # a function sees the query, so that its ratings are of the query's text, too
     prompt = Prompt(checked, "a function", "", (kind,), "rating", low, high, ("query",))
     return join(grader, checked, prompt, kind)

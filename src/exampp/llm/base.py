@@ -32,9 +32,9 @@ class Ask:
     for graders that read prompts. Asks about one passage come one after another.
 
     `query` is the text of the query, `answers` are the item's known answers, `kind` is what the
-    item is: question, nugget or query. A grader with `same_text_same_grade` gets one request for
-    all cells of equal texts, with the ids of the first. `subtopic_id` is None for an item of a
-    whole query.
+    item is: question, nugget or query. Cells of equal texts share one ask where the grader declares
+    `same_text_same_grade`; the ids, as the inputs have them, are those of the first.
+    `subtopic_id` is None for an item of a whole query.
     """
 
     key: int
@@ -182,9 +182,6 @@ class Grader(ABC):
     def answer(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Reply]]:
         """Yield every ask with its reply, once, in any order, with a bounded look-ahead."""
 
-    same_text_same_grade: bool = True
-    """Whether cells with equal texts have the same grade, so that one reply is enough."""
-
     late: Sequence[tuple[Ask, Reply]] = ()
     """Replies that had come when `answer` was closed and that it could not yield."""
 
@@ -254,6 +251,8 @@ class Grader(ABC):
         """Tokens of the prompt as the model gets it, special tokens and chat template included."""
         raise _counts_nothing(self)
 
+    same_text_same_grade: bool = False
+    """Whether cells of equal texts share one request: its reply depends on the texts alone."""
     prepaid: bool = False
     """Whether its replies are paid for before they are read: a row of failures then ends a run only
     when all are kept.

@@ -128,6 +128,8 @@ class DraftGrader(Grader):
 
     """
 
+    same_text_same_grade = True
+
     def __init__(self, threads: int | None = None) -> None:
         self._threads = threads if threads is not None else os.cpu_count() or 1
         if self._threads < 1:

@@ -58,9 +58,10 @@ class FunctionGrader(Grader):
 
     With `batch`, the function gets a list of items and a list of passages, of that length at most,
     and gives a list of ratings. An async function is called `concurrency` times at once, on a
-    thread of its own. An exception is why its cells have no rating, and the run goes on. Every cell
-    is asked for, also where texts are equal, unless the function has a true attribute
-    `same_text_same_grade`.
+    thread of its own. An exception is why its cells have no rating, and the run goes on.
+
+    Every cell is asked about, unless `same_text_same_grade` declares that the function depends on
+    the texts alone: cells of equal texts then share one call.
 
     Raises InputError for what cannot be called, and a batch or concurrency below 1.
     """
@@ -72,13 +73,14 @@ class FunctionGrader(Grader):
         *,
         batch: int | None = None,
         concurrency: int = CONCURRENCY,
+        same_text_same_grade: bool = False,
     ) -> None:
         if isinstance(function, type) or not callable(function):
             what = f"{getattr(function, '__name__', function)} is no function"
             raise InputError(what, mend="Give a function (item, passage) -> rating, or a Grader")
         self._function = function
-        self.same_text_same_grade = bool(getattr(function, "same_text_same_grade", False))
         self._scale = scale
+        self.same_text_same_grade = same_text_same_grade
         self._batch = None if batch is None else check_whole("batch", batch, 1)
         self._concurrency = check_whole("concurrency", concurrency, 1)
         self._is_async = any(

@@ -46,6 +46,8 @@ class ScriptedGrader(Grader):
 
     """
 
+    same_text_same_grade = True
+
     def __init__(
         self,
         script: Script,

@@ -122,7 +122,7 @@ class GradingScope(NamedTuple):
     `verifies` says that known answers play a part: where there are any in the bank, items without
     one are not asked about. `max_queries` leaves the first so many queries: those that have items
     of the bank and passages, in the order of the collection. `shard` leaves a part of the passages.
-    Cells of equal texts share a reply unless `share_texts` is False.
+    `each_cell` asks about every cell, also about those of equal texts.
     """
 
     kind: str
@@ -133,7 +133,7 @@ class GradingScope(NamedTuple):
     verifies: bool = False
     max_queries: int | None = None
     shard: Shard | None = None
-    share_texts: bool = True
+    each_cell: bool = False
     pool: Pool = "ranked"
 
 
@@ -150,9 +150,10 @@ class Due(NamedTuple):
     """One thing to ask, and every cell that its reply settles.
 
     `keys` are the item's known answers, `answer_key` is their key in the store. Cells whose item
-    and passage have the same texts are asked once; `twin` is a cell with these texts that has been
-    graded already, so that nothing needs to be asked. `before` is the state in which an earlier
-    attempt left them, None for cells that nobody tried. `ids` are those of the first cell.
+    and passage have the same texts share one request, unless the scope has `each_cell`; `twin` is a
+    cell with these texts that has been graded already, so that nothing needs to be asked. `before`
+    is the state in which an earlier attempt left them, None for cells that nobody tried. `ids` are
+    those of the first cell.
     """
 
     query: str
@@ -167,15 +168,11 @@ class Due(NamedTuple):
 
 
 class _Texts(NamedTuple):
-    """What makes two cells one question: passage (its hash), item, and the item's known answers.
-
-    `cell` is None where cells of equal texts share a reply.
-    """
+    """What makes two cells one question: passage (its hash), item, and the item's known answers."""
 
     passage: bytes
     item: str
     answers: str
-    cell: Cell | None = None
 
 
 def query_order(connection: sqlite3.Connection, exam: GradingScope) -> list[int]:
@@ -346,7 +343,7 @@ def _due_of_items(
     answer_keys = {answers: key for _, _, answers, key, *_ in items}
     item_ids = {version: (item_id, subtopic) for version, *_, item_id, subtopic in items}
     passage_ids: dict[int, str] = {}
-    waiting: dict[_Texts, dict[Cell, int | None]] = {}
+    waiting: dict[tuple[_Texts, Cell | None], dict[Cell, int | None]] = {}
     texts: dict[bytes, str] = {}
     for passage_version, digest, title, text, passage_id in connection.execute(_POOL, names):
         if exam.shard and not exam.shard.holds(digest):
@@ -359,10 +356,10 @@ def _due_of_items(
                 continue
             if digest not in texts:
                 texts[digest] = f"{title}\n{text}" if title else text
-            own = None if exam.share_texts else cell
-            waiting.setdefault(_Texts(digest, item_text, answers, own), {})[cell] = state
+            same = _Texts(digest, item_text, answers)
+            waiting.setdefault((same, cell if exam.each_cell else None), {})[cell] = state
     query_id, query_text = _query(connection, query)
-    for same, cells in waiting.items():
+    for (same, _), cells in waiting.items():
         item, passage = next(iter(cells))
         item_id, subtopic = item_ids[item]
         keys = tuple(from_json(same.answers))
@@ -372,7 +369,7 @@ def _due_of_items(
             keys,
             texts[same.passage],
             tuple(cells),
-            graded.get(same),
+            None if exam.each_cell else graded.get(same),
             answer_keys[same.answers],
             _before(cells.values()),
             DueIds(query_id, item_id, passage_ids[passage], subtopic),

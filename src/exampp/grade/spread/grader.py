@@ -35,6 +35,8 @@ class SpreadGrader(Grader):
         Unfinished: None came in time.
     """
 
+    same_text_same_grade = True
+
     def __init__(self, pool: WorkerPool) -> None:
         self._pool = pool
         self._remarks: dict[str, None] = {}

@@ -30,6 +30,8 @@ class LocalGrader(Grader):
     `prompts.reading.UNNUMBERED`, None where every reply is a label.
     """
 
+    same_text_same_grade = True
+
     called: str
     note: str
     unnumbered: str | None

@@ -79,6 +79,8 @@ class OpenAICompatibleGrader(Grader):
 
     """
 
+    same_text_same_grade = True
+
     stopped: str
 
     def __init__(
