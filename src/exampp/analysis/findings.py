@@ -29,6 +29,7 @@ from exampp.evaluate.qrels import Labelling
 from exampp.records.calibration import Calibration
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.topics import relevant_from
+from exampp.stats.resampling import SAMPLES
 
 MEASURES = ("Cover@20", "nCover@20", "nDCG@20", "P@20", "AP")
 SPECIFICATIONS = Declaration(missing=("zero",))
@@ -146,14 +147,14 @@ def find(
         source=source,
         board=board,
         everywhere=everywhere,
-        tested=significance(board.columns[0], board.column_systems, settings.testing),
+        tested=significance(book, board.columns[0], board.column_systems, settings.testing),
         reliability=reliability(scored_column(book, board)),
         sensitivity=sensitivity(
             [Evaluated(book.grader.name, book, board.subtopics, settings.labelling)], SPECIFICATIONS
         ),
         agreement=tuple(block for block in agreement.judged if block.comparison.units),
         items=_items(book, settings),
-        correlation=_correlation(board, settings, settings.testing.samples),
+        correlation=_correlation(board, settings, SAMPLES),
         correlation_everywhere=_correlation(everywhere, settings, 0),
         beside=_beside(board, others, settings),
     )

@@ -16,6 +16,7 @@ from exampp.formats.lines import OnError, Skipped, decode_json, read_lines, refu
 from exampp.formats.workbench import check_new_passage, check_new_query
 from exampp.formats.workbench_cells import entries, ratings, within
 from exampp.formats.workbench_json import MarkedLine, MarkedPassageJson, PassageJson
+from exampp.outside import fit_text
 from exampp.records import (
     BankEntry,
     GraderIdentity,
@@ -26,6 +27,7 @@ from exampp.records import (
 from exampp.records.choosing import distinct
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking, Ratings
 from exampp.records.grading import RatingScale
+from exampp.records.ids import text_hash
 from exampp.records.importance import importance
 
 Rated = dict[str, int]
@@ -241,6 +243,12 @@ def query_grades(
         importances=tuple(item.importance for item in items.values()),
         passage_ids=tuple(passage.paragraph_id for passage in passages),
         pool_size=len(passages),
+        text_hashes=tuple(
+            text_hash(one.title if isinstance(one.title, str) else "", fit_text(one.text)[0])
+            if one.text
+            else b""
+            for one in passages
+        ),
         ratings=ratings,
         judgments=judgments,
         rankings=tuple(_rankings(query, subtopic_number)),
