@@ -54,7 +54,7 @@ def board_of(rows: dict[str, list[float | None]]) -> Leaderboard:
 def book_of(systems: Sequence[str]) -> Gradebook:
     """One query, for which every system returned another passage."""
     rankings = [make_ranking(system, [row]) for row, system in enumerate(systems)]
-    return make_book(make_query([[5]] * len(systems), *rankings))
+    return make_book(make_query([[5]] * len(systems), *rankings, items=1))
 
 
 def found_and_notes(
@@ -88,7 +88,7 @@ def test_the_better_system_comes_first_and_letters_follow_the_test() -> None:
     assert found.pairs[1].p == found.pairs[2].p == 2 / 4096
     assert found.pairs[1].holm == pytest.approx(3 * 2 / 4096)
     assert notes[0] == (
-        "nCover@20 \u22654: pairs that differ at 0.05, of 3: 2 (66.7%) with Holm's correction, "
+        "nCover@20 \u22654: pairs told apart at 0.05, of 3: 2 (66.7%) with Holm's correction, "
         "2 (66.7%) with the correction of Benjamini and Hochberg, 2 (66.7%) with no correction; "
         "standard-error bars are apart in 2 of 3."
     )
@@ -158,21 +158,21 @@ def test_no_query_counts_for_a_system() -> None:
         ("a", "b"),
         ("never", None),
     ]
-    assert any("differ at 0.05, of 1: 1 (100.0%)" in n for n in notes)
+    assert any("told apart at 0.05, of 1: 1 (100.0%)" in n for n in notes)
     assert any("for 2 of 3 pairs (the difference), because no query counts" in n for n in notes)
-    assert any(
-        "no interval of the mean for 1 of 3 systems, because fewer than 4 queries" in n
-        for n in notes
-    )
+    assert found.systems[2].low is None
 
 
 def test_all_values_equal() -> None:
     found, notes = found_and_notes({"a": [0.5] * 9, "b": [0.5] * 9})
     assert [row.letters for row in found.systems] == ["a", "a"]
     assert found.pairs[0].p == 1.0
-    assert (found.systems[0].low, found.systems[0].high) == (None, None)
+    share = 0.5 * (1 - 0.025 ** (1 / 9))
+    assert (found.systems[0].low, found.systems[0].high) == pytest.approx(
+        (0.5 - share, 0.5 + share)
+    )
     assert any("differ by the same amount on every query" in n for n in notes)
-    assert any("for 2 of 2 systems, because its values are the same" in n for n in notes)
+    assert any("9 queries that show no failure do not exclude one on up to 34%" in n for n in notes)
 
 
 def test_letters_that_nobody_could_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +180,7 @@ def test_letters_that_nobody_could_read(monkeypatch: pytest.MonkeyPatch) -> None
     found, notes = found_and_notes({"a": ramp(0.1), "b": ramp(0.5), "c": ramp(0.9)})
     assert {row.letters for row in found.systems} == {None}
     assert any("The letters of nCover@20 \u22654 are undefined, because they" in n for n in notes)
-    assert any("differ at 0.05, of 3: " in n for n in notes)
+    assert any("told apart at 0.05, of 3: " in n for n in notes)
 
 
 def test_too_few_patterns_for_the_correction_are_noticed() -> None:
@@ -188,7 +188,7 @@ def test_too_few_patterns_for_the_correction_are_noticed() -> None:
     _, notes = found_and_notes(rows, permutations=200)
     # 66 / 201
     assert (
-        "nCover@20 \u22654: no pair can become significant at 0.05: the smallest p-value there can "
+        "nCover@20 \u22654: no pair can be told apart at 0.05: the smallest p-value there can "
         "be for 66 pairs, tested by 200 random sign patterns, is 0.33 with Holm's correction."
     ) in notes
     assert not any("no pair can" in n for n in found_and_notes(rows)[1])
@@ -208,7 +208,7 @@ def test_too_few_queries_for_any_pair_to_differ(queries: int, correction: str, l
     # 15 pairs, of which the smallest p is 2 / 2 ** queries
     rows: dict[str, list[float | None]] = {f"s{i}": [i / 10] * queries for i in range(6)}
     _, notes = found_and_notes(rows, correction=correction)
-    said = [n for n in notes if "no pair can become significant" in n]
+    said = [n for n in notes if "no pair can be told apart" in n]
     assert len(said) == bool(least)
     assert all(f"differ on {queries} queries at most, is {least} with" in n for n in said)
 

@@ -13,6 +13,7 @@ from exampp.evaluate.item_scores import item_scores
 from exampp.records import BankEntry, Item
 from exampp.records.bank import BankTexts
 from exampp.records.gradebook import Gradebook
+from exampp.stats.means import DIFFERENCE, mean_test
 
 # items: retrieved and said, retrieved only, said only, neither
 SOURCE, ANSWER = [5, 4, 0, 3], [4, 3, 5, 0]
@@ -78,12 +79,12 @@ def test_who_loses_more_is_told_from_an_interval_over_queries() -> None:
         return make_book(*some)
 
     # generation: three of four items retrieved and not said, now and then two
-    generation = found(book([[5, 5, 0, 5]] * 9 + [SOURCE])).rows[0]
+    generation = found(book([[5, 5, 0, 5]] * 19 + [SOURCE])).rows[0]
     assert generation.loses_more == "generation"
-    # differences per query: 2/4 nine times, 0 once
-    limits = mean_test(np.array([0.5] * 9 + [0.0]), DIFFERENCE).estimate
+    # differences per query: 2/4 19 times, 0 once
+    limits = mean_test(np.array([0.5] * 19 + [0.0]), DIFFERENCE).estimate
     assert generation.difference == limits
-    retrieval = found(book([[5, 0, 0, 0]] * 9 + [SOURCE])).rows[0]
+    retrieval = found(book([[5, 0, 0, 0]] * 19 + [SOURCE])).rows[0]
     assert retrieval.loses_more == "retrieval"
     # with 4 queries a failure on many others is not excluded
     assert found(book([[5, 5, 0, 5]] * 4)).rows[0].loses_more == "cannot be told"

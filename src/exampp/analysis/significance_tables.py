@@ -173,11 +173,6 @@ def _distinguishable(found: Significance, name: str) -> Iterator[str]:
     apart = sum(not overlap for overlap in known)
     bars = f"; standard-error bars are apart in {apart} of {len(known)}" if known else ""
     yield f"{name}: pairs told apart at {alpha:g}, of {len(tested):,}: {shown}{bars}."
-    means = sum(map(found.settings.means_differ, found.pairs))
-    yield (
-        f"{name}: {counted(means, 'pair')} of {len(tested):,} {'has' if means == 1 else 'have'} "
-        f"different means {OVER_ALL}, by the limits of the interval with Holm's correction."
-    )
 
 
 def _at_most(p: float | None, alpha: float) -> bool:
@@ -212,6 +207,12 @@ def _intervals(found: Significance) -> Iterator[str]:
             f"Intervals ({percent(level)}, not corrected) are Student's, because {measure} has no "
             "known range: they assume that means of so many queries are nearly normal."
         )
+    means = sum(map(found.settings.means_differ, found.pairs))
+    yield (
+        f"{heading(found.measure, found.min_rating)}: means {OVER_ALL} differ in "
+        f"{counted(means, 'pair')} of {len(found.pairs):,} by these intervals with Holm's "
+        "correction."
+    )
 
 
 def _queries(found: Significance, name: str) -> Iterator[str]:
