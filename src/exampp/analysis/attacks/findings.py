@@ -83,7 +83,7 @@ class AttackResult:
 class ItemGuess(NamedTuple):
     """An item, and how often texts that cannot answer it are said to.
 
-    `rate` has Jeffreys' interval; `luck` is the chance that one of `DEPTH` such texts covers it,
+    `rate` has the interval of Clopper and Pearson; `luck` is the chance that one of `DEPTH` such texts covers it,
     between those of the ends of the interval.
     """
 
