@@ -88,6 +88,16 @@ REGRESSIONS: dict[str, Draw] = {
 }
 """Differences whose mean is the margin, so that the new system is just too bad."""
 
+WIDE_MARGIN = 0.2
+WIDE_REGRESSIONS: dict[str, Draw] = {
+    "total loss on 20 %": some(0.2, -1),
+    "0.5 lost on 40 %": some(0.4, -0.5),
+    "0.2 lost everywhere": some(0, 0, -WIDE_MARGIN),
+    "normal, spread 0.2": normal(-WIDE_MARGIN, 0.2),
+    "total loss on 20 %, noise": some(0.2, -1, noise=0.02),
+}
+"""The same for a margin that fewer queries can decide."""
+
 MEANS: dict[str, tuple[Draw, float]] = {
     "0.95 on 95 %, else 0": (some(0.05, 0, 0.95), 0.9025),
     "0.9 on 99 %, else 0": (some(0.01, 0, 0.9), 0.891),
@@ -143,6 +153,14 @@ def gate(draws: int, seed: int) -> Iterator[Row]:
     against = Requirement("Cover@20", ">=", -MARGIN, relative=True)
     for name, draw in REGRESSIONS.items():
         yield passed(f"gate passes: {against}", name, draw, against, draws, seed)
+    wide = Requirement("Cover@20", ">=", -WIDE_MARGIN, relative=True)
+    for name, draw in WIDE_REGRESSIONS.items():
+        yield passed(f"gate passes: {wide}", name, draw, wide, draws, seed)
+    for requirement in (against, wide):
+        row = passed(
+            f"gate passes: {requirement}", "no value changes", some(0, 0), requirement, 1, 0
+        )
+        yield row._replace(stated=math.nan)
     draw, truth = MEANS["0.95 on 95 %, else 0"]
     number = Requirement("Cover@20", ">=", truth + 1e-9)
     yield passed(

@@ -365,7 +365,6 @@ OPTIONS: Mapping[str, Uses] = {
             "--system": "alpha",
             "--may-lack": {"gate my.exam --baseline turned.run --require": "0.9"},
             "--alpha": {"gate my.exam --require": "0.4"},
-            "--seed": {"gate my.exam --require Cover@3>=0.5 --may-lack .9": "9"},
             "--junit": "out.xml",
             **FORMAT,
             # what is missing has no numbers
@@ -607,7 +606,6 @@ OPTIONS: Mapping[str, Uses] = {
             "--alpha": "0.9",
             "--correction": "none",
             "--permutations": "100",
-            "--samples": "60",
             "--seed": "9",
             "--pairs": "",
             **READ,

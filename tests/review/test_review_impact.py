@@ -53,7 +53,6 @@ def check(baseline: Baseline, query: QueryGrades) -> Impact:
         min_rating=baseline.min_rating,
         labelling=baseline.labelling,
         subtopics=baseline.subtopics,
-        samples=baseline.samples,
     )
     found = baseline.columns_with(query)
     for ours, theirs in zip(found, full.columns, strict=True):
@@ -150,7 +149,6 @@ def test_small_gradebooks(
         min_rating=3,
         labelling=labelling,
         subtopics=mode,  # type: ignore[arg-type]
-        samples=50,
     )
     random = np.random.default_rng(seed)
     query = book.queries[random.integers(len(book.queries))]
@@ -207,9 +205,9 @@ def test_a_swap_by_hand() -> None:
     (swap,) = shift.swaps
     assert (swap.ahead, swap.behind) == ("a", "b")
     assert (swap.before.value, swap.after.value) == (-0.0625, 0.125)
-    # they differ on one query of four: nothing that resamples without it could tell
-    assert swap.after.low is None
-    assert swap.after.no_interval
+    # they differ on one query of four
+    assert swap.after.low is not None
+    assert swap.after.low < -0.5
     assert not swap.beyond_noise
     # the best grade of p1 is 4 now, not 5: still relevant
     assert [(r.passage_id, r.before, r.after, r.was_relevant, r.is_relevant)
@@ -225,7 +223,7 @@ def test_a_label_that_crosses_the_threshold() -> None:
     assert found == [("p0", 5, 0, True, False), ("p2", 0, 4, False, True)]
 
 
-def test_a_swap_beyond_noise() -> None:
+def test_one_query_swaps_no_pair_beyond_noise() -> None:
     """a is ahead by 0.05 to 0.13 on nine queries; b is, by 1, on the one where an item is wrong."""
     tops = {"a": [0], "b": [1]}
     light = [
@@ -238,19 +236,17 @@ def test_a_swap_beyond_noise() -> None:
         Baseline.of(book, ["Cover@1"]).impact(edited(wrong, [Retire("i0"), Weigh("i1", 1)])).shifts
     )
     (swap,) = shift.swaps
-    assert (swap.ahead, swap.behind, swap.beyond_noise) == ("a", "b", True)
+    assert (swap.ahead, swap.behind, swap.beyond_noise) == ("a", "b", False)
     assert swap.after.value == pytest.approx(0.081)
+    # ten queries do not exclude a loss on up to 31 % of all queries
     assert swap.after.low is not None
-    assert 0 < swap.after.low < 0.081
+    assert -0.31 < swap.after.low < -0.2
     assert swap.before.value == pytest.approx(-0.019)
-    # it would hold all that is possible, from -1 to 1
-    assert swap.before.no_interval == "too few queries differ"
     # and back: b comes out ahead, but by that one query alone
     mended = edited(wrong, [Retire("i0"), Weigh("i1", 1)])
     (shift,) = Baseline.of(with_query(book, mended), ["Cover@1"]).impact(wrong).shifts
     (swap,) = shift.swaps
     assert (swap.ahead, swap.behind, swap.beyond_noise) == ("b", "a", False)
-    assert swap.after.no_interval == "too few queries differ"
 
 
 def test_what_is_not_graded_yet_counts_as_not_covered_within_bounds() -> None:

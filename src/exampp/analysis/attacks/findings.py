@@ -83,8 +83,8 @@ class AttackResult:
 class ItemGuess(NamedTuple):
     """An item, and how often texts that cannot answer it are said to.
 
-    `rate` has the interval of Clopper and Pearson; `luck` is the chance that one of `DEPTH` such texts covers it,
-    between those of the ends of the interval.
+    `rate` has the interval of Clopper and Pearson; `luck` is the chance that one of `DEPTH` such
+    texts covers it, between those of the ends of the interval.
     """
 
     query_id: str
