@@ -130,8 +130,6 @@ def test_the_log_knows_its_queries(exam: exampp.Collection) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: SignificanceSettings(samples=49), "samples must be 50 or more, not 49"),
-        (lambda: SignificanceSettings(samples=10**30), "samples must be 1000000 or less"),
         (lambda: SignificanceSettings(permutations=10**30), "permutations must be 1000000 or less"),
         (lambda: CalibrationSettings(seed=-1), "the seed must be 0 or more, not -1"),
         (lambda: CalibrationSettings(folds=10**30), "folds must be 1000000 or less"),
@@ -173,7 +171,7 @@ _WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
     "undo '1'": (lambda exam: exam.decisions.undo("1", author="ada"), "must be a whole number"),
     "grader 3": (lambda exam: exam.grades(3), "grader is a text, not '3'"),
     "settings as a dict": (
-        lambda exam: exam.grades().significance(settings={"samples": 100}),
+        lambda exam: exam.grades().significance(settings={"alpha": 0.1}),
         r"settings must be SignificanceSettings\(...\), not .*Import it from exampp",
     ),
     "labelling as a text": (

@@ -221,7 +221,6 @@ def _lines(path: Path, lines: Iterable[str]) -> None:
 # ---- the commands --------------------------------------------------------------------------------
 
 ONE = "--grader large"
-# ruff: noqa: E501
 ANALYSES = """
 evaluate {exam} ONE -m Cover@3 -m nCover@3 -m Cover -m nDCG@5 -m AP -m RR -m P@3
 evaluate {exam} ONE -m RBP(p=0.8) -m Judged@5 -m StRecall@3 -m alpha_nDCG@3

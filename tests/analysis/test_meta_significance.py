@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy
-from gradebooks import GRADER, dl19
+from gradebooks import GRADER, dl19, make_book, make_query, make_ranking
 
 from exampp.analysis.significance import (
     Significance,
@@ -23,6 +24,7 @@ from exampp.evaluate.board import Leaderboard, MeasureColumn
 from exampp.evaluate.leaderboard import evaluate
 from exampp.evaluate.measure import parse_measure
 from exampp.evaluate.values import Mean, masked
+from exampp.records.gradebook import Gradebook
 from exampp.report.table import STYLES, render
 
 Rows = list[list[float | None]]
@@ -49,12 +51,20 @@ def board_of(rows: dict[str, list[float | None]]) -> Leaderboard:
     return Leaderboard(GRADER, "bank", "query", tuple(rows), tuple(rows), (column,), ())
 
 
+def book_of(systems: Sequence[str]) -> Gradebook:
+    """One query, for which every system returned another passage."""
+    rankings = [make_ranking(system, [row]) for row, system in enumerate(systems)]
+    return make_book(make_query([[5]] * len(systems), *rankings, items=1))
+
+
 def found_and_notes(
     rows: dict[str, list[float | None]], **options: Any
 ) -> tuple[Significance, list[str]]:
     """The result and the notes under its table."""
     board = board_of(rows)
-    found = significance(board.columns[0], board.column_systems, SignificanceSettings(**options))
+    systems = board.column_systems
+    settings = SignificanceSettings(**options)
+    found = significance(book_of(systems), board.columns[0], systems, settings)
     for name in STYLES:
         for table in (leaderboard_table(found, board), pairs_table([found], board)):
             assert "nan" not in render(table, name).lower()
@@ -78,7 +88,7 @@ def test_the_better_system_comes_first_and_letters_follow_the_test() -> None:
     assert found.pairs[1].p == found.pairs[2].p == 2 / 4096
     assert found.pairs[1].holm == pytest.approx(3 * 2 / 4096)
     assert notes[0] == (
-        "nCover@20 \u22654: pairs that differ at 0.05, of 3: 2 (66.7%) with Holm's correction, "
+        "nCover@20 \u22654: pairs told apart at 0.05, of 3: 2 (66.7%) with Holm's correction, "
         "2 (66.7%) with the correction of Benjamini and Hochberg, 2 (66.7%) with no correction; "
         "standard-error bars are apart in 2 of 3."
     )
@@ -148,21 +158,21 @@ def test_no_query_counts_for_a_system() -> None:
         ("a", "b"),
         ("never", None),
     ]
-    assert any("differ at 0.05, of 1: 1 (100.0%)" in n for n in notes)
+    assert any("told apart at 0.05, of 1: 1 (100.0%)" in n for n in notes)
     assert any("for 2 of 3 pairs (the difference), because no query counts" in n for n in notes)
-    assert any(
-        "no interval of the mean for 1 of 3 systems, because fewer than 4 queries" in n
-        for n in notes
-    )
+    assert found.systems[2].low is None
 
 
 def test_all_values_equal() -> None:
     found, notes = found_and_notes({"a": [0.5] * 9, "b": [0.5] * 9})
     assert [row.letters for row in found.systems] == ["a", "a"]
     assert found.pairs[0].p == 1.0
-    assert (found.systems[0].low, found.systems[0].high) == (None, None)
+    share = 0.5 * (1 - 0.025 ** (1 / 9))
+    assert (found.systems[0].low, found.systems[0].high) == pytest.approx(
+        (0.5 - share, 0.5 + share)
+    )
     assert any("differ by the same amount on every query" in n for n in notes)
-    assert any("for 2 of 2 systems, because its values are the same" in n for n in notes)
+    assert any("9 queries that show no failure do not exclude one on up to 34%" in n for n in notes)
 
 
 def test_letters_that_nobody_could_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +180,7 @@ def test_letters_that_nobody_could_read(monkeypatch: pytest.MonkeyPatch) -> None
     found, notes = found_and_notes({"a": ramp(0.1), "b": ramp(0.5), "c": ramp(0.9)})
     assert {row.letters for row in found.systems} == {None}
     assert any("The letters of nCover@20 \u22654 are undefined, because they" in n for n in notes)
-    assert any("differ at 0.05, of 3: " in n for n in notes)
+    assert any("told apart at 0.05, of 3: " in n for n in notes)
 
 
 def test_too_few_patterns_for_the_correction_are_noticed() -> None:
@@ -178,7 +188,7 @@ def test_too_few_patterns_for_the_correction_are_noticed() -> None:
     _, notes = found_and_notes(rows, permutations=200)
     # 66 / 201
     assert (
-        "nCover@20 \u22654: no pair can become significant at 0.05: the smallest p-value there can "
+        "nCover@20 \u22654: no pair can be told apart at 0.05: the smallest p-value there can "
         "be for 66 pairs, tested by 200 random sign patterns, is 0.33 with Holm's correction."
     ) in notes
     assert not any("no pair can" in n for n in found_and_notes(rows)[1])
@@ -198,7 +208,7 @@ def test_too_few_queries_for_any_pair_to_differ(queries: int, correction: str, l
     # 15 pairs, of which the smallest p is 2 / 2 ** queries
     rows: dict[str, list[float | None]] = {f"s{i}": [i / 10] * queries for i in range(6)}
     _, notes = found_and_notes(rows, correction=correction)
-    said = [n for n in notes if "no pair can become significant" in n]
+    said = [n for n in notes if "no pair can be told apart" in n]
     assert len(said) == bool(least)
     assert all(f"differ on {queries} queries at most, is {least} with" in n for n in said)
 
@@ -216,7 +226,8 @@ def test_systems_that_are_equal_but_for_rounding_differ_by_0() -> None:
 
 def test_the_table_of_pairs_is_tidy() -> None:
     board = board_of({"a": ramp(0.5), "b": ramp(0.9)})
-    found = significance(board.columns[0], board.column_systems, SignificanceSettings())
+    systems = board.column_systems
+    found = significance(book_of(systems), board.columns[0], systems, SignificanceSettings())
     (row,) = json.loads(render(pairs_table([found], board), "json"))["rows"]
     assert (row["measure"], row["min_rating"], row["system"], row["other"]) == (
         "nCover@20",
@@ -235,7 +246,6 @@ def test_the_table_of_pairs_is_tidy() -> None:
         ({"alpha": 0.0}, "alpha must be between 0 and 1"),
         ({"correction": "tukey"}, "no correction 'tukey'. Choose from holm, bh, none"),
         ({"permutations": 0}, "permutations must be 1 or more"),
-        ({"samples": 20}, "samples must be 50 or more"),
         ({"seed": -1}, "seed must be 0 or more"),
     ],
 )
@@ -246,9 +256,10 @@ def test_settings_that_make_no_sense(wrong: dict[str, Any], says: str) -> None:
 
 def test_dl19() -> None:
     """Pair by pair: all t statistics by scipy, p-values with few untied queries by counting."""
-    board = evaluate(dl19(), ["Cover@20"], [4])
+    book = dl19()
+    board = evaluate(book, ["Cover@20"], [4])
     column = board.columns[0]
-    found = significance(column, board.column_systems, SignificanceSettings(samples=200))
+    found = significance(book, column, board.column_systems, SignificanceSettings())
     assert len(found.pairs) == 666
     rows = dict(zip(board.column_systems, column.values.values, strict=True))
     exact = 0
@@ -268,3 +279,19 @@ def test_dl19() -> None:
     assert exact > 10
     assert found.systems[-1].system == "UNH_exDL_bm25"
     assert [row.letters for row in found.systems] == ["a"] * 36 + ["b"]
+    # the limits tell apart what lies far below alone
+    apart = [pair for pair in found.pairs if SignificanceSettings().means_differ(pair)]
+    assert {pair.second for pair in apart} == {36}
+
+
+def test_systems_with_the_same_passages_differ_by_0() -> None:
+    """Equal values show as much as their number; equal passages show all."""
+    values = [0.4, 0.6, 0.2, 0.9]
+    rankings = [make_ranking("a", [0]), make_ranking("b", [0]), make_ranking("c", [1])]
+    book = make_book(make_query([[5], [5]], *rankings))
+    board = board_of({"a": values, "b": values, "c": values})
+    found = significance(book, board.columns[0], board.column_systems, SignificanceSettings())
+    ends = [(pair.difference.low, pair.difference.high) for pair in found.pairs]
+    share = 1 - 0.025 ** (1 / 4)
+    assert ends[0] == (0.0, 0.0)
+    assert ends[1:] == [pytest.approx((-share, share))] * 2

@@ -368,7 +368,6 @@ OPTIONS: Mapping[str, Uses] = {
             "--system": "alpha",
             "--allow-missing": {"gate my.exam --baseline turned.run --require": "0.9"},
             "--alpha": {"gate my.exam --require": "0.4"},
-            "--seed": {"gate my.exam --require Cover@3>=0.5 --allow-missing .9": "9"},
             "--junit": "out.xml",
             **FORMAT,
             # what is missing has no numbers
@@ -610,8 +609,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--alpha": "0.9",
             "--correction": "none",
             "--permutations": "100",
-            "--samples": "60",
-            "--seed": {"analyze significance my.exam --format tsv": "9"},
+            "--seed": "9",
             "--pairs": "",
             **READ,
         },

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy
+from numpy.typing import NDArray
 
 from exampp.stats.resampling import (
-    Bools,
     Floats,
-    bootstrap_means,
     draw_queries,
     resampled_means,
 )
 
 
-def everywhere(values: Floats) -> Bools:
+def everywhere(values: Floats) -> NDArray[np.bool_]:
     return np.ones(values.shape, np.bool_)
 
 
@@ -68,90 +66,3 @@ def test_queries_that_do_not_count_leave_the_means() -> None:
     means, defined = resampled_means(values, counts, draws)
     assert means[:, 0].tolist() == [2, 1, 0]
     assert defined[:, 0].tolist() == [True, True, False]
-
-
-def naive(row: Floats, counts: Bools, draws: Floats, level: float) -> tuple[float, float]:
-    """Half width and p-value, one resample at a time."""
-    kept = row[counts]
-    mean, stderr = kept.mean(), kept.std(ddof=1) / math.sqrt(len(kept))
-    distances = []
-    for indices in drawn(draws):
-        again = row[indices][counts[indices]]
-        if len(again) < 2 or np.ptp(again) == 0:
-            moved = len(again) < 2 or not math.isclose(again[0], mean, abs_tol=1e-12)
-            distances.append(math.inf if moved else 0.0)
-        else:
-            own = again.std(ddof=1) / math.sqrt(len(again))
-            distances.append(abs(again.mean() - mean) / own)
-    reached = sum(distance >= abs(mean) / stderr - 1e-9 for distance in distances)
-    place = math.ceil(level * (len(draws) + 1) - 1e-9)
-    return sorted(distances)[place - 1] * stderr, (reached + 1) / (len(draws) + 1)
-
-
-@pytest.mark.parametrize("level", [0.9, 0.95])
-@pytest.mark.parametrize("queries", [4, 25])
-def test_studentised_intervals_equal_a_plain_loop(queries: int, level: float) -> None:
-    random = np.random.default_rng(queries)
-    values = np.round(random.beta(0.5, 2, (8, queries)) - 0.3, 1)
-    counts = random.random(values.shape) < 0.8
-    counts[:4] = True
-    draws = draw_queries(queries, 399, seed=5)
-    found = bootstrap_means(values, counts, draws, level)
-    assert found.defined.any()
-    for i in np.flatnonzero(found.defined).tolist():
-        half, p = naive(values[i], counts[i], draws, level)
-        assert found.half[i] == pytest.approx(half, abs=1e-9)
-        assert found.p[i] == pytest.approx(p, abs=1e-12)
-        assert found.mean[i] == pytest.approx(values[i][counts[i]].mean(), abs=1e-12)
-        sem = scipy.stats.sem(values[i][counts[i]])
-        assert found.stderr[i] == pytest.approx(sem, abs=1e-12)
-
-
-def test_the_test_rejects_where_the_interval_excludes_0() -> None:
-    values = np.random.default_rng(2).normal(0.3, 1, (200, 20))
-    found = bootstrap_means(values, everywhere(values), draw_queries(20, 999), 0.95)
-    excluded = np.abs(found.mean) > found.half
-    assert np.array_equal(excluded, found.p <= 0.05)
-    assert 20 < excluded.sum() < 180
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        np.zeros((1, 1)),
-        np.full((1, 5), 0.3),
-        # equal in truth, but not in their last digit
-        np.array([[0.1 + 0.2, 0.3, 0.3]]),
-        np.zeros((1, 0)),
-    ],
-)
-def test_without_spread_there_is_no_interval(values: Floats) -> None:
-    found = bootstrap_means(values, everywhere(values), draw_queries(values.shape[1], 50))
-    assert found.defined.tolist() == [False]
-    assert np.isfinite([found.mean, found.stderr, found.half, found.p]).all()
-
-
-def test_one_value_that_differs_bounds_nothing() -> None:
-    # A third of the resamples miss it: nothing tells how far the mean may be off.
-    values = np.array([[1.0] + [0.0] * 24])
-    found = bootstrap_means(values, everywhere(values), draw_queries(25, 500))
-    assert found.defined.tolist() == [True]
-    assert found.half.tolist() == [math.inf]
-
-
-def test_no_rows() -> None:
-    found = bootstrap_means(np.zeros((0, 5)), np.zeros((0, 5), np.bool_), draw_queries(5, 10))
-    assert found.mean.shape == (0,)
-
-
-def test_coverage_of_skewed_values() -> None:
-    """95 % intervals hold in 93 to 97 of 100 samples where Student's t holds in fewer than 91."""
-    random = np.random.default_rng(11)
-    values = random.exponential(1, (3000, 15)) * (random.random((3000, 15)) < 0.4)
-    found = bootstrap_means(values, everywhere(values), draw_queries(15, 600), 0.95)
-    kept = np.isfinite(found.half) & found.defined
-    assert kept.mean() > 0.95
-    inside = np.abs(found.mean - 0.4)[kept] <= found.half[kept]
-    student = np.abs(found.mean - 0.4) <= scipy.stats.t.ppf(0.975, 14) * found.stderr
-    assert student[kept].mean() < 0.91
-    assert 0.93 <= inside.mean() <= 0.97

@@ -29,6 +29,8 @@ from exampp.stats.significance import (
     randomisation_tests,
 )
 
+WITHIN = (-1.0, 1.0)
+
 
 def systems(count: int, queries: int, seed: int = 1, decimals: int = 1) -> Floats:
     """Values as Cover has them: many ties, some systems better than others."""
@@ -41,7 +43,7 @@ def systems(count: int, queries: int, seed: int = 1, decimals: int = 1) -> Float
 
 
 def pairs_of(values: Floats, **options: Any) -> tuple[Pair, ...]:
-    return compare_pairs(values, np.ones(values.shape, np.bool_), **options)
+    return compare_pairs(values, np.ones(values.shape, np.bool_), within=WITHIN, **options)
 
 
 def mean_difference(one: Floats, other: Floats, axis: int) -> Any:
@@ -62,7 +64,7 @@ def test_randomisation_by_hand() -> None:
 @pytest.mark.parametrize("queries", [3, 8, 12])
 def test_exact_p_values_are_those_of_scipy(queries: int, decimals: int) -> None:
     values = systems(5, queries, decimals=decimals)
-    for pair in pairs_of(values, permutations=5000, samples=20):
+    for pair in pairs_of(values, permutations=5000):
         theirs = scipy.stats.permutation_test(
             (values[pair.first], values[pair.second]),
             mean_difference,
@@ -81,7 +83,7 @@ def test_random_patterns_are_counted_right(monkeypatch: pytest.MonkeyPatch) -> N
     signs = np.concatenate(list(significance._random_signs(30, 1000, 7)))
     assert set(np.unique(signs)) == {-1, 1}
     assert abs(signs.mean()) < 0.02
-    for pair in pairs_of(values, permutations=1000, seed=7, samples=20):
+    for pair in pairs_of(values, permutations=1000, seed=7):
         tenths = np.round((values[pair.first] - values[pair.second]) * 10).astype(int)
         reached = sum(
             abs(int(flipped @ tenths)) >= abs(int(tenths.sum())) for flipped in signs.astype(int)
@@ -92,8 +94,8 @@ def test_random_patterns_are_counted_right(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_random_patterns_come_close_to_all_of_them() -> None:
     values = systems(4, 14, decimals=9)
-    exact = pairs_of(values, permutations=2**14, samples=20)
-    random = pairs_of(values, permutations=2**14 - 1, samples=20)
+    exact = pairs_of(values, permutations=2**14)
+    random = pairs_of(values, permutations=2**14 - 1)
     for one, other in zip(exact, random, strict=True):
         assert one.exact
         assert not other.exact
@@ -117,13 +119,13 @@ def test_a_query_that_one_system_lacks_is_left_out_of_its_pairs_alone() -> None:
     values = systems(4, 30)
     counts = np.ones(values.shape, np.bool_)
     counts[1, 7] = False
-    whole = {(p.first, p.second): p.p for p in pairs_of(values, permutations=500, samples=60)}
-    found = compare_pairs(values, counts, permutations=500, samples=60)
+    whole = {(p.first, p.second): p.p for p in pairs_of(values, permutations=500)}
+    found = compare_pairs(values, counts, within=WITHIN, permutations=500)
     kept = {(p.first, p.second): p.p for p in found}
     assert {pair for pair in whole if 1 not in pair and kept[pair] != whole[pair]} == set()
     assert [p.queries for p in found] == [29, 30, 30, 29, 29, 30]
     values[1, 7] = 99
-    assert compare_pairs(values, counts, permutations=500, samples=60) == found
+    assert compare_pairs(values, counts, within=WITHIN, permutations=500) == found
 
 
 def test_queries_on_which_both_are_equal_change_nothing() -> None:
@@ -142,7 +144,7 @@ def test_a_difference_by_rounding_is_a_tie() -> None:
 
 def test_effect_sizes_are_the_t_statistic_of_scipy() -> None:
     values = systems(6, 43)
-    for pair in pairs_of(values, samples=20):
+    for pair in pairs_of(values):
         theirs = scipy.stats.ttest_rel(values[pair.first], values[pair.second])
         assert pair.effect.value is not None
         assert pair.effect.value * math.sqrt(43) == pytest.approx(float(theirs.statistic), abs=1e-9)
@@ -184,10 +186,10 @@ def test_corrections_are_over_the_pairs_that_can_be_tested() -> None:
     values = systems(4, 20)
     counts = np.ones(values.shape, np.bool_)
     counts[3, 1:] = False
-    found = compare_pairs(values * counts, counts, samples=50)
+    found = compare_pairs(values * counts, counts, within=WITHIN)
     tested = [pair for pair in found if pair.p is not None]
     assert [(pair.first, pair.second) for pair in tested] == [(0, 1), (0, 2), (1, 2)]
-    alone = pairs_of(values[:3], samples=50)
+    alone = pairs_of(values[:3])
     assert [(pair.p, pair.holm, pair.bh) for pair in tested] == [
         (pair.p, pair.holm, pair.bh) for pair in alone
     ]
@@ -196,7 +198,7 @@ def test_corrections_are_over_the_pairs_that_can_be_tested() -> None:
 def test_pairs_are_compared_where_both_count() -> None:
     values = np.array([[0.9, 0.8, 0.0, 0.6, 0.5], [0.1, 0.0, 0.7, 0.4, 0.1]])
     counts = np.array([[True, True, False, True, True], [True, False, True, True, True]])
-    (pair,) = compare_pairs(values, counts)
+    (pair,) = compare_pairs(values, counts, within=WITHIN)
     (alone,) = pairs_of(values[:, [0, 3, 4]])
     assert pair.queries == 3
     assert pair.difference.value == alone.difference.value == pytest.approx(1.4 / 3)
@@ -208,7 +210,7 @@ def test_exchanging_the_systems_changes_signs_alone() -> None:
     values = systems(2, 25)
     (one,) = pairs_of(values)
     (other,) = pairs_of(values[::-1])
-    assert (one.p, one.p_bootstrap, one.won) == (other.p, other.p_bootstrap, other.lost)
+    assert (one.p, one.p_mean, one.won) == (other.p, other.p_mean, other.lost)
     assert one.difference.low is not None
     assert other.difference.high is not None
     assert one.difference.low == pytest.approx(-other.difference.high)
@@ -220,8 +222,8 @@ def test_enough_permutations_let_a_clear_difference_survive_holm() -> None:
     many = 40 * 39 // 2
     assert enough_permutations(many, 0.05) == 31200
     assert enough_permutations(3, 0.05) == 10_000
-    few = pairs_of(values, permutations=10_000, samples=20)
-    enough = pairs_of(values, permutations=31200, samples=20)
+    few = pairs_of(values, permutations=10_000)
+    enough = pairs_of(values, permutations=31200)
     assert not [pair for pair in few if pair.first == 0 and (pair.holm or 0) <= 0.05]
     assert all((pair.holm or 1) <= 0.05 for pair in enough if pair.first == 0)
 
@@ -229,11 +231,11 @@ def test_enough_permutations_let_a_clear_difference_survive_holm() -> None:
 @pytest.mark.parametrize("queries", [0, 1])
 def test_too_few_queries(queries: int) -> None:
     (pair,) = pairs_of(np.array([[0.5], [0.2]])[:, :queries])
-    assert (pair.p, pair.holm, pair.bh, pair.p_bootstrap) == (None,) * 4
+    assert (pair.p, pair.holm, pair.bh) == (None,) * 3
     assert pair.effect.reason == pair.small_effect.reason == FEW_QUERIES
     if queries:
         assert pair.difference.value == pytest.approx(0.3)
-        assert pair.difference.no_interval == FEW_QUERIES
+        assert pair.difference.low == pytest.approx(1.3 * 0.025 - 1)
         assert (pair.won, pair.lost) == (1, 0)
     else:
         assert pair.difference.reason == "no query counts for both systems"
@@ -254,18 +256,32 @@ def test_the_same_difference_everywhere(ahead: float, p: float) -> None:
     (pair,) = pairs_of(values)
     assert pair.p == p
     assert pair.difference.value == pytest.approx(ahead)
-    assert pair.difference.low is None
-    assert pair.difference.no_interval == pair.effect.reason == NO_SPREAD
-    assert pair.p_bootstrap is None
+    assert pair.effect.reason == NO_SPREAD
+    share = 1 - 0.025 ** (1 / 6)
+    assert pair.difference.low == pytest.approx(ahead - (1 + ahead) * share)
+    assert pair.difference.high == pytest.approx(ahead + (1 - ahead) * share)
+    # both tails; a mean of ahead + w_0 (-1 - ahead) is below 0 where w_0 > ahead / (1 + ahead)
+    assert pair.p_mean == pytest.approx(min(1.0, 2 * (1 - ahead / (1 + ahead)) ** 6))
 
 
-def test_one_query_that_tells_them_apart_gives_no_interval() -> None:
+def test_one_query_that_tells_them_apart_shows_no_difference_of_means() -> None:
     values = np.zeros((2, 25))
     values[0, 3] = 1.0
     (pair,) = pairs_of(values)
-    assert pair.p == 1.0
+    assert (pair.p, pair.p_mean) == (1.0, 1.0)
     assert pair.difference.value == 1 / 25
-    assert pair.difference.no_interval == "too few queries tell the two systems apart"
+    assert pair.difference.low is not None
+    assert pair.difference.low < 0 < 1 / 25 < (pair.difference.high or 0)
+
+
+def test_the_interval_excludes_0_exactly_where_the_mean_differs() -> None:
+    values = systems(12, 30)
+    values[:4] = (values[:4] + 0.3).clip(0, 1)
+    found = pairs_of(values)
+    apart = [(pair.difference.low or 0) > 0 or (pair.difference.high or 0) < 0 for pair in found]
+    assert apart == [(pair.p_mean or 0) < 0.05 for pair in found]
+    assert 0 < sum(apart) < len(apart)
+    assert all((pair.holm_mean or 0) >= (pair.p_mean or 0) for pair in found)
 
 
 def test_one_system_or_none() -> None:

@@ -30,7 +30,7 @@ from exampp.analysis.compare_records import (
     SystemDifference,
 )
 from exampp.analysis.compare_tables import QueryComparison
-from exampp.analysis.significance import settled, without_rounding
+from exampp.analysis.significance import compared_pairs, without_rounding
 from exampp.errors import InputError
 from exampp.evaluate.board import MeasureColumn
 from exampp.evaluate.exams import Indices, QueryExam, SubtopicChoice, Subtopics, exams
@@ -168,15 +168,18 @@ def compare(
     if first == second:
         raise InputError(f"{first!r} is compared with itself", mend="Name two systems")
     values, counts = column.values.values[rows], column.values.counts[rows]
-    (pair,) = settled(
+    (pair,) = compared_pairs(
+        gradebook,
+        (first, second),
+        column,
         compare_pairs(
             values,
             counts,
             np.array([[1, 0]]),
+            within=column.difference_range,
             permutations=permutations,
             seed=seed,
-            largest=column.largest_difference,
-        )
+        ),
     )
     changed = list(
         item_changes(gradebook, first, second, threshold=threshold, k=k, subtopics=board.subtopics)

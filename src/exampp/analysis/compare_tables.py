@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from exampp.analysis.compare_items import NO_QUOTE, BestPassage, CoveredBy, PairedItem, Quote
 from exampp.analysis.compare_records import ComparedTexts, CoverChange, SystemDifference
-from exampp.analysis.phrases import added_up
+from exampp.analysis.phrases import ALIKE, OVER_ALL, added_up, not_excluded
 from exampp.evaluate.board import PROVENANCE, caption, heading, provenance
 from exampp.records.wording import counted
 from exampp.report.result import Result
 from exampp.report.table import Column, Table, Value
+from exampp.stats.resampling import LEVEL
 
 _P = Column("p", 5)
 _TITLE = 80
@@ -90,10 +91,17 @@ def verdict(found: SystemDifference, alpha: float = 0.05) -> str:
         reason = pair.difference.reason or "fewer than 2 queries count for both systems"
         return f"Whether {second} or {first} is better is undefined, because {reason}."
     if difference == 0:
-        return f"{second} and {first} have the same mean."
-    told = "" if pair.p <= alpha else ", but chance alone could make such a difference"
+        same = " and returned the same passages" * (pair.difference.high == 0)
+        return f"{second} and {first} have the same mean{same}."
     more = "more" if difference > 0 else "less"
-    return f"{second} has {abs(difference):.3f} {more} {_name(found)} than {first}{told}."
+    here = counted(pair.queries, "query")
+    if pair.p_mean is not None and pair.p_mean <= alpha:
+        told = f"; the interval shows it {OVER_ALL}"
+    elif pair.p <= alpha:
+        told = f"; they do not behave alike, but {here} do not show which has the higher mean"
+    else:
+        told = ", but chance alone could make such a difference"
+    return f"{second} has {abs(difference):.3f} {more} {_name(found)} than {first} on {here}{told}."
 
 
 def by_query(found: SystemDifference, texts: Mapping[str, str], width: int | None = None) -> Table:
@@ -269,10 +277,13 @@ def _notes(found: SystemDifference) -> Iterator[str]:
         yield f"{counted(unknown, 'item')} neither gained nor lost, but unknown: {_NO_GRADE}."
     pair = found.pair
     exact = "all sign patterns" if pair.exact else "random sign patterns"
+    how = "Gaffke's limits" if found.column.value_range else "Student's: no range is known"
     yield (
-        "The interval is that of the paired studentised bootstrap over queries, p that of the "
-        f"paired randomisation test ({exact}), two-sided."
+        f"The interval is that of the mean difference {OVER_ALL} ({how}), p that of the paired "
+        f"randomisation test ({exact}), two-sided. {ALIKE}"
     )
+    if found.column.value_range and pair.queries:
+        yield f"{not_excluded(pair.queries, LEVEL)}."
     yield from added_up(found.column.measure)
     uncounted = sum(query.difference is None for query in found.queries)
     if uncounted:

@@ -31,6 +31,7 @@ from exampp.records.bank import BankTexts
 from exampp.records.calibration import Calibration
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.topics import relevant_from
+from exampp.stats.resampling import SAMPLES
 
 MEASURES = ("Cover@20", "nCover@20", "nDCG@20", "P@20", "AP")
 SPECIFICATIONS = Declaration(missing=("zero",))
@@ -150,7 +151,7 @@ def find(
         source=source,
         board=board,
         everywhere=everywhere,
-        tested=significance(board.columns[0], board.column_systems, settings.testing),
+        tested=significance(book, board.columns[0], board.column_systems, settings.testing),
         reliability=reliability(scored_column(book, board, texts=source.bank)),
         sensitivity=sensitivity(
             [Evaluated(book.grader.name, book, board.subtopics, settings.labelling)], SPECIFICATIONS
@@ -158,7 +159,7 @@ def find(
         agreement=tuple(block for block in agreement.judged if block.comparison.units),
         bias=grader_bias(book, board.columns[0].measure.cutoff or DEPTH),
         items=_items(book, settings, source.bank),
-        correlation=_correlation(board, settings, settings.testing.samples),
+        correlation=_correlation(board, settings, SAMPLES),
         correlation_everywhere=_correlation(everywhere, settings, 0),
         beside=_beside(board, others, settings),
     )

@@ -1,9 +1,11 @@
-"""A gate: systems pass or fail by requirements on intervals over queries, never on means alone.
+"""A gate: systems pass or fail by intervals over queries, never by means alone.
 
 A requirement is met where it holds at both ends of the interval, failed where it holds at neither,
 and cannot be told where the interval straddles its bound. Against a number this is the interval of
-the mean over queries, as `analyze significance` has it; against a baseline that of the paired
-difference, as `compare` has it (non-inferiority with a margin: Piaggio et al., JAMA 2012).
+the mean over queries, against a baseline that of the paired difference (non-inferiority with a
+margin: Piaggio et al., JAMA 2012). Both are Gaffke's limits (`stats.means`), which count with
+failures that so few queries need not show; only where both systems returned the same passages is
+the interval of the difference [0, 0].
 
 Where cells without a grade could change a value, and its bounds are known, both ends have to meet
 the requirement: with all these cells below the minimum rating, and with all at it.
@@ -11,7 +13,7 @@ the requirement: with all these cells below the minimum rating, and with all at 
 The gate passes if every requirement passes. The level is that of each interval: a gate that ought
 to fail passes with a chance of at most half of alpha, however many requirements there are (an
 intersection-union test: Berger, Technometrics 1982); the chance that a good system fails somewhere
-grows with their number.
+grows with their number. `benchmarks/statements.py` measures both.
 """
 
 from __future__ import annotations
@@ -22,11 +24,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exampp.analysis.gate_result import GateResult, GateRow, Verdict
 from exampp.analysis.requirements import Requirement
-from exampp.analysis.significance import SignificanceSettings, mean_intervals, without_rounding
 from exampp.errors import InputError
 from exampp.evaluate.board import Leaderboard, MeasureColumn, whose
 from exampp.evaluate.cover import OVERALL
@@ -38,17 +38,15 @@ from exampp.outside import or_default
 from exampp.records.gradebook import Gradebook, answering
 from exampp.records.wording import counted
 from exampp.stats.estimate import Estimate
-from exampp.stats.means import ALL_EQUAL, FEW_QUERIES, FEWEST_QUERIES
-from exampp.stats.rates import jeffreys, mean_difference
-from exampp.stats.resampling import SAMPLES
-from exampp.stats.significance import NO_SPREAD, compare_pairs
+from exampp.stats.means import mean_test
+from exampp.stats.significance import paired_differences
 
-Floats = NDArray[np.float64]
 CUTOFF = 20
 """Of a Cover that has none."""
 _NAMED = 3
 _LONGEST = 160
-STRADDLES = "the interval holds values that meet it and values that do not; more queries would tell"
+STRADDLES = "the interval contains values that meet the requirement and values that do not"
+SAME_PASSAGES = "both systems returned the same passages"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +63,19 @@ class GateSettings:
     alpha: float = 0.05
     min_rating: int | None = None
     allow_missing: float = 0.0
-    samples: int = SAMPLES
-    seed: int = 0
 
     def __post_init__(self) -> None:
+        if not 0 < self.alpha < 1:
+            raise InputError(f"alpha must be between 0 and 1, not {self.alpha}")
         if not 0 <= self.allow_missing < 1:
             raise InputError(
                 f"allow_missing is a share from 0 to below 1, not {self.allow_missing}"
             )
-        self.intervals()
 
-    def intervals(self) -> SignificanceSettings:
-        """The same for intervals; they are made by `analyze significance`."""
-        return SignificanceSettings(alpha=self.alpha, samples=self.samples, seed=self.seed)
+    @property
+    def level(self) -> float:
+        """The level of the intervals."""
+        return 1 - self.alpha
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +138,7 @@ def gate(
         whose(book.grader, book.bank_label, book.oversight),
         book.grader.is_draft,
         baseline.name if baseline else "",
-        1 - settings.alpha,
+        settings.level,
         tuple(dict.fromkeys(note for board in boards for note in board.notes)),
     )
 
@@ -168,6 +166,7 @@ def scores_of(board: Leaderboard) -> list[QueryScore]:
             row.value,
             board.grader.key,
             board.bank,
+            row.ranking,
         )
         for row in board.per_query()
         if row.system != OVERALL
@@ -262,11 +261,10 @@ class _Judge:
         """Judge one requirement by the values of a column, whatever is missing."""
         if requirement.relative:
             return replace(self, baseline=baseline)._compared(system, requirement, column, at)
-        queries = int(column.values.counts[at].sum())
-        (one,) = mean_intervals(column, np.array([at]), self.settings.intervals())
-        if one.no_interval == ALL_EQUAL and column.measure.share and one.value is not None:
-            one = self._equal(one.value, queries, 0.0)
-        verdict, why = _verdict(requirement, one)
+        values = column.values.values[at][column.values.counts[at]]
+        queries = len(values)
+        one = mean_test(values, column.value_range, self.settings.level).estimate
+        verdict, why = self._verdict(requirement, one, queries, column)
         return GateRow(
             system,
             str(requirement),
@@ -299,9 +297,16 @@ class _Judge:
         if not shared:
             why = "the baseline has none of the queries"
             return GateRow(system, str(requirement), "missing", why=why)
-        first, second = (np.array([of[query] for query in shared]) for of in (mine, theirs))
-        one = self._difference(first, second, column.largest_difference)
-        verdict, why = _verdict(requirement, one)
+        first = np.array([mine[query] for query in shared])
+        second = np.array([theirs[query].value for query in shared], np.float64)
+        values = paired_differences(first[None], second[None], np.ones((1, len(shared)), np.bool_))
+        one = mean_test(values[0], column.difference_range, self.settings.level).estimate
+        same = not values.any() and self._same_passages(system, column, shared, theirs)
+        if same:
+            one = Estimate(0.0, 0.0, 0.0)
+        verdict, why = self._verdict(requirement, one, len(shared), column)
+        if same:
+            why = "; ".join(filter(None, [f"{SAME_PASSAGES} for all queries", why]))
         if len(shared) < len(mine):
             new = counted(len(mine) - len(shared), "query")
             why = "; ".join(filter(None, [why, f"{new} not in the baseline left out"]))
@@ -318,8 +323,46 @@ class _Judge:
             why=why,
         )
 
-    def _earlier(self, system: str, column: MeasureColumn) -> dict[str, float] | str:
-        """The baseline's value of every query, or why there are none to compare with."""
+    def _same_passages(
+        self,
+        system: str,
+        column: MeasureColumn,
+        queries: Sequence[str],
+        theirs: Mapping[str, QueryScore],
+    ) -> bool:
+        """Return whether both systems are known to have returned the same passages."""
+        hashes = self.book.fingerprints(column.measure.cutoff)
+        mine = (
+            hashes.get((system, one)) or hashes.get((system, one.rpartition("/")[0]))
+            for one in queries
+        )
+        return all(
+            found is not None and found == theirs[one].ranking
+            for found, one in zip(mine, queries, strict=True)
+        )
+
+    def _verdict(
+        self, requirement: Requirement, one: Estimate, queries: int, column: MeasureColumn
+    ) -> tuple[Verdict, str]:
+        """The verdict on an interval, and why it is not passed or failed."""
+        if one.value is None:
+            return "missing", one.reason
+        if one.low is None or one.high is None:
+            return "cannot be told", one.no_interval
+        held = {requirement.holds(end) for end in (one.low, one.high)}
+        if len(held) == 1:
+            return ("passed" if held == {True} else "failed"), ""
+        if column.value_range is None:
+            return "cannot be told", STRADDLES
+        why = [STRADDLES]
+        needed = requirement.fewest_queries(self.settings.level)
+        if needed is not None and queries < needed:
+            best = "if no value changes" if requirement.relative else "even if every value is ideal"
+            why.append(f"{requirement} takes at least {counted(needed, 'query')} {best}")
+        return "cannot be told", "; ".join(why)
+
+    def _earlier(self, system: str, column: MeasureColumn) -> dict[str, QueryScore] | str:
+        """The baseline's score of every query, or why there are none to compare with."""
         if self.baseline is None:
             return "there is no baseline"
         other = self.baseline.of(system)
@@ -343,46 +386,10 @@ class _Judge:
             if not fitting:
                 return f"the baseline has another {_SAID[what]}: {getattr(rows[0], what)}"
             rows = fitting
-        found = {one.query_id: one.value for one in rows if one.value is not None}
+        found = {one.query_id: one for one in rows if one.value is not None}
         if len({one.query_id for one in rows}) < len(rows):
             return f"the baseline has {column.measure} of {other} twice for a query"
         return found
-
-    def _difference(
-        self,
-        first: Floats,
-        second: Floats,
-        largest: float,
-    ) -> Estimate:
-        """The mean difference with its paired interval."""
-        queries = len(first)
-        values = np.stack([first, second])
-        (pair,) = compare_pairs(
-            values,
-            np.ones(values.shape, np.bool_),
-            permutations=1,
-            samples=self.settings.samples,
-            level=1 - self.settings.alpha,
-            seed=self.settings.seed,
-            largest=largest,
-        )
-        value = without_rounding(pair.difference.value or 0.0)
-        if queries < FEWEST_QUERIES:
-            return Estimate(value, no_interval=FEW_QUERIES)
-        if pair.difference.low is not None or (math.isinf(largest) and value):
-            return pair.difference
-        if pair.difference.no_interval == NO_SPREAD:
-            # what has not changed on any query has not changed
-            return self._equal(value, queries, -largest) if value else Estimate(0.0, 0.0, 0.0)
-        return mean_difference(first - second, 1 - self.settings.alpha).estimate
-
-    def _equal(self, value: float, queries: int, lowest: float) -> Estimate:
-        """A value that is the same on every query: how many others may have another, at worst.
-
-        The share of queries with this value has Jeffreys' interval, and the rest may have any.
-        """
-        sure = jeffreys(queries, queries, 1 - self.settings.alpha).low or 0.0
-        return Estimate(value, sure * value + (1 - sure) * lowest, sure * value + 1 - sure)
 
 
 def missing_of(
@@ -462,17 +469,6 @@ def _canonical(measure: str) -> str:
         return str(cut(measure))
     except InputError:
         return measure
-
-
-def _verdict(requirement: Requirement, one: Estimate) -> tuple[Verdict, str]:
-    if one.value is None:
-        return "missing", one.reason
-    if one.low is None or one.high is None:
-        return "cannot be told", one.no_interval
-    held = {requirement.holds(end) for end in (one.low, one.high)}
-    if len(held) == 1:
-        return ("passed" if held == {True} else "failed"), ""
-    return "cannot be told", STRADDLES
 
 
 def _some(ids: Sequence[str]) -> str:

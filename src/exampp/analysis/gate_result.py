@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 from xml.etree import ElementTree
 
-from exampp.analysis.phrases import percent
+from exampp.analysis.phrases import not_excluded, percent
 from exampp.report.bounded import Bounded
 from exampp.report.cells import readable
 from exampp.report.result import Result
@@ -187,10 +187,13 @@ def _notes(result: GateResult) -> Iterator[str]:
             for requirement, systems in requirements.items()
         )
         yield f"{verdict.capitalize()}, {', '.join(where)}: {why}."
+    side = percent((1 - result.level) / 2)
     yield (
-        "Passed: the whole interval over queries meets the requirement; failed: none of it. "
-        "Against a baseline it is that of the difference. Each interval holds for itself."
+        f"Tested is the mean over all queries like these, at {side} on either side (Gaffke's "
+        "limits). Passed: the whole interval meets the requirement; failed: none of it does."
     )
+    if fewest := min((row.queries for row in result.rows if row.low is not None), default=0):
+        yield f"{not_excluded(fewest, result.level)}."
     yield from result.notes
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from exampp.evaluate.measure import Measure
+from exampp.records.wording import counted
 from exampp.report.bounded import Bounded
+from exampp.stats.bounded_means import unseen_share
 from exampp.stats.estimate import Estimate
 
 
@@ -43,3 +45,20 @@ def added_up(measure: Measure) -> Iterator[str]:
     """That means are shown of what a leaderboard adds up; nothing of other measures."""
     if measure.kind.added:
         yield f"{measure}: means over queries, of which a leaderboard shows the sum."
+
+
+def not_excluded(queries: int, level: float) -> str:
+    """Say how common a failure may be that none of so many queries shows."""
+    share = unseen_share(queries, level)
+    return (
+        f"{counted(queries, 'query')} that show no failure do not exclude one on up to "
+        f"{100 * share:.2g}% of queries"
+    )
+
+
+ALIKE = (
+    "The test asks whether two systems behave alike on the queries, not which one has the higher "
+    "mean."
+)
+OVER_ALL = "over all queries like these"
+"""What an interval or a p-value of a mean is about."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from exampp.analysis.agreement_tables import label_name
 from exampp.analysis.findings import Findings
-from exampp.analysis.phrases import percent
+from exampp.analysis.phrases import OVER_ALL, percent
 from exampp.analysis.references import bibtex
 from exampp.evaluate.measure import Measure
 from exampp.evaluate.qrels import Labelling
@@ -78,7 +78,7 @@ def _keys(found: Findings) -> Iterator[str]:
         yield from ("smucker2007significance", "holm1979multiple")
         yield from ("benjamini1995fdr", "piepho2004letters")
         if found.main.measure.share:
-            yield "korn1999surveys"
+            yield from ("gaffke2005mean", "phan2021mean")
     if found.settings.official:
         yield from ("spearman1904association", "kendall1945ties")
     if found.correlation and any(map(found.correlation.has_intervals, found.settings.official)):
@@ -167,15 +167,14 @@ def _tests(found: Findings) -> Iterator[str]:
         f"Systems were compared under {found.name} by two-sided paired randomisation tests over "
         f"queries [@smucker2007significance] ({tested.permutations:,} sign patterns), "
         f"{_CORRECTIONS[settings.correction]}: of {len(pairs):,} pairs, {apart:,} "
-        f"({apart / len(pairs):.1%}) differ at {settings.alpha:g}."
+        f"({apart / len(pairs):.1%}) do not behave alike at {settings.alpha:g}."
     )
     yield (
-        f"Intervals ({percent(1 - settings.alpha)}) are over queries: of differences from a "
-        f"studentised bootstrap with {settings.samples:,} samples"
+        f"Intervals ({percent(1 - settings.alpha)}) are those of means and differences {OVER_ALL}, "
         + (
-            ", of means by Student's t on the logit scale [@korn1999surveys]."
+            "by the limits of Gaffke [@gaffke2005mean; @phan2021mean]."
             if found.main.measure.share
-            else ", and so are those of means."
+            else "by Student's t."
         )
     )
 

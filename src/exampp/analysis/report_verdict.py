@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from exampp.analysis.cautions import EvaluatedGrades, cautions
 from exampp.analysis.findings import LAYOUTS, Findings
-from exampp.analysis.phrases import percent
+from exampp.analysis.phrases import OVER_ALL, not_excluded, percent
 from exampp.analysis.trust import (
     attacks_line,
     bias_line,
@@ -20,7 +20,6 @@ from exampp.evaluate.people import said_by_people
 from exampp.records.gradebook import MISSING
 from exampp.records.wording import counted
 from exampp.report.page import Line, Notices, Section, Tiles, Verdict
-from exampp.report.plots.leaderboard import groups
 
 
 def verdict_section(found: Findings) -> Section:
@@ -86,25 +85,27 @@ def _best(found: Findings) -> Iterator[Line]:
     if best.low is not None and best.high is not None:
         level = percent(1 - found.settings.testing.alpha)
         said += f" ({level} interval {best.low:.3f} to {best.high:.3f})"
-    letters = groups(best.letters or "")
-    tied = [row for row in rest if letters & groups(row.letters or "")]
-    if not rest or best.letters is None:
+    tested = found.tested
+    behind = sum(tested.settings.means_differ(pair) for pair in tested.pairs if pair.first == 0)
+    if not rest or best.low is None:
         yield Line("Best", f"{said}.", "leaderboard")
         return
+    limits = not_excluded(best.mean.queries, 1 - tested.settings.alpha)
     yield Line(
         "Best",
-        f"{said}; {_others(len(tied), len(rest))}.",
+        f"{said}; {_others(len(rest) - behind, len(rest))} {OVER_ALL}. {limits}.",
         "leaderboard",
-        "doubt" if tied else "holds",
+        "doubt" if behind < len(rest) else "holds",
     )
 
 
-def _others(tied: int, rest: int) -> str:
-    if not tied:
-        return "every other system is significantly worse"
-    if tied == rest:
-        return "none of the others is significantly worse"
-    return f"{tied} of the {rest} others {'are' if tied > 1 else 'is'} not significantly worse"
+def _others(open_: int, rest: int) -> str:
+    if not open_:
+        return "every other system has a lower mean"
+    if open_ == rest:
+        return "no other system is shown to have a lower mean"
+    are = "are" if open_ > 1 else "is"
+    return f"{open_} of the {rest} others {are} not shown to have a lower mean"
 
 
 def _apart(found: Findings) -> Iterator[Line]:
@@ -115,8 +116,8 @@ def _apart(found: Findings) -> Iterator[Line]:
     apart = sum(bool(tested.settings.differs(pair)) for pair in pairs)
     yield Line(
         "Can systems be told apart?",
-        f"{apart:,} of {counted(len(pairs), 'pair')} ({apart / len(pairs):.0%}) are, by their "
-        f"{found.name} on {counted(len(found.main.query_ids), 'query')}.",
+        f"{apart:,} of {counted(len(pairs), 'pair')} ({apart / len(pairs):.0%}) do not behave "
+        f"alike in {found.name} on {counted(len(found.main.query_ids), 'query')}.",
         "differences",
     )
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from exampp.errors import InputError
+from exampp.stats.bounded_means import queries_for
 
 DEFAULT_MEASURE = "Cover@20"
 _HOLDS = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
@@ -44,6 +45,18 @@ class Requirement:
     def holds(self, value: float) -> bool:
         """Whether it holds of a mean, or of a difference to the baseline."""
         return bool(_HOLDS[self.sign](round(value - self.bound, _DIGITS), 0))
+
+    def fewest_queries(self, level: float) -> int | None:
+        """Return how many queries it takes to meet this; None where that depends on the values.
+
+        Of a number this counts with ideal values on every query, of a margin with no change.
+        """
+        margin = abs(self.bound)
+        if self.relative and not self.holds(0.0):
+            return None
+        if not self.relative and self.sign.startswith(">"):
+            margin = 1 - margin
+        return queries_for(margin, level) if 0 < margin < 1 else None
 
 
 def parse_requirement(text: str) -> Requirement:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
@@ -14,16 +13,11 @@ from exampp.errors import InputError
 from exampp.evaluate.board import MeasureColumn
 from exampp.evaluate.values import Mean
 from exampp.outside import check_whole
-from exampp.stats.estimate import Estimate, around
+from exampp.records.gradebook import Gradebook
+from exampp.stats.estimate import Estimate
 from exampp.stats.letter_display import letter_display
-from exampp.stats.means import ALL_EQUAL, FEW_QUERIES, FEWEST_QUERIES, share_mean
-from exampp.stats.resampling import (
-    MOST_DRAWS,
-    SAMPLES,
-    bootstrap_means,
-    check_draws,
-    draw_queries,
-)
+from exampp.stats.means import mean_tests
+from exampp.stats.resampling import MOST_DRAWS
 from exampp.stats.significance import Pair, compare_pairs, enough_permutations
 
 Correction = Literal["holm", "bh", "none"]
@@ -42,7 +36,6 @@ class SignificanceSettings:
     alpha: float = 0.05
     correction: Correction = "holm"
     permutations: int | None = None
-    samples: int = SAMPLES
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -55,20 +48,24 @@ class SignificanceSettings:
             )
         if self.permutations is not None:
             check_whole("permutations", self.permutations, 1, MOST_DRAWS)
-        check_draws(self.samples, self.seed)
+        check_whole("the seed", self.seed, 0)
 
     def differs(self, pair: Pair) -> bool | None:
-        """Whether the two differ after the correction asked for; None where undefined."""
+        """Return whether the two behave differently, after the correction; None: undefined."""
         p = {"holm": pair.holm, "bh": pair.bh, "none": pair.p}[self.correction]
         return None if p is None else p <= self.alpha
+
+    def means_differ(self, pair: Pair) -> bool:
+        """Return whether the means over all queries like these differ, by Holm's correction."""
+        return pair.holm_mean is not None and pair.holm_mean <= self.alpha
 
 
 @dataclass(frozen=True, slots=True)
 class SystemRow:
     """A system of the leaderboard; `low`, `high` bound its mean, `letters` its group.
 
-    Two systems share a letter exactly if they do not differ significantly. None: undefined, for an
-    interval of a mean because of `no_interval`.
+    Two systems share a letter exactly if the test does not tell them apart. None: undefined, for
+    an interval of a mean because of `no_interval`.
     """
 
     system: str
@@ -104,24 +101,29 @@ class Significance:
 
 
 def significance(
-    column: MeasureColumn, systems: Sequence[str], settings: SignificanceSettings
+    book: Gradebook,
+    column: MeasureColumn,
+    systems: Sequence[str],
+    settings: SignificanceSettings,
 ) -> Significance:
-    """Test all pairs of systems; `systems` name the rows of the column's values."""
+    """Test all pairs of systems of a gradebook; `systems` name the rows of the column's values."""
     means = column.values.averages()
     order = np.array(_best_first(systems, means), np.intp)
     values, counts = column.values.values[order], column.values.counts[order]
     n = len(order)
     permutations = settings.permutations or enough_permutations(n * (n - 1) // 2, settings.alpha)
-    pairs = settled(
+    pairs = compared_pairs(
+        book,
+        [systems[i] for i in order],
+        column,
         compare_pairs(
             values,
             counts,
+            within=column.difference_range,
             permutations=permutations,
-            samples=settings.samples,
             level=1 - settings.alpha,
             seed=settings.seed,
-            largest=column.largest_difference,
-        )
+        ),
     )
     ordered = [means[i] for i in order]
     rows = zip(
@@ -144,17 +146,36 @@ def significance(
     )
 
 
-def settled(pairs: Iterable[Pair]) -> tuple[Pair, ...]:
-    """The pairs, with a difference and effect sizes of 0 where these are rounding alone."""
-    return tuple(
-        replace(
-            pair,
-            difference=_settled(pair.difference),
-            effect=_settled(pair.effect),
-            small_effect=_settled(pair.small_effect),
-        )
-        for pair in pairs
-    )
+def compared_pairs(
+    book: Gradebook, systems: Sequence[str], column: MeasureColumn, pairs: Iterable[Pair]
+) -> tuple[Pair, ...]:
+    """Return pairs of `systems` with what the gradebook knows of them.
+
+    Differences and effect sizes that are rounding become 0. Where both systems returned the same
+    passages, the difference is 0 by definition, and its interval has no width.
+    """
+    same: dict[str, list[str | None]] = {}
+    found = []
+    for pair in pairs:
+        difference = _settled(pair.difference)
+        if pair.won == pair.lost == 0:
+            same = same or _returned(book, systems, column.measure.cutoff)
+            if same[systems[pair.first]] == same[systems[pair.second]]:
+                difference = Estimate(0.0, 0.0, 0.0)
+        effect, small = _settled(pair.effect), _settled(pair.small_effect)
+        found.append(replace(pair, difference=difference, effect=effect, small_effect=small))
+    return tuple(found)
+
+
+def _returned(
+    book: Gradebook, systems: Sequence[str], depth: int | None
+) -> dict[str, list[str | None]]:
+    """What each system returned for each query, as hashes."""
+    hashes = book.fingerprints(depth)
+    return {
+        system: [hashes.get((system, query.query_id)) for query in book.queries]
+        for system in systems
+    }
 
 
 def _settled(one: Estimate) -> Estimate:
@@ -202,19 +223,7 @@ def _letters(
 def mean_intervals(
     column: MeasureColumn, order: NDArray[np.intp], settings: SignificanceSettings
 ) -> Iterator[Estimate]:
-    """The mean of every row, in that order, with its interval over queries, or why it has none."""
+    """Yield the mean of every row, in that order, with its interval over queries."""
     values, counts = column.values.values[order], column.values.counts[order]
-    level = 1 - settings.alpha
-    if column.measure.share:
-        for row, use in zip(values, counts, strict=True):
-            yield share_mean(row[use], level)
-        return
-    draws = draw_queries(values.shape[1], settings.samples, settings.seed)
-    found = bootstrap_means(values, counts, draws, level)
-    queries = counts.sum(axis=1).tolist()
-    for row, (mean, half) in enumerate(zip(found.mean.tolist(), found.half.tolist(), strict=True)):
-        if not found.defined[row] or queries[row] < FEWEST_QUERIES:
-            few = queries[row] < FEWEST_QUERIES
-            yield Estimate(mean, no_interval=FEW_QUERIES if few else ALL_EQUAL)
-        else:
-            yield around(mean, half, math.inf, "its values differ on too few queries")
+    for one in mean_tests(values, counts, column.value_range, 1 - settings.alpha):
+        yield one.estimate

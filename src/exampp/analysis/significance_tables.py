@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exampp.analysis.phrases import added_up, percent
+from exampp.analysis.phrases import ALIKE, OVER_ALL, added_up, not_excluded, percent
 from exampp.analysis.significance import (
     Correction,
     Significance,
@@ -19,6 +19,7 @@ from exampp.analysis.significance import (
 from exampp.evaluate.board import PROVENANCE, Leaderboard, caption, heading, provenance
 from exampp.evaluate.measure import parse_measure
 from exampp.outside import or_default
+from exampp.records.gradebook import Gradebook
 from exampp.records.wording import counted
 from exampp.report.result import Result
 from exampp.report.table import Column, Table, Value
@@ -49,7 +50,7 @@ class Significances(Result):
         return iter(self.found)
 
     def tables(self) -> dict[str, Table]:
-        """The leaderboards with letters: systems that share one do not differ."""
+        """The leaderboards with letters: systems that share one are not told apart."""
         return {
             heading(one.measure, one.min_rating): leaderboard_table(one, self.board)
             for one in self.found
@@ -61,11 +62,11 @@ class Significances(Result):
 
 
 def significances(
-    board: Leaderboard, settings: SignificanceSettings | None = None
+    book: Gradebook, board: Leaderboard, settings: SignificanceSettings | None = None
 ) -> Significances:
     """Test all pairs of systems, in every column of a leaderboard."""
     settings = or_default("settings", settings, SignificanceSettings)
-    found = (significance(column, board.column_systems, settings) for column in board.columns)
+    found = (significance(book, column, board.column_systems, settings) for column in board.columns)
     return Significances(tuple(found), board)
 
 
@@ -81,7 +82,7 @@ def leaderboard_table(found: Significance, board: Leaderboard) -> Table:
     return Table.of(columns, rows, caption(board), [*board.notes, *notes(found)])
 
 
-_P_VALUES = ("p", "p_holm", "p_bh", "p_bootstrap")
+_P_VALUES = ("p", "p_holm", "p_bh", "p_mean", "p_mean_holm")
 PAIR_COLUMNS: tuple[str | Column, ...] = (
     *("measure", "min_rating", "system", "other", "queries", "difference", "low", "high"),
     *("won", "lost", "d_z", "g_z"),
@@ -123,7 +124,8 @@ def _pair_rows(found: Significance) -> Iterator[list[Value]]:
             pair.p,
             pair.holm,
             pair.bh,
-            pair.p_bootstrap,
+            pair.p_mean,
+            pair.holm_mean,
             pair.exact if pair.p is not None else None,
             found.settings.differs(pair),
             overlap,
@@ -139,6 +141,7 @@ def notes(found: Significance) -> tuple[str, ...]:
     return (
         *_distinguishable(found, name),
         _method(found),
+        *_intervals(found),
         *added_up(parse_measure(found.measure)),
         *_queries(found, name),
         *_hopeless(found, name),
@@ -157,7 +160,7 @@ def _distinguishable(found: Significance, name: str) -> Iterator[str]:
     if not any(row.letters for row in found.systems):
         yield (
             f"The letters of {name} are undefined, because they would name more than "
-            f"{MOST_GROUPS} groups of systems that do not differ."
+            f"{MOST_GROUPS} groups of systems that are not told apart."
         )
     alpha = found.settings.alpha
     shares = [
@@ -169,7 +172,7 @@ def _distinguishable(found: Significance, name: str) -> Iterator[str]:
     known = [overlap for overlap in found.overlap if overlap is not None]
     apart = sum(not overlap for overlap in known)
     bars = f"; standard-error bars are apart in {apart} of {len(known)}" if known else ""
-    yield f"{name}: pairs that differ at {alpha:g}, of {len(tested):,}: {shown}{bars}."
+    yield f"{name}: pairs told apart at {alpha:g}, of {len(tested):,}: {shown}{bars}."
 
 
 def _at_most(p: float | None, alpha: float) -> bool:
@@ -185,11 +188,30 @@ def _method(found: Significance) -> str:
         some = f"{how}; all of them in {counted(exact, 'pair')}"
         how = "all sign patterns" if exact == tested else some
     return (
-        f"Systems that share a letter do not differ at {settings.alpha:g}: two-sided paired "
-        f"randomisation test ({how}) with {NAMES[settings.correction]}. Intervals "
-        f"({percent(1 - settings.alpha)}), not corrected: of means by Student's t over queries on "
-        "the logit scale; of differences, and p_bootstrap, by a studentised bootstrap over "
-        f"queries, {settings.samples:,} samples."
+        f"Systems that share a letter are not told apart at {settings.alpha:g}: two-sided paired "
+        f"randomisation test ({how}) with {NAMES[settings.correction]}. {ALIKE}"
+    )
+
+
+def _intervals(found: Significance) -> Iterator[str]:
+    level = 1 - found.settings.alpha
+    measure = parse_measure(found.measure)
+    numbers = [pair.queries for pair in found.pairs if pair.queries]
+    if measure.share and numbers:
+        yield (
+            f"Intervals ({percent(level)}, not corrected) are those of means and differences "
+            f"{OVER_ALL} (Gaffke's limits). {not_excluded(min(numbers), level)}."
+        )
+    elif numbers:
+        yield (
+            f"Intervals ({percent(level)}, not corrected) are Student's, because {measure} has no "
+            "known range: they assume that means of so many queries are nearly normal."
+        )
+    means = sum(map(found.settings.means_differ, found.pairs))
+    yield (
+        f"{heading(found.measure, found.min_rating)}: means {OVER_ALL} differ in "
+        f"{counted(means, 'pair')} of {len(found.pairs):,} by these intervals with Holm's "
+        "correction."
     )
 
 
@@ -219,7 +241,7 @@ def _hopeless(found: Significance, name: str) -> Iterator[str]:
             else f"tested by {counted(found.permutations, 'random sign pattern')}"
         )
         yield (
-            f"{name}: no pair can become significant at {settings.alpha:g}: the smallest p-value "
+            f"{name}: no pair can be told apart at {settings.alpha:g}: the smallest p-value "
             f"there can be for {counted(len(tested), 'pair')}, {by}, is {least:.2g} with "
             f"{NAMES[settings.correction]}."
         )

@@ -7,27 +7,25 @@ add up to Cover of what was retrieved, the first and third to Cover of the answe
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.analysis.phrases import interval, percent
+from exampp.analysis.phrases import interval, not_excluded, percent
 from exampp.errors import InputError
 from exampp.evaluate.item_scores import ItemScores
 from exampp.records.bank import BankTexts
 from exampp.records.wording import counted
 from exampp.report.result import Result
 from exampp.report.table import Table
-from exampp.stats.estimate import Estimate, around
-from exampp.stats.means import FEW_QUERIES, FEWEST_QUERIES, student_quantile
+from exampp.stats.estimate import Estimate
+from exampp.stats.means import DIFFERENCE, mean_test
 
 SUFFIXES = ((":cited", ""), (":contexts", ""), ("", ":response"))
 """How systems that belong together are named: what was retrieved, and the answer made of it."""
 GENERATION, RETRIEVAL, UNTOLD = "generation", "retrieval", "cannot be told"
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +170,7 @@ def find_unsaid(
         said, had = covered[place[answer]], covered[place[retrieved]]
         rows.append(_shares(scores, answer, retrieved, said, had, level))
         items += list(_left_out(scores, texts, answer, had & ~said))
-    return Unsaid(tuple(rows), tuple(items), level, tuple(_notes(scores, rows, level)))
+    return Unsaid(tuple(rows), tuple(items), level, tuple(_notes(scores, level)))
 
 
 def _shares(
@@ -187,22 +185,9 @@ def _shares(
     columns = cases * scores.shares()
     both, unsaid, unretrieved, neither = columns.sum(axis=1).tolist()
     by_query = scores.of_queries(columns) * len(scores.queries)
-    difference = _paired(by_query[1] - by_query[3], level)
+    difference = mean_test(by_query[1] - by_query[3], DIFFERENCE, level).estimate
     queries = len(scores.queries)
     return RagShares(answer, retrieved, both, unsaid, unretrieved, neither, difference, queries)
-
-
-def _paired(differences: NDArray[np.float64], level: float) -> Estimate:
-    """The mean difference with Student's interval over queries."""
-    count = len(differences)
-    mean = math.fsum(differences.tolist()) / count
-    if count < FEWEST_QUERIES:
-        return Estimate(mean, no_interval=FEW_QUERIES)
-    error = float(differences.std(ddof=1)) / math.sqrt(count)
-    if error <= _ROUNDING:
-        return Estimate(mean, no_interval="it is the same on every query")
-    half = student_quantile(level, count - 1) * error
-    return around(mean, half, 1.0, "it would hold all that is possible")
 
 
 def _left_out(
@@ -215,19 +200,16 @@ def _left_out(
         yield UnsaidItem(answer, query, item, said.get(item, ""))
 
 
-def _notes(scores: ItemScores, rows: Sequence[RagShares], level: float) -> Iterator[str]:
+def _notes(scores: ItemScores, level: float) -> Iterator[str]:
     yield (
         f"covered: rated {scores.min_rating} or more in the first {scores.k} passages; shares of "
         f"the bank as in Cover, over {counted(len(scores.queries), 'query')}"
     )
     yield (
         "generation loses what is retrieved and not said, retrieval what is neither; difference: "
-        f"the former minus the latter, {percent(level)} interval over queries"
+        f"the former minus the latter, {percent(level)} interval of the mean over all queries like "
+        f"these; {not_excluded(len(scores.queries), level)}"
     )
-    for reason in dict.fromkeys(one.difference.no_interval for one in rows):
-        if reason:
-            of = [one.answer for one in rows if one.difference.no_interval == reason]
-            yield f"no interval, because {reason}: {', '.join(of)}"
     if scores.missing:
         yield (
             f"{percent(round(scores.missing, 4))} of the cells that were read have no grade, and "

@@ -96,8 +96,7 @@ def significance(
             "[default: 10000, or what the correction needs for so many pairs]"
         ),
     ] = None,
-    samples: Annotated[int, option(help="Bootstrap samples of the queries.")] = 2000,
-    seed: Annotated[int, option(help="Seed of both.")] = 0,
+    seed: Annotated[int, option(help="Seed of the random sign patterns.")] = 0,
     pairs: Annotated[bool, option("--pairs", help="A row for every pair of systems.")] = False,
     decisions: CountDecisions = DecisionMode.WITH,
     on_error: OnError = OnBadLine.refuse,
@@ -115,7 +114,7 @@ def significance(
     from exampp.analysis.significance import SignificanceSettings
     from exampp.evaluate.leaderboard import DEFAULT_MEASURES
 
-    settings = SignificanceSettings(alpha, correction.value, permutations, samples, seed)
+    settings = SignificanceSettings(alpha, correction.value, permutations, seed)
     with exampp.open(collection, on_error.value, rating_scale(scale)) as opened:
         found = opened.grades(
             grader,

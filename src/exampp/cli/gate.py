@@ -77,9 +77,8 @@ def gate(
     ] = None,
     alpha: Annotated[
         float | None,
-        option(help="Intervals hold in 1 - alpha of all cases, each. [default: 0.05]"),
+        option(help="1 - the level of each interval. [default: 0.05]"),
     ] = None,
-    seed: Annotated[int | None, option(help="Seed of intervals by bootstrap. [default: 0]")] = None,
     junit: Annotated[Path | None, option(help="Write JUnit XML to this file.")] = None,
     digits: Digits = None,
     style: TableStyle = Style.text,
@@ -109,7 +108,6 @@ def gate(
         "system": system,
         "allow_missing": allow_missing,
         "alpha": alpha,
-        "seed": seed,
         "junit": junit,
     }
     is_file = collection.suffix == ".toml"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import exampp
@@ -48,13 +47,17 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True)
 class QueryRow:
-    """One system under one measure on one query; None where that query does not count."""
+    """One system under one measure on one query; None where that query does not count.
+
+    `ranking` is the hash of the passages that the measure reads (see `Gradebook.fingerprints`).
+    """
 
     system: str
     measure: str
     min_rating: int | None
     query_id: str
     value: float | None
+    ranking: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +80,18 @@ class MeasureColumn:
     chance: float | None = None
 
     @property
-    def largest_difference(self) -> float:
-        """The largest difference that two values can have."""
-        return 1.0 if self.measure.share else math.inf
+    def value_range(self) -> tuple[float, float] | None:
+        """The smallest and largest possible value of a query; None where these are not known."""
+        return (0.0, 1.0) if self.measure.share else None
+
+    @property
+    def difference_range(self) -> tuple[float, float] | None:
+        """The smallest and largest possible difference of two systems on a query."""
+        return (-1.0, 1.0) if self.measure.share else None
+
+
+Fingerprints = Callable[[int | None], Mapping[tuple[str, str], str]]
+"""The hashes of what (system, query) returned down to a depth."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -90,7 +102,7 @@ class Leaderboard(Result):
     `columns` hold the values per query, in the order of `column_systems`. `oversight` counts what
     people decided; `without_decisions` is the leaderboard without that (None: nothing was
     decided, or it was left out already). `passages` are how many each system returned for a query,
-    on average.
+    on average. `fingerprints` are those of the gradebook.
     """
 
     grader: GraderIdentity
@@ -103,6 +115,7 @@ class Leaderboard(Result):
     oversight: Oversight = NO_OVERSIGHT
     without_decisions: Leaderboard | None = None
     passages: Mapping[str, float] = field(default_factory=dict)
+    fingerprints: Fingerprints = field(default=lambda _: {}, repr=False, compare=False)
 
     @property
     def rows(self) -> tuple[BoardRow, ...]:
@@ -122,9 +135,10 @@ class Leaderboard(Result):
         """The values behind the means, `_overall_` last in its columns."""
         for column in self.columns:
             tables = [(self.column_systems, column.values), ((OVERALL,), column.overall)]
+            rankings = self.fingerprints(column.measure.cutoff)
             for systems, table in tables:
                 if table is not None:
-                    yield from _query_rows(column, systems, table)
+                    yield from _query_rows(column, systems, table, rankings)
 
     def scores(self, measure: Measure | str, min_rating: int | None = None) -> dict[str, float]:
         """System -> mean under one measure, undefined ones left out, to be correlated.
@@ -234,7 +248,12 @@ def _row(
     )
 
 
-def _query_rows(column: MeasureColumn, systems: Sequence[str], table: Values) -> Iterator[QueryRow]:
+def _query_rows(
+    column: MeasureColumn,
+    systems: Sequence[str],
+    table: Values,
+    rankings: Mapping[tuple[str, str], str],
+) -> Iterator[QueryRow]:
     rows = zip(systems, table.values.tolist(), table.counts.tolist(), strict=True)
     for system, values, counts in rows:
         for query_id, value, count in zip(column.query_ids, values, counts, strict=True):
@@ -244,6 +263,8 @@ def _query_rows(column: MeasureColumn, systems: Sequence[str], table: Values) ->
                 min_rating=column.min_rating,
                 query_id=query_id,
                 value=value if count else None,
+                ranking=rankings.get((system, query_id))
+                or rankings.get((system, query_id.rpartition("/")[0])),
             )
 
 
@@ -401,10 +422,11 @@ def per_query(board: Leaderboard) -> Table:
     """A row a system, measure, threshold and query."""
     names = ("system", "measure", "min_rating", "query_id", "value")
     rows = [
-        [*(getattr(row, name) for name in names), *provenance(board)] for row in board.per_query()
+        [*(getattr(row, name) for name in names), *provenance(board), row.ranking]
+        for row in board.per_query()
     ]
     columns: list[str | Column] = [*names]
-    columns += (Column(name, for_machines=True) for name in PROVENANCE)
+    columns += (Column(name, for_machines=True) for name in (*PROVENANCE, "ranking"))
     return Table.of(columns, rows, caption(board), board.notes)
 
 

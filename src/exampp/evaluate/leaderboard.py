@@ -165,6 +165,7 @@ def _evaluated(
         ).all(),
         oversight=gradebook.oversight,
         passages=mean_passages(gradebook),
+        fingerprints=gradebook.fingerprints,
     )
 
 

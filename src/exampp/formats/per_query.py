@@ -24,8 +24,8 @@ _NEEDED = frozenset({"system", "measure", "query_id", "value"})
 class QueryScore(NamedTuple):
     """The value of a system on a query; None where it does not count.
 
-    `min_rating` is the threshold, None where the measure has none; `grader_key` and `bank` are
-    None where the file does not say them.
+    `min_rating` is the threshold, None where the measure has none; `grader_key`, `bank` and
+    `ranking` (the hash of the returned passages) are None where the file does not have them.
     """
 
     system: str
@@ -35,6 +35,7 @@ class QueryScore(NamedTuple):
     value: float | None
     grader_key: str | None = None
     bank: str | None = None
+    ranking: str | None = None
 
 
 def read(path: str | Path) -> Sequence[QueryScore] | None:
@@ -103,6 +104,7 @@ def _own(row: Mapping[str, Any], path: str | Path) -> QueryScore:
             None if value in (None, "") else real(str(value), "value"),
             row.get("grader_key"),
             row.get("bank"),
+            row.get("ranking"),
         )
     except InputError as error:
         raise error.at(path) from None

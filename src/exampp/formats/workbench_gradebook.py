@@ -16,6 +16,7 @@ from exampp.formats.lines import OnError, Skipped, decode_json, read_lines, refu
 from exampp.formats.workbench import check_new_passage, check_new_query
 from exampp.formats.workbench_cells import entries, ratings, within
 from exampp.formats.workbench_json import MarkedLine, MarkedPassageJson, PassageJson
+from exampp.outside import fit_text
 from exampp.records import (
     BankEntry,
     GraderIdentity,
@@ -33,6 +34,7 @@ from exampp.records.gradebook import (
     sorted_rankings,
 )
 from exampp.records.grading import RatingScale
+from exampp.records.ids import text_hash
 from exampp.records.importance import importance
 
 Rated = dict[str, int]
@@ -255,6 +257,12 @@ def query_grades(
         importances=tuple(item.importance for item in items.values()),
         passage_ids=tuple(passage.paragraph_id for passage in passages),
         pool_size=len(passages),
+        text_hashes=tuple(
+            text_hash(one.title if isinstance(one.title, str) else "", fit_text(one.text)[0])
+            if one.text
+            else b""
+            for one in passages
+        ),
         ratings=ratings,
         judgments=judgments,
         rankings=sorted_rankings(_rankings(query, subtopic_number)),

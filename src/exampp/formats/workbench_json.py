@@ -97,9 +97,11 @@ class PassageJson(msgspec.Struct):
 
 
 class MarkedPassageJson(msgspec.Struct):
-    """A passage without texts and replies, for evaluation."""
+    """A passage without replies, for evaluation."""
 
     paragraph_id: str
+    text: str = ""
+    title: Any = None
     paragraph_data: DataJson = msgspec.field(default_factory=DataJson)
     exam_grades: list[MarksJson] | None = None
     grades: list[DirectJson] | None = None

@@ -67,7 +67,7 @@ class GradingOptions(Options, total=False):
 
 
 class OfFunction(NamedTuple):
-    """Options of a function: name, scale, cells of a batch, and whether equal texts share a call."""
+    """Options of a function: name, scale, batch size, and whether equal texts share a call."""
 
     name: str | None = None
     scale: RatingScale | None = None

@@ -150,7 +150,7 @@ class Grades(ChosenGrades, OneOrSeveral):
             missing=missing,
             labelling=labelling,
         )
-        return significances(board, settings)
+        return significances(self.gradebook, board, settings)
 
     def reliability(
         self,

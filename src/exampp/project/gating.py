@@ -18,7 +18,7 @@ from exampp.store.connection import is_collection
 
 _FILES = ("collection", "baseline", "junit")
 _CHOICES = ("grader", "prompt", "kind", "bank")
-_SETTINGS = ("alpha", "min_rating", "allow_missing", "seed")
+_SETTINGS = ("alpha", "min_rating", "allow_missing")
 _NUMBERS = (int, float)
 KEYS: Mapping[str, type | tuple[type, ...]] = {
     "collection": str,
@@ -32,7 +32,6 @@ KEYS: Mapping[str, type | tuple[type, ...]] = {
     "alpha": _NUMBERS,
     "min-rating": int,
     "allow-missing": _NUMBERS,
-    "seed": int,
     "junit": str,
 }
 """The keys of a file of requirements, which are the options of `exampp gate` by their names."""

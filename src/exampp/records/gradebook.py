@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from itertools import zip_longest
 from typing import Literal, get_args
 
 import numpy as np
@@ -71,7 +73,8 @@ class QueryGrades:
     `passage_ids` holds the pool, then whatever else was ranked or judged, each sorted by id;
     passages from `pool_size` on have no text and can have no grade. `decided` are the cells in
     whose ratings people's decisions stand. `importances` are those of the items (see
-    `records.importance`), none at all where nothing is known of any.
+    `records.importance`), none at all where nothing is known of any. `text_hashes` are those of the
+    passages of the pool.
     """
 
     query_id: str
@@ -86,6 +89,7 @@ class QueryGrades:
     rankings: tuple[Ranking, ...]
     decided: tuple[DecidedCell, ...] = ()
     importances: tuple[str | None, ...] = ()
+    text_hashes: tuple[bytes, ...] = ()
 
     @property
     def is_graded(self) -> bool:
@@ -134,6 +138,25 @@ class Gradebook:
     def bank_label(self) -> str:
         """The name of the bank, and which part of it is meant."""
         return self.bank if self.part is None else f"{self.bank}, {self.part} part"
+
+    def fingerprints(self, depth: int | None) -> dict[tuple[str, str], str]:
+        """Return a short hash of the texts that each (system, query) returned, in their order.
+
+        Only the first `depth` passages count; a passage without a text counts by its id. Equal
+        hashes in two collections mean the same passages.
+        """
+        found: dict[tuple[str, str], str] = {}
+        for query in self.queries:
+            hashes = zip_longest(query.passage_ids, query.text_hashes)
+            texts = [text or sha256(one.encode()).digest() for one, text in hashes]
+            returned: dict[str, list[bytes]] = {}
+            for ranking in sorted(query.rankings, key=lambda one: one.subtopic):
+                passages = ranking.passages[:depth].tolist()
+                returned.setdefault(ranking.system, []).append(b"%d:" % ranking.subtopic)
+                returned[ranking.system] += (texts[one] for one in passages)
+            for system, parts in returned.items():
+                found[system, query.query_id] = sha256(b"".join(parts)).hexdigest()[:16]
+        return found
 
     @property
     def readings(self) -> tuple[RuleCount, ...]:

@@ -53,3 +53,8 @@ def content_hash(*parts: str) -> str:
         digest.update(len(data).to_bytes(8, "big"))
         digest.update(data)
     return digest.hexdigest()
+
+
+def text_hash(title: str, text: str) -> bytes:
+    """Return the content hash of a passage: 16 bytes of SHA-256 of what a grader reads of it."""
+    return hashlib.sha256(f"{title}\x00{text}".encode(errors="surrogatepass")).digest()[:16]

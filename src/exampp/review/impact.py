@@ -5,14 +5,14 @@ this one is evaluated anew, by the code that evaluates everything, and takes its
 others: means, swaps and intervals are those of a full evaluation.
 
 A pair of systems swaps if one was ahead of the other and is behind it now; scores are tied where
-the leaderboard has them tied. A swap is beyond noise if the interval of the new difference (paired
-bootstrap over queries, 95 %, as in `stats.resampling`) leaves out 0.
+the leaderboard has them tied. A swap is beyond noise if the 95 % interval of the new difference
+over queries (see `stats.means`) leaves out 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import starmap
 
 import numpy as np
@@ -28,8 +28,9 @@ from exampp.evaluate.values import Values
 from exampp.outside import or_default
 from exampp.records.gradebook import Gradebook, QueryGrades
 from exampp.review.edits import missing_cells
-from exampp.stats.estimate import Estimate, around
-from exampp.stats.resampling import SAMPLES, Floats, bootstrap_means, draw_queries
+from exampp.stats.estimate import Estimate
+from exampp.stats.means import mean_tests
+from exampp.stats.resampling import LEVEL
 
 MEASURES = ("Cover@20", "nDCG@20")
 _DECIMALS = 10
@@ -129,13 +130,10 @@ class Baseline:
     min_rating: int
     labelling: Labelling
     subtopics: SubtopicChoice
-    samples: int
-    seed: int
     mode: Subtopics
     columns: tuple[MeasureColumn, ...]
     means: tuple[_Means, ...]
     _spans: tuple[tuple[slice, ...], ...]
-    _draws: dict[int, Floats] = field(repr=False)
 
     @classmethod
     def of(
@@ -146,8 +144,6 @@ class Baseline:
         min_rating: int | None = None,
         labelling: Labelling | None = None,
         subtopics: SubtopicChoice = "auto",
-        samples: int = SAMPLES,
-        seed: int = 0,
     ) -> Baseline:
         """Evaluate the gradebook as it is; `min_rating` is by default 4 or the scale's highest.
 
@@ -159,21 +155,16 @@ class Baseline:
         mode = resolve_subtopics(gradebook, subtopics)
         columns = _columns(gradebook, asked, min_rating, labelling, mode)
         spans = tuple(_spans(gradebook.queries, column.query_ids) for column in columns)
-        # Most edits keep the number of queries, so that these serve them.
-        lengths = {len(column.query_ids) for column in columns} - {0}
         return cls(
             gradebook,
             asked,
             min_rating,
             labelling,
             subtopics,
-            samples,
-            seed,
             mode,
             columns,
             tuple(_means(column.values) for column in columns),
             spans,
-            {n: draw_queries(n, samples, seed) for n in lengths},
         )
 
     def query(self, query_id: str) -> QueryGrades:
@@ -327,22 +318,14 @@ class Baseline:
             return []
         mean = np.array([mean or 0.0 for mean in means])
         differences = (mean[ahead] - mean[behind]).tolist()
-        values, largest = column.values, column.largest_difference
+        values = column.values
         paired = values.values[ahead] - values.values[behind]
         counts = values.counts[ahead] & values.counts[behind]
-        found = bootstrap_means(paired, counts, self._drawn(paired.shape[1]))
+        tests = mean_tests(paired, counts, column.difference_range, LEVEL)
         return [
-            _estimate(difference, half, largest, defined)
-            for difference, half, defined in zip(
-                differences, found.half.tolist(), found.defined.tolist(), strict=True
-            )
+            replace(test.estimate, value=difference)
+            for test, difference in zip(tests, differences, strict=True)
         ]
-
-    def _drawn(self, queries: int) -> Floats:
-        """The resamples, the same for every comparison of so many queries."""
-        if queries not in self._draws:
-            self._draws[queries] = draw_queries(queries, self.samples, self.seed)
-        return self._draws[queries]
 
 
 _Means = tuple[float | None, ...]
@@ -437,9 +420,3 @@ def _order(means: _Means) -> NDArray[np.float64]:
 def _ranks(means: _Means) -> list[int | None]:
     better = (_order(means) < 0).sum(axis=1).tolist()
     return [None if m is None else int(n) + 1 for m, n in zip(means, better, strict=True)]
-
-
-def _estimate(value: float, half: float, largest: float, defined: bool) -> Estimate:
-    if not defined:
-        return Estimate(value, no_interval="fewer than 2 queries count, or all differ by the same")
-    return around(value, half, largest, "too few queries differ")

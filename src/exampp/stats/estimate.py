@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 
@@ -24,14 +23,3 @@ class Estimate:
 def undefined(reason: str) -> Estimate:
     """A statistic that is undefined, because ..."""
     return Estimate(None, reason=reason)
-
-
-def around(value: float, half: float, largest: float, why_none: str) -> Estimate:
-    """value +- half, cut to what is possible: nothing beyond -largest and largest.
-
-    Where it would hold all that is possible it says nothing: there is none, `why_none`.
-    """
-    low, high = value - half, value + half
-    if math.isinf(half) or (low <= -largest and high >= largest):
-        return Estimate(value, no_interval=why_none)
-    return Estimate(value, max(-largest, low), min(largest, high))

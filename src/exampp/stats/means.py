@@ -1,59 +1,93 @@
-"""Intervals of means over queries of values between 0 and 1: Cover, nDCG, P@k, AP, RR ...
+"""Means over queries with their intervals: of systems, and of differences of two systems.
 
-mean +- t * standard error leaves the range where queries are few, and holds the true mean too
-rarely where values are skewed. So the interval is made on the scale of log(m / (1 - m)), on which
-the standard error is that of the mean over m (1 - m), and is taken back: it stays between 0 and 1,
-is longer on the side where there is room, and has Student's t with n - 1 degrees of freedom. These
-are the logit limits that survey statistics gives for proportions (SUDAAN, SAS SURVEYFREQ, `xlogit`
-of R's `survey`). How often they hold: `benchmarks/coverage_means.py`.
-
-Source: Korn and Graubard, *Analysis of Health Surveys* (Wiley 1999).
+Values in a known range have Gaffke's limits (`bounded_means`): they assume nothing of the shape,
+and exist for any number of queries. A measure without a known range has Student's interval, which
+assumes that means of so many queries are nearly normal. A difference of two systems that returned
+the same passages is 0, and so is the width of its interval.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.stats.estimate import Estimate
+from exampp.stats.bounded_means import Range, bounded_means
+from exampp.stats.estimate import Estimate, undefined
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+SHARE: Range = (0.0, 1.0)
+DIFFERENCE: Range = (-1.0, 1.0)
+"""The range of a difference of two shares."""
+NO_RANGE = "the measure has no known range, and its values are the same on every query"
+ONE_QUERY = "the measure has no known range, and fewer than 2 queries count"
 
 FEWEST_QUERIES = 4
-"""With 3, 95 % intervals of some measures held in 92.6 %, with 4 and more in 93.8 % or more."""
-FEW_QUERIES = f"fewer than {FEWEST_QUERIES} queries count"
-ALL_EQUAL = "its values are the same on every query"
+"""Queries that intervals of corrected leaderboards need (`analysis.corrected`)."""
 
 _ROUNDING = 1e-12
 _HALVINGS = 60
 
 
-def share_mean(
-    values: NDArray[np.float64], level: float, *, fewest: int = FEWEST_QUERIES
-) -> Estimate:
-    """The mean of values between 0 and 1, one a query, with its interval.
+class MeanTest(NamedTuple):
+    """A mean over queries with its interval, and the two-sided p-value of 0 (None: it has none)."""
 
-    There is none where queries are so few that it would not hold as often as it says, and where all
-    values are equal: nothing tells how far other queries are from them.
+    estimate: Estimate
+    p: float | None
+
+
+def mean_tests(
+    values: Floats, counts: Bools, within: Range | None, level: float
+) -> tuple[MeanTest, ...]:
+    """Return the mean of every row over the queries that count.
+
+    Args:
+        values: Rows x queries.
+        counts: Which of them count.
+        within: The smallest and largest possible value; None where these are not known.
+        level: The level of the intervals, such as 0.95.
     """
+    if within is None:
+        return tuple(_student(row[use], level) for row, use in zip(values, counts, strict=True))
+    return tuple(_bounded(values, counts, within, level))
+
+
+def mean_test(values: Floats, within: Range | None, level: float = 0.95) -> MeanTest:
+    """Return the mean of one row of values, all of which count."""
+    (found,) = mean_tests(values[None], np.ones((1, len(values)), np.bool_), within, level)
+    return found
+
+
+def _bounded(values: Floats, counts: Bools, within: Range, level: float) -> Iterator[MeanTest]:
+    limits = bounded_means(values, counts, within, level)
+    ends = zip(limits.low.tolist(), limits.high.tolist(), limits.p.tolist(), strict=True)
+    for row, use, (low, high, p) in zip(values, counts, ends, strict=True):
+        n = int(use.sum())
+        if n == 0:
+            yield MeanTest(undefined("no query counts"), None)
+            continue
+        mean = math.fsum(row[use].tolist()) / n
+        yield MeanTest(Estimate(mean, min(low, mean), max(high, mean)), p)
+
+
+def _student(values: Floats, level: float) -> MeanTest:
     n = len(values)
     if n == 0:
-        return Estimate(None, reason="no query counts", no_interval=FEW_QUERIES)
+        return MeanTest(undefined("no query counts"), None)
     mean = math.fsum(values.tolist()) / n
-    if n < max(2, fewest):
-        return Estimate(mean, no_interval=FEW_QUERIES)
+    if n == 1:
+        return MeanTest(Estimate(mean, no_interval=ONE_QUERY), None)
     error = float(values.std(ddof=1)) / math.sqrt(n)
-    if error <= _ROUNDING or not 0 < mean < 1:
-        return Estimate(mean, no_interval=ALL_EQUAL)
-    middle = math.log(mean / (1 - mean))
-    reach = student_quantile(level, n - 1) * error / (mean * (1 - mean))
-    return Estimate(mean, _logistic(middle - reach), _logistic(middle + reach))
-
-
-def _logistic(x: float) -> float:
-    # of all forms the one that no x overflows
-    return (1 + math.tanh(x / 2)) / 2
+    if error <= _ROUNDING * float(np.abs(values).max()):
+        return MeanTest(Estimate(mean, no_interval=NO_RANGE), None)
+    half = student_quantile(level, n - 1) * error
+    return MeanTest(Estimate(mean, mean - half, mean + half), student_tail(mean / error, n - 1))
 
 
 @functools.lru_cache(maxsize=256)

@@ -21,9 +21,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.stats.estimate import Estimate, around, undefined
+from exampp.stats.bounded_means import Range
+from exampp.stats.estimate import Estimate, undefined
+from exampp.stats.means import MeanTest, mean_tests
 from exampp.stats.multiple import benjamini_hochberg, holm
-from exampp.stats.resampling import LEVEL, SAMPLES, BootstrapMeans, bootstrap_means, draw_queries
+from exampp.stats.resampling import LEVEL
 
 Floats = NDArray[np.float64]
 AnyFloats = NDArray[np.float64] | NDArray[np.float32]
@@ -34,9 +36,10 @@ PERMUTATIONS = 10_000
 
 FEW_QUERIES = "fewer than 2 queries count for both systems"
 NO_SPREAD = "the two systems differ by the same amount on every query"
-_UNBOUNDED = "too few queries tell the two systems apart"
+NONE_SHARED = "no query counts for both systems"
 _HEDGES = "fewer than 3 queries count for both systems"
 
+_NO_SPREAD = 1e-12
 _TIED = 1e-10
 """Relative to the largest value: a smaller difference is rounding, and the query is a tie."""
 
@@ -56,9 +59,10 @@ class Pair:
     `difference` is the mean of first minus second, with its paired interval; `won`, `lost` are
     the shares of queries on which the first is better, or worse. `effect` is Cohen's d_z, the mean
     difference over the standard deviation of the differences, `small_effect` the same without its
-    bias in small samples. `p` is of the randomisation test (`exact`: over all sign patterns),
-    `p_bootstrap` of the paired bootstrap test; `holm` and `bh` are `p` corrected for all pairs.
-    They are None where fewer than 2 queries count.
+    bias in small samples. `p` is of the randomisation test (`exact`: over all sign patterns), which
+    tests that the two behave alike; `holm` and `bh` are `p` corrected for all pairs. They are None
+    where fewer than 2 queries count. `p_mean` tests that the mean difference over all queries like
+    these is 0, by the interval of `difference`; `holm_mean` is `p_mean` corrected for all pairs.
     """
 
     first: int
@@ -71,9 +75,10 @@ class Pair:
     small_effect: Estimate
     p: float | None
     exact: bool
-    p_bootstrap: float | None
     holm: float | None
     bh: float | None
+    p_mean: float | None
+    holm_mean: float | None
 
 
 def compare_pairs(
@@ -81,16 +86,16 @@ def compare_pairs(
     counts: Bools,
     pairs: Indices | None = None,
     *,
+    within: Range | None,
     permutations: int = PERMUTATIONS,
-    samples: int = SAMPLES,
     level: float = LEVEL,
     seed: int = 0,
-    largest: float = math.inf,
 ) -> tuple[Pair, ...]:
     """Compare systems two by two; `values` and `counts` are systems x queries.
 
-    `pairs` is [pairs, 2], by default every pair once, the earlier system first. `largest` is the
-    largest difference that there can be, 1 for values between 0 and 1.
+    `pairs` is [pairs, 2], by default every pair once, the earlier system first. `within` is the
+    smallest and the largest possible difference: (-1, 1) for values between 0 and 1, None where
+    the range is not known.
     """
     if pairs is None:
         pairs = np.stack(np.triu_indices(len(values), 1), axis=1)
@@ -100,12 +105,14 @@ def compare_pairs(
     alike = bool((counts == counts[:1]).all())
     rows = Rows(np.where(counts, values, 0.0), pairs) if alike else None
     p, exact = randomisation_tests(differences, permutations, seed, rows)
-    draws = draw_queries(values.shape[1], samples, seed)
-    found = bootstrap_means(differences, both, draws, level)
+    found = mean_tests(differences, both, within, level)
     tested = both.sum(axis=1) > 1
-    corrected = np.ones((2, len(pairs)))
-    corrected[:, tested] = holm(p[tested]), benjamini_hochberg(p[tested])
-    return tuple(_pairs(pairs, differences, both, found, p, exact, corrected, largest))
+    corrected = np.ones((3, len(pairs)))
+    corrected[:2, tested] = holm(p[tested]), benjamini_hochberg(p[tested])
+    of_mean = np.array([np.nan if one.p is None else one.p for one in found])
+    known = ~np.isnan(of_mean)
+    corrected[2, known] = holm(of_mean[known])
+    return tuple(_pairs(pairs, differences, both, found, p, exact, corrected))
 
 
 def paired_differences(first: Floats, second: Floats, both: Bools) -> Floats:
@@ -222,11 +229,10 @@ def _pairs(
     pairs: Indices,
     differences: Floats,
     both: Bools,
-    found: BootstrapMeans,
+    found: tuple[MeanTest, ...],
     p: Floats,
     exact: Bools,
     corrected: Floats,
-    largest: float,
 ) -> Iterator[Pair]:
     queries = both.sum(axis=1).tolist()
     won = (differences > 0).sum(axis=1).tolist()
@@ -234,48 +240,40 @@ def _pairs(
     for index, (first, second) in enumerate(pairs.tolist()):
         n = queries[index]
         tested = n > 1
-        effect, small_effect = _effects(found, index, n)
+        effect, small_effect = _effects(differences[index, both[index]])
+        of_mean = found[index]
         yield Pair(
             first=first,
             second=second,
             queries=n,
-            difference=_difference(found, index, n, largest),
+            difference=of_mean.estimate if n else undefined(NONE_SHARED),
             won=won[index] / n if n else None,
             lost=lost[index] / n if n else None,
             effect=effect,
             small_effect=small_effect,
             p=float(p[index]) if tested else None,
             exact=bool(exact[index]),
-            p_bootstrap=float(found.p[index]) if found.defined[index] else None,
             holm=float(corrected[0, index]) if tested else None,
             bh=float(corrected[1, index]) if tested else None,
+            p_mean=of_mean.p,
+            holm_mean=None if of_mean.p is None else float(corrected[2, index]),
         )
 
 
-def _difference(found: BootstrapMeans, index: int, queries: int, largest: float) -> Estimate:
-    if not queries:
-        return undefined("no query counts for both systems")
-    mean, half = float(found.mean[index]), float(found.half[index])
-    if not found.defined[index]:
-        return Estimate(mean, no_interval=_no_spread(queries))
-    return around(mean, half, largest, _UNBOUNDED)
-
-
-def _effects(found: BootstrapMeans, index: int, queries: int) -> tuple[Estimate, Estimate]:
-    if not found.defined[index]:
-        nothing = undefined(_no_spread(queries))
+def _effects(differences: Floats) -> tuple[Estimate, Estimate]:
+    """Cohen's d_z and Hedges' g_z."""
+    n = len(differences)
+    spread = float(differences.std(ddof=1)) if n > 1 else 0.0
+    if spread <= _NO_SPREAD * float(np.abs(differences).max(initial=0.0)):
+        nothing = undefined(FEW_QUERIES if n < 2 else NO_SPREAD)
         return nothing, nothing
-    effect = float(found.mean[index] / (found.stderr[index] * math.sqrt(queries)))
-    if queries < 3:
+    effect = float(differences.mean()) / spread
+    if n < 3:
         return Estimate(effect), undefined(_HEDGES)
-    return Estimate(effect), Estimate(effect * hedges_factor(queries - 1))
+    return Estimate(effect), Estimate(effect * hedges_factor(n - 1))
 
 
 def hedges_factor(freedom: int) -> float:
     """What takes the bias out of a standardised mean with so many degrees of freedom, 2 or more."""
     half = freedom / 2
     return math.exp(math.lgamma(half) - math.lgamma(half - 0.5)) / math.sqrt(half)
-
-
-def _no_spread(queries: int) -> str:
-    return FEW_QUERIES if queries < 2 else NO_SPREAD

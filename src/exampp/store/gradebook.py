@@ -324,6 +324,7 @@ def rated_query(rows: QueryRows, automatic: Iterable[ItemRatings]) -> QueryGrade
         importances=tuple(importance(from_json(i.extra or "{}"), i.weight) for i in items),
         passage_ids=tuple(p.passage_id for p in passages),
         pool_size=len(rows.row),
+        text_hashes=tuple(p.hash or b"" for p in passages[: len(rows.row)]),
         ratings=ratings,
         judgments=np.full((len(rows.subtopics) + 1, len(passages)), MISSING, np.int16),
         rankings=(),

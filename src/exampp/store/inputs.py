@@ -6,7 +6,6 @@ and so changes nothing the second time. All of them run inside the caller's tran
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 from exampp.errors import InputError
 from exampp.outside import check_id, kept
 from exampp.records import Judgment, Passage, Query, RankedPassage, Subtopic
+from exampp.records.ids import text_hash
 from exampp.store.decisions import decision_counts
 from exampp.store.import_says import begin_saying, end_saying, say
 from exampp.store.interning import batches, from_json, intern, to_json
@@ -62,11 +62,6 @@ def put_subtopics(
         "SELECT subtopic_id, subtopic FROM subtopic WHERE query = ?", (query,)
     )
     return dict(rows.fetchall())
-
-
-def text_hash(title: str, text: str) -> bytes:
-    """The content hash of a passage (16 bytes of SHA-256): what a grader reads of it."""
-    return hashlib.sha256(f"{title}\x00{text}".encode(errors="surrogatepass")).digest()[:16]
 
 
 def put_passages(
@@ -270,7 +265,8 @@ def source_names(connection: sqlite3.Connection, kind: str) -> list[str]:
 class Member(NamedTuple):
     """A passage that belongs to a query: pooled, ranked or judged for it.
 
-    `version`, `title` and `text` are None, empty and None where only its id is known.
+    `version`, `title` and `text` are None, empty and None where only its id is known. `hash` is
+    that of title and text.
     """
 
     passage: int
@@ -279,6 +275,7 @@ class Member(NamedTuple):
     title: str
     text: str | None
     residue: dict[str, Any] | None
+    hash: bytes | None = None
 
 
 _MEMBERS = """
@@ -296,7 +293,9 @@ _WITH_TEXTS = _MEMBERS.format(
     columns="coalesce(v.title, ''), v.text, m.extra",
     texts="LEFT JOIN passage_version v ON v.version = p.version",
 )
-_WITHOUT_TEXTS = _MEMBERS.format(columns="'', NULL, NULL", texts="")
+# the index holds the hash, so that texts are not read
+_HASH = "SELECT hash FROM passage_version v WHERE v.passage = p.passage AND v.version = p.version"
+_WITHOUT_TEXTS = _MEMBERS.format(columns=f"'', NULL, NULL, ({_HASH})", texts="")
 
 
 def members(connection: sqlite3.Connection, query: int, *, texts: bool = True) -> list[Member]:
@@ -308,7 +307,7 @@ def members(connection: sqlite3.Connection, query: int, *, texts: bool = True) -
     rows = connection.execute(_WITH_TEXTS if texts else _WITHOUT_TEXTS, {"query": query}).fetchall()
     if not texts:
         return list(map(Member._make, rows))
-    return [Member._make((*row[:5], from_json(row[5]))) for row in rows]
+    return [Member(*row[:5], from_json(row[5])) for row in rows]
 
 
 def query_keys(connection: sqlite3.Connection) -> dict[str, int]:

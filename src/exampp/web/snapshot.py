@@ -126,7 +126,10 @@ class Snapshot:
         return self.kept.soon(
             ("ties", chosen, self.threshold(min_rating), decisions),
             lambda: significance(
-                board.columns[chosen], board.column_systems, SignificanceSettings()
+                self.book(decisions),
+                board.columns[chosen],
+                board.column_systems,
+                SignificanceSettings(),
             ),
             patience,
         )

@@ -17,8 +17,9 @@ from exampp.analysis.attacks.attacks import ATTACKS, Attack, Harm
 from exampp.analysis.attacks.battery import place_of
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.stats.estimate import Estimate
+from exampp.stats.means import DIFFERENCE, MeanTest, mean_test
 from exampp.stats.multiple import holm
-from exampp.stats.rates import MeanDifference, by_luck, jeffreys, mean_difference
+from exampp.stats.rates import by_luck, rate
 
 ALPHA = 0.05
 DEPTH = 20
@@ -82,8 +83,8 @@ class AttackResult:
 class ItemGuess(NamedTuple):
     """An item, and how often texts that cannot answer it are said to.
 
-    `rate` has Jeffreys' interval; `luck` is the chance that one of `DEPTH` such texts covers it,
-    between those of the ends of the interval.
+    `rate` has the interval of Clopper and Pearson; `luck` is the chance that one of `DEPTH` such
+    texts covers it, between those of the ends of the interval.
     """
 
     query_id: str
@@ -255,13 +256,13 @@ def _rates(by_query: Sequence[tuple[Floats, Floats | None]]) -> Rates:
     known = [(a, c) for a, c in by_query if np.isfinite(a).any()]
     attacked = np.array([np.nanmean(a) for a, _ in known])
     if not len(known):
-        return Rates(None, None, *mean_difference(attacked))
+        return Rates(None, None, Estimate(None, reason="no query has both"), None)
     controls = [c for _, c in known if c is not None]
     if not controls:
-        none = MeanDifference(Estimate(None, reason="it has no control"), None)
+        none = MeanTest(Estimate(None, reason="it has no control"), None)
         return Rates(float(attacked.mean()), None, *none)
     beside = np.array([np.nanmean(c) for c in controls])
-    lift = mean_difference(attacked - beside)
+    lift = mean_test(attacked - beside, DIFFERENCE)
     return Rates(float(attacked.mean()), float(beside.mean()), lift.estimate, lift.p)
 
 
@@ -291,9 +292,9 @@ def _guesses(book: Gradebook, min_rating: int) -> Iterator[ItemGuess]:
         hits, tried = _hits(np.concatenate(found), min_rating)
         for item_id, hit, of in zip(query.item_ids, hits.tolist(), tried.tolist(), strict=True):
             if of:
-                rate = jeffreys(hit, of)
-                luck = Estimate(_luck(rate.value), _luck(rate.low), _luck(rate.high))
-                yield ItemGuess(query.query_id, item_id, hit, of, rate, luck)
+                found_rate = rate(hit, of)
+                luck = Estimate(*map(_luck, (found_rate.value, found_rate.low, found_rate.high)))
+                yield ItemGuess(query.query_id, item_id, hit, of, found_rate, luck)
 
 
 def _luck(rate: float | None) -> float | None:

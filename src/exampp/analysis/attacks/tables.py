@@ -265,7 +265,7 @@ def _guessed(battery: GradedBattery) -> Table | None:
     columns = ["query", "item", "hits", "texts", "rate", f"luck at {DEPTH}"]
     more = len(some) - len(rows)
     notes = [f"{more} more items were covered once or more: --format json has all."] if more else []
-    notes.append("Intervals are Jeffreys' 95 %.")
+    notes.append("Intervals are those of Clopper and Pearson, 95 %.")
     return Table.of(columns, rows, "Items most often covered without an answer", notes)
 
 
