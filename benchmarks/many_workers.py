@@ -39,7 +39,9 @@ class SleepingWorkers:
         self._events: SimpleQueue[Joined | Answered] = SimpleQueue()
         self._threads = {f"{number}": ThreadPoolExecutor(1) for number in range(workers)}
         settings = {"name": "sleeping"}
-        facts = WorkerFacts("here", exampp.__version__, settings, WRITTEN, "answer", "", "", None)
+        facts = WorkerFacts(
+            "here", exampp.__version__, settings, WRITTEN, "answer", "", False, "", None
+        )
         for name in self._threads:
             self._events.put(Joined(name, facts))
 

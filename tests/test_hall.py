@@ -120,7 +120,7 @@ def test_what_opens_nothing_says_how_to_make_it(tmp_path: Path) -> None:
         exampp.open(tmp_path / "none.exam")
     with exampp.create(tmp_path / "made.exam"):
         pass
-    with pytest.raises(InputError, match=r"exists already.*or open this one"):
+    with pytest.raises(InputError, match=r"exists already.*or open it"):
         exampp.create(tmp_path / "made.exam")
 
 

@@ -319,7 +319,7 @@ def run(line: str) -> str:
     parts = [f"exit code {code or 0}"]
     for stream in (out, err):
         stream.flush()
-        parts.append(stream.buffer.getvalue().decode())  # type: ignore[attr-defined]
+        parts.append(stream.buffer.getvalue().decode())
     for name in dict.fromkeys(WRITES.findall(line)):
         if Path(name).exists():
             parts.append(Path(name).read_text())

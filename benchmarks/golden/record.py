@@ -180,7 +180,8 @@ def call(folder: Path, command: str) -> tuple[int, str, str]:
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else int(bool(end.code))
         except BaseException:
-            code, _ = 99, traceback.print_exc()
+            code = 99
+            traceback.print_exc()
     return code, CHANGING.sub("", out.getvalue()), CHANGING.sub("", err.getvalue())
 
 

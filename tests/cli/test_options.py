@@ -389,6 +389,7 @@ OPTIONS: Mapping[str, Uses] = {
         (
             "compare my.exam alpha beta",
             "compare my.exam alpha beta --format json",
+            "compare my.exam alpha beta -m nDCG@3 --format json",
         ),
         {
             **{name: value for name, value in BOARD.items() if name not in OF_SYSTEMS},
@@ -396,10 +397,12 @@ OPTIONS: Mapping[str, Uses] = {
             "-k": "2",
             "--queries": "1",
             "--query": "q1",
-            "--seed": "1",
+            # with few queries the test is exact
+            "--seed": {"compare my.exam alpha beta -m nDCG@3": "1"},
             **READ,
         },
         choices("compare", " alpha beta"),
+        queries=MANY,
     ),
     "report": Uses(
         (
@@ -609,7 +612,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--alpha": "0.9",
             "--correction": "none",
             "--permutations": "100",
-            "--seed": "9",
+            "--seed": {"analyze significance my.exam -m nDCG@3": "9"},
             "--pairs": "",
             **READ,
         },

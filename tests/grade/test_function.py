@@ -350,7 +350,11 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     (awaited, {"name": "f", "concurrency": 0}, "concurrency must be 1 or more, not 0"),
     (3, {"name": "f"}, "int is no grader"),
     (ScriptedGrader, {"name": "f"}, "ScriptedGrader is a class"),
-    (ScriptedGrader("1"), {"scale": (0, 1)}, "scale and batch are those of a function"),
+    (
+        ScriptedGrader("1"),
+        {"scale": (0, 1)},
+        "scale, batch and same_text_same_grade are options of a function",
+    ),
     ("draft", {"name": "f"}, "the grader draft has a name"),
 ]
 

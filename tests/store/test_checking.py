@@ -170,7 +170,7 @@ def test_every_command_that_writes_keeps_the_checksums(path: Path, tmp_path: Pat
     with exampp.Collection(path) as exam:
         exam.add(queries={"new": "Why?"}, passages={"new": "So."}, qrels={"new": {"new": 1}})
         exam.grade(lambda *_: 3, name="three")
-        exam.systems.remove(exam.systems.tables()["systems"].rows[0][0])
+        exam.systems.remove(str(exam.systems.tables()["systems"].rows[0][0]))
         exam.status()
         exam.merge(other)
         exam.grade("draft")

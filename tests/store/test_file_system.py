@@ -156,16 +156,18 @@ def test_a_process_without_shared_memory_is_alone_or_refused(
 ) -> None:
     (tmp_path / "private.c").write_text(PRIVATE)
     library, path = tmp_path / "private.so", tmp_path / "my.exam"
-    compiling = ["cc", "-shared", "-fPIC", "-o", library, tmp_path / "private.c", "-ldl"]
+    compiling = ["cc", "-shared", "-fPIC", "-o", str(library), str(tmp_path / "private.c"), "-ldl"]
     subprocess.run(compiling, check=True)
     connect(path, create=True).close()
 
     def hold(private: bool) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-c", HOLD, path],
+            [sys.executable, "-c", HOLD, str(path)],
             env=os.environ | ({"LD_PRELOAD": str(library)} if private else {}),
             text=True,
-            **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
 
     first = hold(first_is_private)

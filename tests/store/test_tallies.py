@@ -368,7 +368,7 @@ def test_an_older_collection_counts_once(keyed: Path) -> None:
         )
         for what, name in old.execute(named).fetchall():
             old.execute(f"DROP {what} IF EXISTS {name}")
-        old.execute(f"PRAGMA user_version = {len(MIGRATIONS) - 2}")
+        old.execute(f"PRAGMA user_version = {len(MIGRATIONS) - 3}")
     check(keyed)
     with exampp.Collection(keyed) as exam:
         grade(exam, "other", "main", False)

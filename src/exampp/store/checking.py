@@ -14,11 +14,11 @@ from typing import NamedTuple
 from exampp.errors import InputError
 from exampp.records import State
 from exampp.records.grading import ITEM_KINDS, MOST_RATINGS
+from exampp.records.ids import text_hash
 from exampp.store.checksums import mismatches
 from exampp.store.connection import file_of
 from exampp.store.grades import graders
 from exampp.store.guarded import Damaged
-from exampp.store.inputs import text_hash
 
 MOST_PROBLEMS = 20
 """Rows that are reported of each table and rule."""

@@ -168,7 +168,7 @@ class OpenAICompatibleGrader(Grader):
 
         Texts do: servers batch requests, so that even temperature 0 does not fix a reply.
         """
-        return (self._declared or self._mode()).settings()["decode"] != "labels"
+        return bool((self._declared or self._mode()).settings()["decode"] != "labels")
 
     @property
     def provenance(self) -> Mapping[str, Any]:
