@@ -41,6 +41,7 @@ from exampp.llm.base import Ask
 from exampp.llm.scripted import ScriptedGrader
 from exampp.records import item_id
 from exampp.store import connection as store
+from exampp.store.checksums import mismatches
 from exampp.store.migrations import MIGRATIONS
 
 COLLECTION = "my.exam"
@@ -324,9 +325,12 @@ def rows(
         verdict = opened.execute("PRAGMA integrity_check").fetchone()[0]
         if verdict != "ok" or opened.execute("PRAGMA foreign_key_check").fetchall():
             raise Broken(f"integrity: {verdict}")
-        # what is counted may be kept or not
+        if wrong := mismatches(opened):
+            raise Broken(f"checksums: {wrong}")
+        # counts may be stored or not, and checksums depend on keys and times
         names = opened.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%_tally'"
+            "SELECT name FROM sqlite_master WHERE type = 'table' "
+            "AND name NOT LIKE '%_tally' AND name <> 'checksum'"
         ).fetchall()
         return {
             name: sorted(_rows(opened, name, FIRST if old else columns_of(opened), without))
