@@ -12,6 +12,7 @@ from exampp.llm.scripted import ScriptedGrader
 from exampp.records.grading import Grade, State
 from exampp.review.queue import Candidate
 from exampp.review.queueing import queue_of
+from exampp.store.connection import transaction
 from exampp.store.grades import grade_row, graders, put_grades
 
 
@@ -58,7 +59,8 @@ def test_how_sure_the_model_was(tmp_path: Path) -> None:
             "AND p.passage_id = 'p2' ORDER BY i.item"
         ).fetchall()
         sure = Grade("", State.GRADED, 3, "3!", confidence=0.9)
-        put_grades(connection, [grade_row(grader.key, item, passage, sure)])
+        with connection, transaction(connection):
+            put_grades(connection, [grade_row(grader.key, item, passage, sure)])
         chances = {(one.passage_id, one.item_id): one.chance for one in queue(collection)}
         low = [name for name, chance in chances.items() if chance == pytest.approx(0.1 / 2)]
         assert [name[0] for name in low] == ["p2"]

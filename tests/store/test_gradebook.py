@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +19,7 @@ from exampp.grade.status import grading_status
 from exampp.llm.base import Ask
 from exampp.llm.scripted import ScriptedGrader
 from exampp.records.gradebook import MISSING
-from exampp.store.connection import connect
+from exampp.store.connection import connect, transaction
 from exampp.store.grades import graders, rule_counts
 
 
@@ -41,7 +40,7 @@ def test_equal_ranks_are_in_the_order_of_scores_and_equal_scores_in_that_of_ids(
             runs={run: {"q": {name: 9.0 - n for n, name in enumerate(ids)}} for run in "vw"},
         )
         made.grade(ScriptedGrader(rate, record=False))
-    with sqlite3.connect(path) as connection:
+    with closing(connect(path)) as opened, opened as connection, transaction(connection):
         connection.execute("UPDATE ranking SET rank = ranking % 3, score = ranking % 2")
         wanted = {
             run: connection.execute(

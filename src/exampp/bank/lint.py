@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -226,7 +226,15 @@ def _pairs(entries: Iterable[BankEntry]) -> Iterator[Finding]:
             if _WORD.search(item.text):
                 groups.setdefault((item.query_id, item.kind), []).append(item)
     for items in groups.values():
-        yield from alike(items)
+        # whatever the order of the bank: an item that was marked when it was made is the later one
+        yield from alike(sorted(items, key=lambda item: (_mark(item) is not None, item.item_id)))
+
+
+def _mark(item: Item) -> Mapping[str, Any] | None:
+    """The mark that a generated item got because it is near another one."""
+    made = item.extra.get("generated")
+    mark = made.get("near") if isinstance(made, Mapping) else None
+    return mark if isinstance(mark, Mapping) else None
 
 
 def alike(items: Sequence[Item]) -> Iterator[Finding]:
@@ -275,9 +283,8 @@ def _marked(entries: Iterable[BankEntry], near: Collection[Finding]) -> Iterator
     texts = {(item.query_id, item.item_id): item.text for item in items}
     found = {(finding.query_id, finding.item_id) for finding in near}
     for item in items:
-        made = item.extra.get("generated")
-        mark = made.get("near") if isinstance(made, Mapping) else None
-        if not isinstance(mark, Mapping) or (item.query_id, item.item_id) in found:
+        mark = _mark(item)
+        if mark is None or (item.query_id, item.item_id) in found:
             continue
         like, text = str(mark.get("item")), mark.get("text")
         # an id is made from the text that the model wrote

@@ -1,7 +1,7 @@
 """Finds damage and impossible values in a collection.
 
 `find_problems` reads the whole file: SQLite's own check, references, the rules of all values, the
-hashes of texts and graders, and the checksums of all tables. `refuse_impossible` looks for
+hashes of texts and graders, and the checksums of all tables. `refuse_unsound` looks for
 values that no evaluation can use, and is quick enough to run before each.
 """
 
@@ -18,7 +18,7 @@ from exampp.records.ids import text_hash
 from exampp.store.checksums import mismatches
 from exampp.store.connection import file_of
 from exampp.store.grades import graders
-from exampp.store.guarded import Damaged
+from exampp.store.guarded import Damaged, GuardedConnection
 
 MOST_PROBLEMS = 20
 """Rows that are reported of each table and rule."""
@@ -110,15 +110,21 @@ class Problem(NamedTuple):
     problem: str
 
 
-def refuse_impossible(connection: sqlite3.Connection) -> None:
-    """Check the values that evaluation reads.
+def refuse_unsound(connection: sqlite3.Connection) -> None:
+    """Check the values that evaluation reads, and once per connection the checksums of all rows.
 
     Raises:
-        Damaged: A value is impossible, such as an infinite weight or a rating off its scale.
+        Damaged: A value is impossible, such as an infinite weight or a rating off its scale, or a
+            row is not what exampp wrote.
     """
     for found in _broken(connection, _EVALUATED, 1):
         said = f"{found.table} {found.row}: {found.column} {found.value} {found.problem}"
         raise Damaged(str(file_of(connection)), said, "it holds an impossible value")
+    if isinstance(connection, GuardedConnection) and not connection.verified:
+        for changed in mismatches(connection):
+            said = f"the table {changed.table} differs from its checksum"
+            raise Damaged(str(file_of(connection)), said, "rows changed after exampp wrote them")
+        connection.verified = True
 
 
 def find_problems(connection: sqlite3.Connection) -> list[Problem]:

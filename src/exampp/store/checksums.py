@@ -118,13 +118,21 @@ def write_all(connection: sqlite3.Connection) -> None:
 
 def mismatches(connection: sqlite3.Connection) -> list[Mismatch]:
     """The tables whose rows are not those that exampp wrote; all of them are read."""
-    rows = connection.execute(f"SELECT name, rows, total FROM {TABLE}").fetchall()
-    expected = {name: (rows, total) for name, rows, total in rows}
-    return [
-        Mismatch(name, expected.get(name, (0, 0))[0], found[0])
-        for name, found in _totals(connection)
-        if found != expected.get(name, (0, 0))
-    ]
+    begun = not connection.in_transaction
+    if begun:
+        # rows and checksums of one moment: others may be writing
+        connection.execute("BEGIN")
+    try:
+        rows = connection.execute(f"SELECT name, rows, total FROM {TABLE}").fetchall()
+        expected = {name: (rows, total) for name, rows, total in rows}
+        return [
+            Mismatch(name, expected.get(name, (0, 0))[0], found[0])
+            for name, found in _totals(connection)
+            if found != expected.get(name, (0, 0))
+        ]
+    finally:
+        if begun:
+            connection.execute("ROLLBACK")
 
 
 def _totals(connection: sqlite3.Connection) -> Iterator[tuple[str, tuple[int, int]]]:

@@ -35,7 +35,7 @@ from exampp.records.readings import (
 from exampp.records.voting import members_of, notes_of_vote
 from exampp.store.bank import has_items_without_text
 from exampp.store.cells import exam_of, items_without_key
-from exampp.store.checking import refuse_impossible
+from exampp.store.checking import refuse_unsound
 from exampp.store.decisions import VersionCell, decisions_on
 from exampp.store.grades import (
     IN_FORCE,
@@ -121,7 +121,7 @@ def read_gradebook(
     `part` leaves only the `public` or the `sealed` items of the bank. InputError if it is neither,
     or if the bank was never split.
     """
-    refuse_impossible(connection)
+    refuse_unsound(connection)
     among = items_of_part(connection, bank, part)
     systems = tuple(row[0] for row in connection.execute("SELECT name FROM system ORDER BY name"))
     queries = connection.execute("SELECT query, query_id FROM query ORDER BY query_id").fetchall()
@@ -163,7 +163,7 @@ def read_ratings(
 
     That is all that qrels are made of, for half of the work.
     """
-    refuse_impossible(connection)
+    refuse_unsound(connection)
     among = items_of_part(connection, bank, part)
     queries = connection.execute("SELECT query, query_id FROM query ORDER BY query_id").fetchall()
     read = (

@@ -40,13 +40,15 @@ class GuardedConnection(sqlite3.Connection):
     """A connection whose errors are exampp's own.
 
     `file` is what errors call the file at `path`; `written` counts transactions that write.
-    `checksums` is None until the schema is known to be exampp's.
+    `checksums` is None until the schema is known to be exampp's; `verified` tells that all rows
+    agreed with their checksums.
     """
 
     file = ""
     path = Path()
     written = 0
     checksums: Checksums | None = None
+    verified = False
 
     def __enter__(self) -> Self:
         """As that of sqlite3, with the errors of `execute`."""
