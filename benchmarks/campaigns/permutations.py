@@ -1,13 +1,11 @@
 """Permutes what has no order in an exam, and compares the output of every command to the byte.
 
-    python benchmarks/campaigns/permutations.py [--count 200] [--seed 1] [--graded FILE --bank FILE]
+    python benchmarks/campaigns/permutations.py [--count 2000] [--seed 1]
 
 Each case writes one small exam with other orders of lines, files, queries, systems, passages,
-items, graders and entries, and runs the commands on the graded file, on a collection made from it
-and on a collection made from separate files. With --graded the exam is that file, and the
-permutations are of its lines, of the passages of each line and of the entries of each passage; only
-the commands on the graded file run. A difference is printed with the seed that repeats it, and ends
-with exit code 1.
+items, graders and entries, and runs all commands on the graded file, on a collection made from it
+and on a collection made from separate files. `--count` is the number of outputs that are compared.
+A difference is printed with the seed that repeats it, and ends with exit code 1.
 """
 
 from __future__ import annotations
@@ -398,7 +396,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     os.environ["COLUMNS"] = "200"

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from exampp.grade.reparse import Reparsed
     from exampp.grade.run import GradingRun
     from exampp.grade.spread.on_ray import Cluster
+    from exampp.inputs.checking import Checked
     from exampp.inputs.import_report import ImportReport
     from exampp.llm.base import Grader
     from exampp.llm.options import Options
@@ -214,6 +215,12 @@ class Collection(GradeSource["CollectionGrades"]):
 
         keep_inputs([Path(path)], [self.path])
         return export(self._connection, Path(path), kind, bank)
+
+    def check(self) -> Checked:
+        """Return the problems of the collection: damage, foreign changes and impossible values."""
+        from exampp.inputs.checking import check_collection
+
+        return check_collection(self._connection, self.path)
 
     def merge(self, *others: str | Path, dry_run: bool = False) -> Merged:
         """Take what other collections hold: copies of this one, or shards of one exam.
