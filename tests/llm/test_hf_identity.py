@@ -17,6 +17,7 @@ import exampp
 from exampp.llm.hf import identity, load
 from exampp.llm.hf.identity import folder_hash, model_name
 from exampp.records import GraderIdentity, content_hash
+from exampp.store.connection import transaction
 from exampp.store.grades import graders
 
 pytest_plugins = ("tiny_models",)
@@ -70,10 +71,8 @@ def as_first_version(collection: Any, typed: str) -> GraderIdentity:
     # the key of the first version, which must never change
     key = content_hash(typed, old.prompt, old.kind, settings)
     assert old.key == key
-    with collection._connection:
-        collection._connection.execute(
-            "UPDATE grader SET key = ?, model = ?, settings = ?", (key, typed, settings)
-        )
+    with collection._connection as rows, transaction(rows):
+        rows.execute("UPDATE grader SET key = ?, model = ?, settings = ?", (key, typed, settings))
     return old
 
 

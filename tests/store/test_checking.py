@@ -42,7 +42,7 @@ def test_a_whole_collection_has_no_problem(path: Path) -> None:
     assert found.ok
     assert str(found.verdict) == f"OK: {path} is whole, and its values are possible."
     assert found.contents["grades"] == 8
-    with exampp.open(path) as exam:
+    with exampp.Collection(path) as exam:
         assert exam.check() == found
 
 

@@ -40,7 +40,7 @@ def test_equal_ranks_are_in_the_order_of_scores_and_equal_scores_in_that_of_ids(
             runs={run: {"q": {name: 9.0 - n for n, name in enumerate(ids)}} for run in "vw"},
         )
         made.grade(ScriptedGrader(rate, record=False))
-    with closing(connect(path)) as opened, opened as connection, transaction(connection):
+    with closing(connect(path)) as rows, rows as connection, transaction(connection):
         connection.execute("UPDATE ranking SET rank = ranking % 3, score = ranking % 2")
         wanted = {
             run: connection.execute(

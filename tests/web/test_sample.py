@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,13 +12,14 @@ import rooms
 from rooms import Client
 
 import exampp
+from exampp.store.connection import connect, transaction
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """The small exam, graded, without judgments."""
     made = rooms.graded(tmp_path)
-    with closing(sqlite3.connect(made)) as rows, rows:
+    with closing(connect(made)) as opened, opened as rows, transaction(rows):
         rows.execute("DELETE FROM judgment")
     return made
 
