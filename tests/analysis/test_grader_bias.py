@@ -166,3 +166,10 @@ def test_dl19_accuses_nobody(shared_data: Path) -> None:
     noticed = {one.system for one in found.systems if one.is_noticed}
     assert {"UNH_exDL_bm25", "p_exp_rm3_bert"} <= noticed
     assert all(one.low is not None for one in found.systems)
+
+
+def test_a_gate_and_a_leaderboard_name_the_favoured_system(tmp_path: Path) -> None:
+    with exampp.open(favoured.write(tmp_path / "g.jsonl", {3: 5})) as opened:
+        grades = opened.grades()
+        for notes in (grades.gate(["Cover@20>=0.5"]).notes, grades.evaluate(["Cover@20"]).notes):
+            assert notes[0].startswith("The grader favours s3 (")

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from exampp.analysis.gate_result import GateResult, GateRow, Verdict
+from exampp.analysis.grader_bias import grader_bias
 from exampp.analysis.requirements import Requirement
 from exampp.errors import InputError
 from exampp.evaluate.board import Leaderboard, MeasureColumn, whose
@@ -133,13 +134,15 @@ def gate(
         for requirement in requirements
     ]
     boards = [one[0] for one in measured.values() if not isinstance(one, str)]
+    bias = grader_bias(book)
+    notes = [*([bias.sentence()] if bias.found else []), *(n for one in boards for n in one.notes)]
     return GateResult(
         tuple(rows),
         whose(book.grader, book.bank_label, book.oversight),
         book.grader.is_draft,
         baseline.name if baseline else "",
         settings.level,
-        tuple(dict.fromkeys(note for board in boards for note in board.notes)),
+        tuple(dict.fromkeys(notes)),
     )
 
 
