@@ -286,7 +286,7 @@ def test_dl19() -> None:
 
 def test_systems_with_the_same_passages_differ_by_0() -> None:
     """Equal values show as much as their number; equal passages show all."""
-    values = [0.4, 0.6, 0.2, 0.9]
+    values: list[float | None] = [0.4, 0.6, 0.2, 0.9]
     rankings = [make_ranking("a", [0]), make_ranking("b", [0]), make_ranking("c", [1])]
     book = make_book(make_query([[5], [5]], *rankings))
     board = board_of({"a": values, "b": values, "c": values})

@@ -397,6 +397,7 @@ OPTIONS: Mapping[str, Uses] = {
             **READ,
         },
         choices("compare", " alpha beta"),
+        queries=MANY,
     ),
     "report": Uses(
         (

@@ -332,7 +332,7 @@ def _complete(opened: exampp.Collection, path: Path) -> None:
     opened.export(out, "bank")
     items = [item for row in rows(out) for item in row["items"]]
     (item_id,) = [i["question_id"] for i in items if i["question_text"] == "What does air scatter?"]
-    from exampp.store.inputs import text_hash
+    from exampp.records.ids import text_hash
 
     content = path.read_text().replace("HASH", text_hash("", P1).hex())
     path.write_text(re.sub(r"q1/b5bb4d2d8d0e6a7c", item_id, content))

@@ -300,7 +300,7 @@ def members(connection: sqlite3.Connection, query: int, *, texts: bool = True) -
     rows = connection.execute(_WITH_TEXTS if texts else _WITHOUT_TEXTS, {"query": query}).fetchall()
     if not texts:
         return list(map(Member._make, rows))
-    return [Member(*row[:5], from_json(row[5])) for row in rows]
+    return [Member._make((*row[:5], from_json(row[5]), None)) for row in rows]
 
 
 def query_keys(connection: sqlite3.Connection) -> dict[str, int]:
