@@ -386,6 +386,7 @@ OPTIONS: Mapping[str, Uses] = {
         (
             "compare my.exam alpha beta",
             "compare my.exam alpha beta --format json",
+            "compare my.exam alpha beta -m nDCG@3",
         ),
         {
             **{name: value for name, value in BOARD.items() if name not in OF_SYSTEMS},
@@ -393,7 +394,8 @@ OPTIONS: Mapping[str, Uses] = {
             "-k": "2",
             "--queries": "1",
             "--query": "q1",
-            "--seed": "5",
+            # a p-value over all sign patterns draws none
+            "--seed": {"compare my.exam alpha beta -m": "5"},
             **READ,
         },
         choices("compare", " alpha beta"),
