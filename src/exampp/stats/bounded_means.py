@@ -78,7 +78,7 @@ def bounded_means(values: Floats, counts: Bools, within: Range, level: float) ->
 
 def unseen_share(queries: int, level: float) -> float:
     """Return the largest share of queries that an event may have which `queries` never showed."""
-    return 1 - float(((1 - level) / 2) ** (1 / queries))
+    return 1 - math.pow((1 - level) / 2, 1 / queries)
 
 
 def queries_for(margin: float, level: float) -> int:
@@ -129,8 +129,8 @@ def _chance_below(x: Floats, t: Floats) -> Floats:
         low, high = max(1, diagonal - m), min(n, diagonal - 1) + 1
         p, q = positive[low - 1 : high - 1], negative[m - diagonal + low : m - diagonal + high]
         found[low:high] = (q * found[low - 1 : high - 1] + p * found[low:high]) / (p + q)
-    chances: Floats = found[n]
-    return chances
+    chance: Floats = found[n]
+    return chance
 
 
 def _saddlepoint(x: Floats, top: Floats, tail: float, zero: float) -> tuple[Floats, Floats]:

@@ -293,8 +293,9 @@ def _guesses(book: Gradebook, min_rating: int) -> Iterator[ItemGuess]:
         for item_id, hit, of in zip(query.item_ids, hits.tolist(), tried.tolist(), strict=True):
             if of:
                 found_rate = rate(hit, of)
-                value, low, high = map(_luck, (found_rate.value, found_rate.low, found_rate.high))
-                luck = Estimate(value, low, high)
+                luck = Estimate(
+                    _luck(found_rate.value), _luck(found_rate.low), _luck(found_rate.high)
+                )
                 yield ItemGuess(query.query_id, item_id, hit, of, found_rate, luck)
 
 
