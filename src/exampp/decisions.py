@@ -129,7 +129,7 @@ class Decisions:
         return found
 
     def undo(self, number: int, *, author: str) -> Decision:
-        """Take a decision back: append what it replaced, or a withdrawal; returns the last appended.
+        """Take a decision back: append what it replaced, or a withdrawal; returns the last.
 
         An assessor's decision can be taken back by its author alone, an adjudication by everybody.
         Where an assessor's decision replaced an adjudication too, both are appended. Raises

@@ -42,7 +42,7 @@ def exam(tmp_path: Path) -> Iterator[Collection]:
 
 
 CELLS = 9
-"""Two items on three passages, one item on three; p0 and p4 have one text, which is asked once."""
+"""Two items on three passages, one item on three; p0 and p4 have one text."""
 
 
 def scores(exam: Collection, grader: str) -> list[Any]:
@@ -58,10 +58,26 @@ def likeness(item: ItemToGrade, passage: PassageToGrade) -> int:
 def test_a_function_grades_every_cell_and_makes_a_leaderboard(exam: Collection) -> None:
     progress = exam.grade(likeness, name="mine-v1")
     assert progress.states == {State.GRADED: CELLS}
-    assert (progress.done, progress.asked) == (CELLS, 7)
+    assert (progress.done, progress.asked) == (CELLS, CELLS)
     # one of the two items of query 1 is answered by either system, and that of query 2 by none
     assert scores(exam, "mine-v1")[:2] == [("a", 0.25), ("b", 0.25)]
     assert not exam.grades("mine-v1").grader.is_draft
+
+
+def test_equal_texts_share_a_call_only_where_the_function_declares_it(exam: Collection) -> None:
+    """p0 and p4 have one text: by id they have different ratings, and the pool of query 2 has p0."""
+
+    def by_id(_: ItemToGrade, passage: PassageToGrade) -> int:
+        return int(passage.passage_id[1])
+
+    each = exam.grade(by_id, name="each")
+    shared = exam.grade(by_id, name="shared", same_text_same_grade=True)
+    assert (each.asked, shared.asked) == (CELLS, 7)
+    query = exam.grades("each").gradebook.queries[0]
+    rated = dict(zip(query.passage_ids, query.ratings.max(axis=1).tolist(), strict=True))
+    assert (rated["p0"], rated["p4"]) == (0, 4)
+    with pytest.raises(InputError, match="options of a function"):
+        exam.grade(ScriptedGrader("1"), same_text_same_grade=True)
 
 
 def test_it_gets_item_and_passage_with_all_that_is_known(exam: Collection) -> None:
@@ -76,7 +92,11 @@ def test_it_gets_item_and_passage_with_all_that_is_known(exam: Collection) -> No
     assert item == ItemToGrade("What are reefs?", "i1", "question", "reefs", "1", "s", ("coral",))
     assert passage == PassageToGrade("corals grow", "p1")
     assert (str(item), str(passage)) == ("What are reefs?", "corals grow")
-    assert {key for key in seen if key[0] == "i1"} == {("i1", "p0"), ("i1", "p1")}
+    assert {key for key in seen if key[0] == "i1"} == {
+        ("i1", "p0"),
+        ("i1", "p1"),
+        ("i1", "p4"),
+    }
     scripted = ScriptedGrader("1")
     exam.grade(scripted)
     ask = next(one for one in scripted.calls if (one.item_id, one.passage_id) == ("i1", "p1"))
@@ -278,7 +298,7 @@ def test_a_call_that_cancels_itself_fails_its_cell(exam: Collection) -> None:
 
 
 def test_a_batch_of_another_length_fails_as_a_whole(exam: Collection) -> None:
-    progress = exam.grade(lambda _items, _passages: [1], name="short", batch=4)
+    progress = exam.grade(lambda _items, _passages: [1], name="short", batch=3)
     assert progress.states == {State.FAILED: CELLS}
     assert "the function gave 1 ratings for a batch of" in str(exam.status())
 
@@ -330,7 +350,7 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     (awaited, {"name": "f", "concurrency": 0}, "concurrency must be 1 or more, not 0"),
     (3, {"name": "f"}, "int is no grader"),
     (ScriptedGrader, {"name": "f"}, "ScriptedGrader is a class"),
-    (ScriptedGrader("1"), {"scale": (0, 1)}, "scale and batch are those of a function"),
+    (ScriptedGrader("1"), {"scale": (0, 1)}, "options of a function"),
     ("draft", {"name": "f"}, "the grader draft has a name"),
 ]
 

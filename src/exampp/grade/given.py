@@ -59,7 +59,7 @@ class GradingOptions(Options, total=False):
 
 
 class OfFunction(NamedTuple):
-    """Options of a function: name, scale, cells of a batch, and whether equal texts share a call."""
+    """Options of a function: `batch` cells a call, and whether equal texts share one."""
 
     name: str | None = None
     scale: RatingScale | None = None

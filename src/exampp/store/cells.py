@@ -142,8 +142,9 @@ class Due(NamedTuple):
 
     `keys` are the item's known answers, `answer_key` is their key in the store. Cells whose item
     and passage have the same texts share one request, unless the scope has `each_cell`; `twin` is a
-    cell with these texts that has been graded already, so that nothing needs to be asked. `before` is the state in which an earlier
-    attempt left them, None for cells that nobody tried. `ids` are those of the first cell.
+    cell with these texts that has been graded already, so that nothing needs to be asked. `before`
+    is the state in which an earlier attempt left them, None for cells that nobody tried. `ids` are
+    those of the first cell.
     """
 
     query: str
