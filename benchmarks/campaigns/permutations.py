@@ -1,12 +1,11 @@
 """Permutes what has no order in an exam, and compares the output of every command to the byte.
 
-    python benchmarks/campaigns/permutations.py [--count 200] [--seed 1] [--graded FILE --bank FILE]
+    python benchmarks/campaigns/permutations.py [--count 200] [--seed 1]
 
 Each case writes one small exam with other orders of lines, files, queries, systems, passages, items,
 graders and entries, and runs the commands on the graded file, on a collection made from it and on a
-collection made from separate files. With --graded the exam is that file, and the permutations are of
-its lines, of the passages of each line and of the entries of each passage; only the commands on the
-graded file run. A difference is printed with the seed that repeats it, and ends with exit code 1.
+collection made from separate files. A difference is printed with the seed that repeats it, and ends
+with exit code 1.
 """
 
 from __future__ import annotations
@@ -332,7 +331,7 @@ def run(line: str) -> str:
     parts = [f"exit code {code or 0}"]
     for stream in (out, err):
         stream.flush()
-        parts.append(stream.buffer.getvalue().decode())  # type: ignore[attr-defined]
+        parts.append(stream.buffer.getvalue().decode())
     for name in dict.fromkeys(WRITES.findall(line)):
         if Path(name).exists():
             parts.append(Path(name).read_text())

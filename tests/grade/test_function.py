@@ -65,7 +65,7 @@ def test_a_function_grades_every_cell_and_makes_a_leaderboard(exam: Collection) 
 
 
 def test_equal_texts_share_a_call_only_where_the_function_declares_it(exam: Collection) -> None:
-    """p0 and p4 have one text: by id they have different ratings, and the pool of query 2 has p0."""
+    """p0 and p4 have one text, and by their ids different ratings."""
 
     def by_id(_: ItemToGrade, passage: PassageToGrade) -> int:
         return int(passage.passage_id[1])
