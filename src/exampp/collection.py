@@ -315,9 +315,9 @@ class Collection(GradeSource["CollectionGrades"]):
         rating, `Reply`, or None where it cannot tell, perhaps async. A function has a `name`, by
         which it is known, a `scale` (0 to 5), perhaps a `batch`: it then gets lists of items and
         passages. With `same_text_same_grade` equal texts share a call. `options` are those of
-        `llm.options.Options`. `answers_of` names the grader whose extracted answers are to be verified. `select="failed"`
-        takes what was tried in vain, `take_over=True` also what a run holds that is known to be
-        gone, `max_queries` the first queries, `shard` an equal part of the passages, as `3/16`.
+        `llm.options.Options`. `answers_of` names the grader whose extracted answers are to be
+        verified. `select="failed"` takes what was tried in vain, `take_over=True` also what a run
+        holds that is gone, `max_queries` the first queries, `shard` an equal part, as `3/16`.
         `on` is a Ray cluster that grades; with `batches` a server answers at half the price.
         """
         from exampp.grade.given import OfFunction, plan
