@@ -70,7 +70,7 @@ class Exam:
 
 
 def make_exam(seed: int, queries: int = 7, systems: int = 5, depth: int = 5) -> Exam:
-    """An exam with ties: rank fields repeat, scores repeat, and texts repeat."""
+    """An exam with ties of ranks, scores and texts; all passages are judged where the seed is even."""
     chance = random.Random(seed)
 
     def text(words: int) -> str:
@@ -105,7 +105,9 @@ def make_exam(seed: int, queries: int = 7, systems: int = 5, depth: int = 5) -> 
             ]
         ranked = {passage for run in exam.runs[query].values() for passage, _, _ in run}
         exam.judgments[query] = {
-            passage: chance.randint(0, 3) for passage in sorted(ranked) if chance.random() < 0.8
+            passage: chance.randint(0, 3)
+            for passage in sorted(ranked)
+            if seed % 2 == 0 or chance.random() < 0.8
         }
         for passage in sorted(ranked):
             for model in MODELS:
@@ -226,7 +228,7 @@ evaluate {exam} ONE -m ERR_IA@3 -m AllScore@3
 evaluate {exam} ONE --min-rating 3 --min-rating 4 --official official.json
 evaluate {exam} ONE --per-query -m Cover@3 -m AP
 evaluate {exam} ONE --missing bounds
-evaluate {exam} ONE -m Cover@3 --weights discrimination --weights 2pl
+evaluate {exam} ONE -m Cover@3 --weights discrimination
 evaluate {exam} ONE -m nDCG@3 --label count --qrels exam.qrels
 compare {exam} A B ONE -m Cover@3
 compare {exam} A B ONE -m nDCG
@@ -241,12 +243,12 @@ analyze calibration {exam} ONE --samples 60 --folds 3
 analyze significance {exam} ONE -m Cover@3 -m nDCG@5 --pairs --permutations 200 --samples 200
 analyze reliability {exam} ONE -m Cover@3 --samples 60
 analyze reliability {exam} -m Cover@3 --samples 60
-analyze items {exam} ONE -k 3 --irt --splits 20 --official official.json
+analyze items {exam} ONE -k 3 --splits 20 --official official.json
 analyze unsaid {exam} ONE --pair A=B -k 3
 analyze sensitivity {exam} --official official.json -m Cover -m P --cutoff 2 --cutoff 3
 analyze attacks {exam} ONE -k 3
-analyze corrected {exam} ONE -m P@3 --pairs
-analyze corrected {exam} ONE -m RBP@3 --over queries
+analyze corrected {exam} ONE -m P@3
+analyze corrected {exam} ONE -m RBP@3
 review {exam} verify ONE
 review {exam} grid ONE
 review {exam} missing ONE
@@ -402,9 +404,8 @@ def main() -> int:
     os.environ["COLUMNS"] = "200"
     exam = make_exam(asked.seed)
     original = in_order(exam, in_file_order)
-    for line, text in original.items():
-        if text.startswith("exit code 1"):
-            print("fails:", line, text[:300].replace("\n", " | "))
+    refused = [line for line, text in original.items() if "exit code 2\n\nexampp: " in text]
+    print("refused, so that only the sentence is compared:", *refused, sep="\n  ")
     found = 0
     compared = 0
     while compared < asked.count:
