@@ -132,7 +132,7 @@ def _run() -> int:
     try:
         return app.main(prog_name="exampp", complete_var=COMPLETING, standalone_mode=False) or 0
     except click.ClickException as error:
-        error.message = printable(error.message)
+        vars(error)["message"] = printable(error.message)
         error.show()
         return error.exit_code
     except click.Abort as error:
