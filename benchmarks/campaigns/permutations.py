@@ -70,7 +70,7 @@ class Exam:
 
 
 def make_exam(seed: int, queries: int = 7, systems: int = 5, depth: int = 5) -> Exam:
-    """An exam with ties of ranks, scores and texts; all passages are judged where the seed is even."""
+    """An exam with ties of ranks, scores and texts; an even seed judges all passages."""
     chance = random.Random(seed)
 
     def text(words: int) -> str:
