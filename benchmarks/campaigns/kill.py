@@ -325,8 +325,9 @@ def rows(
         verdict = opened.execute("PRAGMA integrity_check").fetchone()[0]
         if verdict != "ok" or opened.execute("PRAGMA foreign_key_check").fetchall():
             raise Broken(f"integrity: {verdict}")
-        made_here = opened.execute("SELECT 1 FROM sqlite_master WHERE name = 'checksum'").fetchone()
-        if made_here and (wrong := mismatches(opened)):
+        # the last step of the schema writes the checksums of what earlier versions wrote
+        newest = opened.execute("PRAGMA user_version").fetchone()[0] == len(MIGRATIONS)
+        if newest and (wrong := mismatches(opened)):
             raise Broken(f"checksums: {wrong}")
         # counts may be stored or not, and checksums depend on keys and times
         names = opened.execute(
@@ -404,6 +405,8 @@ def _content(path: Path) -> str | int:
     if path.suffix == ".exam":
         with contextlib.closing(sqlite3.connect(path)) as opened:
             columns = columns_of(opened)
+            # checksums depend on times
+            columns.pop("checksum", None)
             return repr({name: sorted(_rows(opened, name, columns, PASSING)) for name in columns})
     return MOMENT.sub("", path.read_text(errors="replace"))
 
