@@ -159,7 +159,7 @@ def test_ids_and_queries_that_look_alike() -> None:
         ),
         ("r", "", "as q: there invisible U+200B (zero width space) at character 5"),
         ("q", "", "its subtopic as s: invisible U+2060 (word joiner) at character 2"),
-        ("q", "b1", "its id as b\u200b1: there invisible U+200B (zero width space) at character 2"),
+        ("q", "b\u200b1", "its id as b1: invisible U+200B (zero width space) at character 2"),
     ]
     assert all("import" in f.detail or "another id" in f.detail for f in twins)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -71,6 +71,14 @@ def lint(
     `queries` are the texts of the queries that are known from elsewhere than the bank, by id; with
     none at all, nothing is said of unknown queries and of queries without items.
     """
+    # of two items that say the same, the second by id is the duplicate, or a marked one
+    entries = [
+        replace(
+            entry,
+            items=tuple(sorted(entry.items, key=lambda one: (_mark(one) is not None, one.item_id))),
+        )
+        for entry in sorted(entries, key=lambda one: (one.query_id, one.subtopic_id or ""))
+    ]
     found: dict[str, list[Finding]] = {rule: [] for rule in WHY}
     for finding in (
         *_alone(entries, queries),
@@ -226,8 +234,7 @@ def _pairs(entries: Iterable[BankEntry]) -> Iterator[Finding]:
             if _WORD.search(item.text):
                 groups.setdefault((item.query_id, item.kind), []).append(item)
     for items in groups.values():
-        # whatever the order of the bank: an item that was marked when it was made is the later one
-        yield from alike(sorted(items, key=lambda item: (_mark(item) is not None, item.item_id)))
+        yield from alike(items)
 
 
 def _mark(item: Item) -> Mapping[str, Any] | None:
