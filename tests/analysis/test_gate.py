@@ -481,3 +481,10 @@ def test_measures_without_bounds_are_missing_where_grades_are() -> None:
     (row,) = judged(replace(book, queries=(*book.queries, bare)), "nDCG@20>=0.1").rows
     assert row.verdict == "missing"
     assert "of what nDCG@20 reads has no grade. Ask again with exampp grade" in row.why
+
+
+def test_a_verdict_on_a_measure_without_a_range_says_what_it_assumes(graded: Path) -> None:
+    with exampp.open(graded / "made.exam") as exam:
+        (row,) = exam.grades().gate(["alpha_DCG@10>=-5"], systems=["dense"]).rows
+    assert row.verdict == "passed"
+    assert row.why.endswith("Student's t does not count with rare failures")

@@ -46,6 +46,7 @@ CUTOFF = 20
 """Of a Cover that has none."""
 _NAMED = 3
 _LONGEST = 160
+NO_RANGE = "the measure has no known range, and Student's t does not count with rare failures"
 STRADDLES = "the interval contains values that meet the requirement and values that do not"
 SAME_PASSAGES = "both systems returned the same passages"
 
@@ -353,11 +354,12 @@ class _Judge:
         if one.low is None or one.high is None:
             return "cannot be told", one.no_interval
         held = {requirement.holds(end) for end in (one.low, one.high)}
+        why = [] if column.value_range else [NO_RANGE]
         if len(held) == 1:
-            return ("passed" if held == {True} else "failed"), ""
+            return ("passed" if held == {True} else "failed"), "; ".join(why)
+        why = [STRADDLES, *why]
         if column.value_range is None:
-            return "cannot be told", STRADDLES
-        why = [STRADDLES]
+            return "cannot be told", "; ".join(why)
         needed = requirement.fewest_queries(self.settings.level)
         if needed is not None and queries < needed:
             best = "if no value changes" if requirement.relative else "even if every value is ideal"

@@ -189,8 +189,8 @@ def _notes(result: GateResult) -> Iterator[str]:
         yield f"{verdict.capitalize()}, {', '.join(where)}: {why}."
     side = percent((1 - result.level) / 2)
     yield (
-        f"Tested is the mean over all queries like these, at {side} on either side (Gaffke's "
-        "limits). Passed: the whole interval meets the requirement; failed: none of it does."
+        f"Tested is the mean over all queries like these, at {side} on either side. Passed: the "
+        "whole interval meets the requirement; failed: none of it does."
     )
     if fewest := min((row.queries for row in result.rows if row.low is not None), default=0):
         yield f"{not_excluded(fewest, result.level)}."
