@@ -296,6 +296,7 @@ IN_FILE_ORDER = (
 )
 """Commands whose output is in file order by definition: only its characters are compared."""
 VARIES = (
+    (r"\d+ kB", "SIZE"),  # the plots of a process are numbered
     (r'"[0-9a-f]{64}"', '"HASH"'),  # of the input files, which differ
     (r"\d{4}-\d\d-\d\dT[\d:.+Z-]+", "TIME"),
     (r'"seconds": [\d.]+', '"seconds": 0'),
