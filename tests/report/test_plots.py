@@ -6,6 +6,7 @@ import base64
 import json
 import re
 import struct
+import subprocess
 import sys
 import zlib
 from collections.abc import Callable
@@ -475,3 +476,17 @@ def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(InputError, match=re.escape(install_command("plots"))):
         leaderboards(["one"]).svg()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of address space as Linux has them")
+def test_a_limit_of_memory_is_a_sentence() -> None:
+    """The drawing program reserves more address space than any limit, and would abort exampp."""
+    code = (
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))\n"
+        "from exampp.errors import InputError\n"
+        "from exampp.report.plots import figure\n"
+        "try:\n    figure._converter()\nexcept InputError as error:\n    print(error)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ran.returncode == 0
+    assert ran.stdout.startswith("plots cannot be drawn under this limit of memory")

@@ -9,9 +9,12 @@ contrast of 3 on white and on near-black, and are told apart by those who cannot
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
+import subprocess
+import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -362,7 +365,27 @@ def _converter() -> Any:
             "drawing needs packages that are not installed",
             mend=f"Install them: {install_command('plots')}",
         ) from None
+    if not _draws_here():
+        raise InputError(
+            "plots cannot be drawn under this limit of memory, which would end exampp",
+            mend="Run the command without the limit: ulimit -v unlimited",
+        )
     return vl_convert
+
+
+@functools.cache
+def _draws_here() -> bool:
+    """Whether drawing survives the limit of address space, if there is one: tried in a child."""
+    try:
+        import resource
+    except ImportError:
+        return True
+    if resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
+        return True
+    trial = (
+        "import vl_convert; vl_convert.vegalite_to_svg({'mark': 'point', 'data': {'values': []}})"
+    )
+    return subprocess.run([sys.executable, "-c", trial], capture_output=True).returncode == 0
 
 
 def _cleaned(value: Any) -> Any:
