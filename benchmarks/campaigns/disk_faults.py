@@ -422,7 +422,9 @@ def full_outputs(home: Path) -> Counter[str]:
 
             ran = run(command(*line), folder, prepare=into)
             os.close(writing)
-            wrong = told_badly(ran) + ["success: nothing was printed"] * (ran.code == 0)
+            # a closed pipe ends a command quietly, as `| head` expects
+            wrong = told_badly(ran) if target else ["silent: a sentence"] * bool(ran.errors)
+            wrong += ["success: nothing was printed"] * (ran.code == 0)
             counts.update(faults=1, reached=1, failed=ran.code != 0)
             for one in wrong:
                 counts[one.partition(":")[0]] += 1

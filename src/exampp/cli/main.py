@@ -106,11 +106,7 @@ def _outcome() -> tuple[int, str]:
         return _run(), ""
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(bool(end.code))
-        if code > SIGNALLED:
-            return _interrupted(code)
-        # click wraps a standard output whose reader is gone, and ends
-        gone = hasattr(sys.stdout, "wrapped")
-        return code, f"standard output cannot be written: {streams.UNREAD}" if gone else ""
+        return _interrupted(code) if code > SIGNALLED else (code, "")
     except ExamError as error:
         return error.exit_code, str(error)
     except KeyboardInterrupt:

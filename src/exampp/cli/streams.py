@@ -64,7 +64,7 @@ def _nothing() -> TextIOWrapper:
 
 
 def write(text: str) -> None:
-    """Print a text; Unfinished where standard output cannot be written."""
+    """Print a text; Unfinished where it cannot be written, an empty one where nobody reads."""
     with _printing():
         sys.stdout.write(text)
 
@@ -88,12 +88,11 @@ def _printing() -> Iterator[None]:
         # Python would try again at its end, and print a traceback
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        why = UNREAD if isinstance(error, BrokenPipeError) else getattr(error, "strerror", error)
+        # `exampp evaluate my.exam | head` ends quietly, as any command does
+        if isinstance(error, BrokenPipeError):
+            raise Unfinished("") from None
+        why = getattr(error, "strerror", error)
         raise Unfinished(f"standard output cannot be written: {why}") from None
-
-
-UNREAD = "its reader is gone"
-"""Why a pipe that nobody reads any more cannot be written."""
 
 
 _STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")

@@ -357,7 +357,7 @@ def wide(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Ta
         name = heading(str(column.measure), column.min_rating)
         rows = by_column.get((str(column.measure), column.min_rating), {})
         columns += [name, ERROR]
-        shares = any(row.ungraded for row in rows.values())
+        shares = any(rows[system].ungraded for system in board.systems)
         if shares:
             columns.append("ungraded")
         for system in board.systems:
