@@ -118,7 +118,8 @@ def run(work: Work, folder: Path, fault: Fault | None = None, prepare: Any = Non
 def told(work: Work, folder: Path, pipe: int) -> int:
     """Do some work; an error of exampp or of the system that Python callers get is a sentence."""
     try:
-        return int(work(folder, pipe) or 0)  # type: ignore[call-overload, no-any-return]
+        code = work(folder, pipe)
+        return code if isinstance(code, int) else 0
     except (ExamError, OSError) as error:
         print(f"exampp: {error}", file=sys.stderr, flush=True)
     except BaseException as error:

@@ -21,27 +21,7 @@ from pathlib import Path
 
 import exampp
 
-PRIVATE = r"""
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-void *mmap(void *at, size_t size, int protection, int flags, int file, off_t offset) {
-    static void *(*real)(void *, size_t, int, int, int, off_t);
-    char link[64], name[4096];
-    if (!real) real = dlsym(RTLD_NEXT, "mmap");
-    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
-    ssize_t length = file < 0 ? -1 : readlink(link, name, sizeof name);
-    if (length > 4 && !memcmp(name + length - 4, "-shm", 4))
-        flags = (flags & ~MAP_SHARED) | MAP_PRIVATE;
-    return real(at, size, protection, flags, file, offset);
-}
-void *mmap64(void *at, size_t size, int protection, int flags, int file, off_t offset) {
-    return mmap(at, size, protection, flags, file, offset);
-}
-"""
+SOURCE = Path(__file__).with_suffix(".c")
 GRADE = """
 import sys, exampp
 path, grader, patience = sys.argv[1:]
@@ -60,10 +40,9 @@ WAYS = ("both private", "one private", "two names")
 
 
 def library(folder: Path) -> Path:
-    """The preloaded library, compiled."""
-    source, made = folder / "private.c", folder / "private.so"
-    source.write_text(PRIVATE)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", made, source, "-ldl"], check=True)
+    """Compile the library that is preloaded."""
+    made = folder / "private.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", made, SOURCE, "-ldl"], check=True)
     return made
 
 
@@ -79,9 +58,15 @@ def play(whole: Path, folder: Path, preload: Path, way: str, patience: float) ->
     for number, path in enumerate((one, two)):
         private = way == "both private" or (way == "one private" and number == 1)
         environment = os.environ | ({"LD_PRELOAD": str(preload)} if private else {})
-        arguments = [sys.executable, "-c", GRADE, path, f"grader{number}", str(patience)]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        runs.append(subprocess.Popen(arguments, env=environment, **pipes))  # type: ignore[call-overload]
+        runs.append(
+            subprocess.Popen(
+                [sys.executable, "-c", GRADE, str(path), f"grader{number}", str(patience)],
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
     said = [(*run.communicate(timeout=300), run.returncode) for run in runs]
     if any(code not in (0, 3) for *_, code in said):
         return f"FAULT {said}"

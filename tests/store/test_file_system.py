@@ -117,26 +117,8 @@ def test_a_collection_with_two_names_is_refused(
     connect(path).close()
 
 
-PRIVATE = r"""
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-void *mmap64(void *at, size_t size, int protection, int flags, int file, off_t offset) {
-    void *(*real)(void *, size_t, int, int, int, off_t) = dlsym(RTLD_NEXT, "mmap");
-    char link[64], name[4096];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
-    ssize_t length = file < 0 ? -1 : readlink(link, name, sizeof name);
-    if (length > 4 && !memcmp(name + length - 4, "-shm", 4))
-        flags = (flags & ~MAP_SHARED) | MAP_PRIVATE;
-    return real(at, size, protection, flags, file, offset);
-}
-void *mmap(void *at, size_t size, int protection, int flags, int file, off_t offset) {
-    return mmap64(at, size, protection, flags, file, offset);
-}
-"""
+PRIVATE = Path(__file__).parents[2] / "benchmarks" / "campaigns" / "unshared_memory.c"
+"""Source of a library that maps the shared memory of SQLite privately."""
 HOLD = """
 import sys
 from exampp.store import connection
@@ -154,9 +136,8 @@ sys.stdin.read()
 def test_a_process_without_shared_memory_is_alone_or_refused(
     tmp_path: Path, first_is_private: bool
 ) -> None:
-    (tmp_path / "private.c").write_text(PRIVATE)
     library, path = tmp_path / "private.so", tmp_path / "my.exam"
-    compiling = ["cc", "-shared", "-fPIC", "-o", str(library), str(tmp_path / "private.c"), "-ldl"]
+    compiling = ["cc", "-shared", "-fPIC", "-o", str(library), str(PRIVATE), "-ldl"]
     subprocess.run(compiling, check=True)
     connect(path, create=True).close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import io
 import os
 import signal
 import sys
@@ -128,8 +129,9 @@ def _run() -> int:
     try:
         return app.main(prog_name="exampp", complete_var=COMPLETING, standalone_mode=False) or 0
     except click.ClickException as error:
-        error.message = printable(error.message)  # type: ignore[misc]
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        click.echo(printable(shown.getvalue()), err=True, nl=False)
         return error.exit_code
     except click.Abort as error:
         if isinstance(error.__cause__, KeyboardInterrupt):

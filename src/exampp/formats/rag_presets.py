@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Preset(NamedTuple):
@@ -45,13 +45,14 @@ class Preset(NamedTuple):
 
     def with_columns(self, columns: Mapping[str, str]) -> Preset:
         """Return the preset with the fields that `columns` names, which then hold nothing else."""
-        others = {
+        fields: dict[str, Any] = {
             name: tuple(path for path in getattr(self, name) if path not in columns.values())
             for name in set(_HOLDS.values()) - {"system"}
         }
-        named = {_HOLDS[name]: (column,) for name, column in columns.items() if name in _HOLDS}
-        system = {"system": (named.pop("system"),)} if "system" in named else {}
-        return self._replace(**(others | named), **system)  # type: ignore[arg-type]
+        fields |= {_HOLDS[name]: (column,) for name, column in columns.items() if name in _HOLDS}
+        if "system" in fields:
+            fields["system"] = (fields["system"],)
+        return self._replace(**fields)
 
 
 _HOLDS = {

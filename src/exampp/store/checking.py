@@ -121,12 +121,13 @@ def refuse_unsound(connection: sqlite3.Connection) -> None:
         said = f"{found.table} {found.row}: {found.column} {found.value} {found.problem}"
         raise Damaged(str(file_of(connection)), said, "it holds an impossible value")
     # checksums are written at the end of a transaction
-    waiting = isinstance(connection, GuardedConnection) and not connection.verified
-    if waiting and not connection.in_transaction:
+    if not isinstance(connection, GuardedConnection):
+        return
+    if not (connection.verified or connection.in_transaction):
         for changed in mismatches(connection):
             said = f"the table {changed.table} differs from its checksum"
             raise Damaged(str(file_of(connection)), said, "rows changed after exampp wrote them")
-        connection.verified = True  # type: ignore[attr-defined]
+        connection.verified = True
 
 
 def find_problems(connection: sqlite3.Connection) -> list[Problem]:
