@@ -239,7 +239,7 @@ def significance(draws: int, seed: int) -> Iterator[Row]:
 
 
 def unsaid(draws: int, seed: int) -> Iterator[Row]:
-    """Generation or retrieval is said to lose more, where both lose a tenth."""
+    """Rate of exams where one of retrieval and generation is named, though both lose a tenth."""
 
     def losses(random: Random, shape: tuple[int, int]) -> Floats:
         return 0.1 + 0.02 * (random.random(shape) - 0.5) - (random.random(shape) < 0.1)

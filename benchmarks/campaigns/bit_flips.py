@@ -78,7 +78,7 @@ def outputs(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def outcome(path: Path, expected: dict[str, str]) -> str:
-    """What became of one flip."""
+    """Return the outcome of one flip."""
     try:
         found = dict(outputs(path))
         with limited():

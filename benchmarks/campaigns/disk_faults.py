@@ -67,7 +67,7 @@ class Fault(NamedTuple):
 
 
 class Ran(NamedTuple):
-    """How a command ended: exit code, standard error, cells acknowledged, calls, what failed."""
+    """The end of a command: exit code, standard error, cells acknowledged, calls, failed call."""
 
     code: int
     errors: str
@@ -116,7 +116,7 @@ def run(work: Work, folder: Path, fault: Fault | None = None, prepare: Any = Non
 
 
 def told(work: Work, folder: Path, pipe: int) -> int:
-    """Do some work; an error of exampp or of the system that Python callers get is a sentence."""
+    """Do some work, and print the errors that Python callers get as the command line does."""
     try:
         code = work(folder, pipe)
         return code if isinstance(code, int) else 0
@@ -195,11 +195,11 @@ class Trials:
         shutil.copytree(self.start, self.folder)
 
     def _end(self) -> dict[str, Any]:
-        """What an undisturbed end is compared by; batches have keys drawn at random."""
+        """Return what the end of a run is compared by; batches have keys drawn at random."""
         return {name: held for name, held in end_of(self.folder).items() if name != "batch"}
 
     def trial(self, fault: Fault) -> list[str]:
-        """What is wrong after a fault."""
+        """Return the faults of a run after one failed call."""
         self._renew()
         before, files = rows(self.folder, old=True), _files(self.folder)
         ran = run(self.case.work, self.folder, fault)
@@ -256,7 +256,7 @@ class Trials:
 
 
 def told_badly(ran: Ran) -> list[str]:
-    """What is wrong with the message of a command."""
+    """Return the faults of the message of a command."""
     if "Traceback" in ran.errors or "defect of exampp" in ran.errors:
         return ["traceback: where a sentence belongs"]
     if ran.code < 0 or ran.code not in (0, 1, 2, 3) or (ran.code and "exampp: " not in ran.errors):
@@ -316,7 +316,7 @@ def system_calls(home: Path, url: str, count: int, seed: int, only: list[str]) -
 
 
 WRONG = ("lost", "success", "traceback", "silent", "repeat")
-"""What can be wrong: (a), (b), (c), an exit code without a sentence, (d)."""
+"""Kinds of faults: (a), (b), (c), an exit code without a sentence, (d)."""
 
 
 def _big(folder: Path) -> int:

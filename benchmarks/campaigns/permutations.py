@@ -302,11 +302,11 @@ VARIES = (
     (r'"seconds": [\d.]+', '"seconds": 0'),
     (r"commitment [0-9a-f]{64}", "COMMITMENT"),  # with a random salt
 )
-"""What differs between two runs on the same files, or says what bytes the files have."""
+"""Parts of an output that depend on time or on the bytes of the input files."""
 
 
 def run(line: str) -> str:
-    """What a command prints and writes, and how it ends, in the working folder."""
+    """Run a command in the working folder; return its exit code, output and files."""
     out, err = io.TextIOWrapper(io.BytesIO()), io.TextIOWrapper(io.BytesIO())
     argv, sys.argv = sys.argv, ["exampp", *shlex.split(line)]
     code: object = 0
@@ -344,7 +344,7 @@ def lines_for(exam: Exam, name: str, analyses: Sequence[str]) -> Iterator[str]:
 
 
 def outputs(exam: Exam, order: Order) -> dict[str, str]:
-    """What every command says of the exam in this order, by command."""
+    """Return the output of every command on the exam in this order."""
     found: dict[str, str] = {}
     write_exam(exam, Path(), order)
     runs = [f"{system}.run" for system in _systems(exam)]

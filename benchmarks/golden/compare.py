@@ -25,7 +25,7 @@ MACHINE = re.compile(r"--format (json|tsv|csv)\b")
 
 
 def main() -> int:
-    """Record both trees side by side, compare, and say what differs."""
+    """Record both trees side by side, compare them, and print the differences."""
     read = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     read.add_argument("revision", help="the revision before the change")
     read.add_argument("--only", default="", help="command lines that match this")
@@ -47,7 +47,7 @@ def main() -> int:
 
 @contextlib.contextmanager
 def checked_out(revision: str) -> Iterator[Path]:
-    """The tree of a revision, beside the working tree's data."""
+    """Check a revision out beside the working tree's data."""
     folder = TREE.parent / f".golden-{os.getpid()}"
     subprocess.run(
         ["git", "worktree", "add", "-q", "--detach", folder, revision], cwd=TREE, check=True
@@ -88,7 +88,7 @@ def report(folder: Path, *, texts: bool) -> int:
 
 
 def outputs(path: Path, texts: bool) -> dict[tuple[str, str], str]:
-    """Everything that is compared, by command line and name of the output."""
+    """Return everything that is compared, by command line and name of the output."""
     found: dict[tuple[str, str], str] = {}
     with path.open(encoding="utf-8") as lines:
         for line in lines:
@@ -106,7 +106,7 @@ def outputs(path: Path, texts: bool) -> dict[tuple[str, str], str]:
 
 
 def shortened(text: str | None) -> str:
-    """The start of an output, or that there is none."""
+    """Return the start of an output, or a mark for a missing one."""
     return "(none)" if text is None else " ".join(text.split())[:160]
 
 

@@ -1,7 +1,7 @@
-"""Run the golden commands on the tree that is on the path, and write what they print and write.
+"""Run the golden commands on the tree that is on the path, and record their outputs.
 
-Runs in a process of its own, once per tree; `compare.py` starts it. Every command runs in this
-process, in a fresh copy of the folder that it needs. One JSON object a command goes to OUT:
+`compare.py` starts this once per tree, in a separate process. Every command runs in that process,
+in a fresh copy of the folder that it needs. One JSON object a command goes to OUT:
 `command`, `exit`, `out`, `err`, and `files` by name.
 """
 
@@ -91,7 +91,7 @@ def main() -> None:
 
 
 def lines(work: Path, data: Path) -> Iterator[Line]:
-    """All command lines, each with its folder."""
+    """Yield all command lines, each with its folder."""
     yield from of_options(work)
     yield from of_example(work / "demo")
     for name, official in (("dl19/graded.jsonl.gz", "dl19/official-leaderboard.json"),):
@@ -113,7 +113,7 @@ def lines(work: Path, data: Path) -> Iterator[Line]:
 
 
 def of_exam(folder: Path, exam: str) -> Iterator[Line]:
-    """Every analysis of one exam in every machine format, and every file that it is written to."""
+    """Yield every analysis of one exam in every machine format, and every written format."""
     for line in ON_GRADED:
         for style in MACHINE:
             yield Line(folder, f"{line.format(exam)} --format {style}")
@@ -122,7 +122,7 @@ def of_exam(folder: Path, exam: str) -> Iterator[Line]:
 
 
 def of_example(folder: Path) -> Iterator[Line]:
-    """The bundled example, graded by the draft grader."""
+    """Yield the commands on the bundled example, graded by the draft grader."""
     folder.mkdir()
     call(folder, "demo made.exam")
     (folder / "official.json").write_text(json.dumps({"bm25": 1, "dense": 2, "random": 3}))
@@ -130,7 +130,7 @@ def of_example(folder: Path) -> Iterator[Line]:
 
 
 def of_options(work: Path) -> Iterator[Line]:
-    """The command lines of the option tests, alone and with each option, in a machine format."""
+    """Yield the command lines of the option tests, alone and with each option."""
     import options_example
     from test_options import OPTIONS, longer_lines
 
@@ -152,7 +152,7 @@ def of_options(work: Path) -> Iterator[Line]:
 
 
 def run(line: Line, here: Path) -> Mapping[str, Any]:
-    """What a command prints, ends with, and leaves in a copy of its folder."""
+    """Run a command in a copy of its folder; return its output, exit code and files."""
     shutil.rmtree(here, ignore_errors=True)
     shutil.copytree(line.folder, here)
     before = {path: content(path) for path in sorted(here.rglob("*")) if path.is_file()}
@@ -187,7 +187,7 @@ def call(folder: Path, command: str) -> tuple[int, str, str]:
 
 @contextlib.contextmanager
 def patches() -> Iterator[None]:
-    """Models and servers write down how they would be made, in place of being loaded."""
+    """Replace models and servers by graders that record how they would be made."""
     from unittest import mock
 
     import options_example
@@ -207,7 +207,7 @@ def patches() -> Iterator[None]:
 
 
 def content(path: Path) -> str:
-    """A file as text that is compared: a collection by what it exports, others by their bytes."""
+    """Return a file as the text that is compared; collections and long files are shortened."""
     if path.suffix in (".exam", ".exam-wal", ".exam-shm") or ".exam-" in path.name:
         return "collection"
     read = path.read_bytes()

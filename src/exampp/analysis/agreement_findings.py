@@ -129,7 +129,7 @@ def find(
     if qrels and against not in (None, "judgments"):
         raise InputError(
             f"qrels are compared as judgments are, not against {against}",
-            mend="Leave out --against, or say judgments",
+            mend="Leave out --against, or use --against judgments",
         )
     wanted = check_layouts(layouts)
     check_min_rating(books, min_rating)

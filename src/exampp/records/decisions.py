@@ -1,11 +1,11 @@
-"""What people decided about a cell, and which of their decisions stands.
+"""Human decisions on a cell, and the decision in force.
 
 Decisions are appended, never changed. Several people may decide the same cell:
 
-- A decision of an assessor replaces everything that this person said of the cell before, also as
-  an adjudicator. Without a rating it withdraws that.
-- An adjudication replaces all earlier adjudications, whoever made them. Without a rating it
-  withdraws them. It leaves what people said as assessors.
+- A decision of an assessor replaces all earlier decisions of this person on the cell, also those
+  as an adjudicator. A decision without a rating withdraws them.
+- An adjudication replaces all earlier adjudications of anybody. One without a rating withdraws
+  them. Decisions of assessors stay.
 - An adjudication that is neither replaced nor withdrawn stands. Without one the newest decision of
   an assessor stands, and the cell is disputed where assessors differ.
 

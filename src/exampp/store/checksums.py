@@ -23,7 +23,7 @@ _TABLES = (
 
 
 class Mismatch(NamedTuple):
-    """A table that is not what its checksum says: its rows then, and its rows now."""
+    """A table that differs from its checksum: its rows when exampp wrote it, and its rows now."""
 
     table: str
     expected: int
@@ -103,7 +103,7 @@ def _checksum(connection: sqlite3.Connection, table: str, of: str = "") -> str:
 
 
 def write_all(connection: sqlite3.Connection) -> None:
-    """Write the checksums of all tables anew, in the transaction that made or changed them.
+    """Recompute the checksums of all tables, in the transaction that made or changed them.
 
     Does nothing in a schema that has none yet.
     """
