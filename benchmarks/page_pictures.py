@@ -121,6 +121,7 @@ def addresses(path: Path) -> dict[str, str]:
         **{
             f"trust-{kind}": f"/trust/{kind}"
             for kind in (
+                "bias",
                 "reliability",
                 "sensitivity",
                 "items",

@@ -100,7 +100,7 @@ def verdict(found: SystemDifference, alpha: float = 0.05) -> str:
     elif pair.p <= alpha:
         told = f"; they do not behave alike, but {here} do not show which has the higher mean"
     else:
-        told = ", but chance alone could make such a difference"
+        told = "; the test does not show that they behave differently"
     return f"{second} has {abs(difference):.3f} {more} {_name(found)} than {first} on {here}{told}."
 
 

@@ -111,7 +111,7 @@ class Problem(NamedTuple):
 
 
 def refuse_unsound(connection: sqlite3.Connection) -> None:
-    """Check the values that evaluation reads, and once per connection the checksums of all rows.
+    """Check the values that evaluation reads, and once per connection all pages and checksums.
 
     Raises:
         Damaged: A value is impossible, such as an infinite weight or a rating off its scale, or a
@@ -124,9 +124,10 @@ def refuse_unsound(connection: sqlite3.Connection) -> None:
     if not isinstance(connection, GuardedConnection):
         return
     if not (connection.verified or connection.in_transaction):
-        for changed in mismatches(connection):
-            said = f"the table {changed.table} differs from its checksum"
-            raise Damaged(str(file_of(connection)), said, "rows changed after exampp wrote them")
+        # a damaged index finds other rows than a table holds
+        for found in (*_pages(connection), *_checksums(connection)):
+            what = " ".join(filter(None, found))
+            raise Damaged(str(file_of(connection)), what, "rows changed after exampp wrote them")
         connection.verified = True
 
 
