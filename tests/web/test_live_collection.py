@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -246,3 +248,20 @@ def test_only_decisions_that_stand_count_and_only_those_of_the_choice(path: Path
         assert room.snapshot(room.choice()).decided == {("q1", query.item_ids[1], "p2")}
     finally:
         room.close()
+
+
+def test_the_watcher_imports_nothing(path: Path) -> None:
+    """Two threads that import at once may deadlock, and the server then ends with an error."""
+    code = (
+        "import sys\n"
+        "from exampp.web.app import import_pages\n"
+        "from exampp.web.live_collection import LiveCollection\n"
+        "import_pages()\n"
+        "before = set(sys.modules)\n"
+        "room = LiveCollection(sys.argv[1])\n"
+        "room.snapshot(room.choice())\n"
+        "room.close()\n"
+        "print([one for one in {*sys.modules} - before if one.startswith('exampp')])\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
+    assert (ran.stdout, ran.stderr) == ("[]\n", "")

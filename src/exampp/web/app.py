@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from importlib import import_module
 from pathlib import PurePosixPath
+from types import ModuleType
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -45,14 +46,28 @@ PAGES = (
 YEAR = 31_536_000
 
 
+READING = ("exampp.banks", "exampp.formats.workbench_graders", "exampp.review.queueing")
+"""Modules that reading a collection imports only when it is read."""
+
+
+def import_pages() -> list[ModuleType]:
+    """Import all pages and what reading a collection imports; return the pages.
+
+    Two threads that import at once may deadlock, so this runs before the watcher starts.
+    """
+    for name in READING:
+        import_module(name)
+    return [import_module(f"exampp.web.pages.{name}") for name in PAGES]
+
+
 def create_app(room: LiveCollection, access: Access) -> ASGIApp:
     """The pages of a room, for whom the gate lets in."""
     app = FastAPI(title="exampp", docs_url=None, redoc_url=None, openapi_url=None, lifespan=turns)
     app.state.room = room
     app.state.people = tuple(access.sessions.values())
-    for name in PAGES:
-        # as they are: to include a router makes each of its routes anew, at the first request
-        app.router.routes += import_module(f"exampp.web.pages.{name}").router.routes
+    for page in import_pages():
+        # as they are: including a router would copy each of its routes at the first request
+        app.router.routes += page.router.routes
     app.add_api_route("/static/{name}", _static, methods=["GET", "HEAD"])
     app.add_exception_handler(NothingYet, _nothing_yet)
     app.add_exception_handler(ExamError, _exam_error)

@@ -68,8 +68,10 @@ def serve(
     `web` is not installed, the port is taken, or an option is wrong.
     """
     _check_installed()
+    from exampp.web.app import import_pages
     from exampp.web.live_collection import LiveCollection
 
+    import_pages()
     if not is_loopback(host) and not assessors:
         raise InputError(
             f"{host} can be reached from other machines, and nobody is named who may come in",
