@@ -17,16 +17,17 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
+from typing import NamedTuple
 
 from exampp.errors import CollectionBusy, InputError, Unfinished
 from exampp.grade.asking import Asker
 from exampp.grade.kept import note_rules
 from exampp.grade.leases import at_work, holders, is_gone, new_owner, others
-from exampp.grade.planned import UNREADABLE, AskInFlight, Planned, check_numbers
 from exampp.grade.progress import Progress
 from exampp.grade.reading import Reader, Reading, why_ungraded
 from exampp.llm.base import Ask, Grader, Reply, checked
 from exampp.llm.replies import Replies, unasked
+from exampp.outside import check_whole
 from exampp.prompts import Prompt
 from exampp.prompts.verification import says_none
 from exampp.records import Grade, GraderIdentity, Outcome, State
@@ -68,6 +69,25 @@ POLL_SECONDS = 0.5
 _KEPT = "Everything graded so far is kept; the same command continues"
 _ORDER = {"due": ("new", "failed"), "new": ("new",), "failed": ("failed",)}
 """The order of requests: failed cells come last, so that a new run goes on with new cells."""
+
+UNREADABLE = frozenset({State.UNPARSED, State.TRUNCATED, State.REFUSED})
+"""States of a reply that came and holds no grade. A failed request is sent again by its grader."""
+
+
+class Planned(NamedTuple):
+    """What a run would do: cells due, and asks that settle them (equal texts are asked once)."""
+
+    cells: int
+    asks: int
+
+
+class AskInFlight(NamedTuple):
+    """An ask in flight; `limit` is what the grader was known to take when it was asked."""
+
+    query: int
+    due: Due
+    kept: int | None
+    limit: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -498,3 +518,14 @@ class GradingRun:
             update_run(self.connection, self._run, progress.spent)
             renew(self.connection, key, self._owner)
             release(self.connection, key, self._owner, finished)
+
+
+def check_numbers(exam: GradingScope, max_failures: int) -> None:
+    """Refuse depths, queries and failures below 1. Raises InputError."""
+    queries = 1 if exam.max_queries is None else check_whole("max_queries", exam.max_queries)
+    depth = check_whole("depth", exam.depth)
+    numbers = (depth, check_whole("max_failures", max_failures), queries)
+    if min(numbers) < 1 or max(numbers) >= 2**31:
+        raise InputError(
+            "depth, max_failures and max_queries are at least 1, and no astronomical number"
+        )
