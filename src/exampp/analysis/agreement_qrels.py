@@ -72,7 +72,7 @@ def _unit(judgment: Judgment) -> tuple[UnitName, int]:
 
 
 def _judgments(books: Sequence[Gradebook]) -> LabelsByUnit:
-    """The judgments that the collection holds."""
+    """Return the judgments that the collection holds."""
     found = panel(books, (1,), judged=True)
     known = zip(found.names, found.judgments.tolist(), strict=True)
     return {unit: label for unit, label in known if label != MISSING}

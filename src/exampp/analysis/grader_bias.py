@@ -249,7 +249,7 @@ def _row(
 
 
 def _pool(book: Gradebook, depth: int) -> tuple[JudgedPool, NDArray[np.int64]]:
-    """The judged and graded passages among the first of any system; how many each returns."""
+    """Return the judged and graded passages among the first of any system, and counts by system."""
     place = {query.query_id: number for number, query in enumerate(book.queries)}
     returned = np.zeros(len(book.systems), np.int64)
     parts: list[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]] = []
@@ -279,7 +279,7 @@ def _pool(book: Gradebook, depth: int) -> tuple[JudgedPool, NDArray[np.int64]]:
 
 
 def _rated(exam: QueryExam, passages: NDArray[np.intp]) -> NDArray[np.float64]:
-    """The mean rating of each passage on the items that count; NaN where it has none."""
+    """Return the mean rating of each passage on the items that count; NaN where it has none."""
     ratings = exam.query.ratings[np.ix_(passages, weighted_items(exam))]
     known = ratings != MISSING
     sums, counts = np.where(known, ratings, 0).sum(axis=1, dtype=float), known.sum(axis=1)
@@ -289,7 +289,7 @@ def _rated(exam: QueryExam, passages: NDArray[np.intp]) -> NDArray[np.float64]:
 
 
 def _judged(exam: QueryExam, passages: NDArray[np.intp]) -> NDArray[np.int16]:
-    """The judgment of the exam's subtopic; of a whole query the highest of all its subtopics."""
+    """Return the judgment of the exam's subtopic; of a whole query the highest of its subtopics."""
     query = exam.query
     of_subtopic = exam.exam_id[len(query.query_id) + 1 :]
     highest: NDArray[np.int16] = query.judgments.max(axis=0)[passages]

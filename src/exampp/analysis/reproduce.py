@@ -95,7 +95,7 @@ class PrintedTable:
         return f"{self.paper}, {self.name}"
 
     def column(self, name: str) -> dict[str, str]:
-        """The printed cells of one column, by the label of the row."""
+        """Return the printed cells of one column, by the label of the row."""
         place = list(self.columns).index(name) + 1
         return {row[0]: row[place] for row in self.rows if row[place] != _EMPTY}
 
@@ -109,13 +109,13 @@ class Inputs:
     officials: Mapping[str, Scores]
 
     def books_of(self, collection: str) -> Iterator[tuple[str, Gradebook]]:
-        """The gradebooks whose systems are those of a collection."""
+        """Yield the gradebooks whose systems are those of a collection."""
         for name, book in self.books.items():
             if _is_of(collection, book.systems):
                 yield name, book
 
     def official_of(self, collection: str) -> Scores | None:
-        """The official ranks of the systems of a collection."""
+        """Return the official ranks of the systems of a collection."""
         found = (ranks for ranks in self.officials.values() if _is_of(collection, ranks))
         return next(found, None)
 
@@ -124,7 +124,7 @@ _NO_SYSTEM = ("_overall_", "spearman", "kendall")
 
 
 def _is_of(collection: str, systems: Iterable[str]) -> bool:
-    """Whether nearly all systems of a printed leaderboard are among these."""
+    """Tell whether nearly all systems of a printed leaderboard are among these."""
     known = {
         row[0]
         for table in printed_tables()
@@ -144,7 +144,7 @@ class Reproduction(Result):
     notes: tuple[str, ...] = ()
 
     def tables(self) -> dict[str, Table]:
-        """A row a table and source, then the cells that differ."""
+        """Return a row per table and source, then the cells that differ."""
         found = {"papers": self._summary()}
         for source, cells in self._by_source(one for one in self.cells if not one.equal):
             rows = [
@@ -158,7 +158,7 @@ class Reproduction(Result):
         return found
 
     def records(self) -> dict[str, Table]:
-        """A row a table, and a row a printed number at full precision."""
+        """Return a row per table, and a row per printed number at full precision."""
         rows = [(*one[:6], one.difference, one.equal, one.reason) for one in self.cells]
         heads = ["table", "source", "row", "column", "printed", "computed"]
         cells = Table.of([*heads, "difference", "equal", "reason"], rows, "Printed numbers")
@@ -218,7 +218,7 @@ def _unused(inputs: Inputs) -> Iterator[str]:
 
 @functools.cache
 def printed_tables() -> tuple[PrintedTable, ...]:
-    """The tables of the papers as printed."""
+    """Read the tables of the papers as printed."""
     text = (resources.files(__package__) / "published.toml").read_text(encoding="utf-8")
     return tuple(
         PrintedTable(**{**one, "rows": _rows(one.get("rows", ""))})

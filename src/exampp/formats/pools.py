@@ -38,7 +38,7 @@ class PooledText(NamedTuple):
 
 
 def is_pool(names: Collection[str]) -> bool:
-    """Whether records of these fields are passages with their query, and nothing else."""
+    """Tell whether records of these fields are passages with their query, and nothing else."""
     return _RESULTS.isdisjoint(names) and all(
         any(key in names for key in keys)
         for keys in ((*QUERY_KEYS, *QUERY_TEXT_KEYS), PASSAGE | {"_id"}, TEXT_KEYS)

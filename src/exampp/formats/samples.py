@@ -48,7 +48,7 @@ class FirstRecords:
 
     @property
     def found(self) -> str:
-        """What was found, to be said."""
+        """The fields, columns or first line, for messages."""
         if self.fields:
             return f"fields found: {', '.join(self.fields)}"
         if self.header:
@@ -93,5 +93,5 @@ def sample_of(path: str | Path) -> FirstRecords:
 
 
 def is_json(sample: FirstRecords) -> bool:
-    """Whether the first line starts as JSON."""
+    """Tell whether the first line starts as JSON."""
     return sample.head.lstrip().startswith(("{", "["))

@@ -42,7 +42,7 @@ class Checked(Result):
         return f"{self.file} has {counted(len(self.problems), 'problem')}."
 
     def tables(self) -> Mapping[str, Table]:
-        """The first problems, or the contents where there is none."""
+        """Return the first problems, or the contents where there is none."""
         if self.ok:
             contents = Table.of(["thing", "count"], list(self.contents.items()))
             return {"contents": contents}
@@ -55,7 +55,7 @@ class Checked(Result):
         return {"problems": Table.of(Problem._fields, self.problems[:_SHOWN], notes=notes)}
 
     def records(self) -> Mapping[str, Table]:
-        """The verdict, every problem, and the contents."""
+        """Return the verdict, every problem, and the contents."""
         return {
             "check": Table.of(["file", "ok", "verdict"], [(self.file, self.ok, self.verdict)]),
             "problems": Table.of(Problem._fields, self.problems),

@@ -170,7 +170,7 @@ def _tilted(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 def _roots(
     excess: Callable[[Floats, NDArray[np.intp]], Floats], low: Floats, high: Floats
 ) -> Floats:
-    """Where an increasing function of every row is 0 between `low` and `high` (Ridders 1979)."""
+    """Find the zero of an increasing function in every row (Ridders 1979)."""
     low, high, found = low.copy(), high.copy(), (low + high) / 2
     rows = np.arange(len(low))
     at_low, at_high = excess(low, rows), excess(high, rows)

@@ -162,7 +162,7 @@ def _suspect(matched: _View, suspects: Sequence[int]) -> int | None:
 def _difference(
     values: Floats, stratum: Ints, query: Ints, mine: Bools
 ) -> tuple[float, float, float]:
-    """How far values are higher within strata where they are `mine`: (estimate, error, freedom)."""
+    """Return (estimate, error, freedom) of how much higher `mine` are than others of a stratum."""
     size = np.maximum(np.bincount(stratum), 1)
     off = values - (np.bincount(stratum, values) / size)[stratum]
     weight = mine - (np.bincount(stratum, mine) / size)[stratum]
@@ -183,14 +183,14 @@ def _difference(
 
 
 def _on_scale(values: Floats, label: Floats, judgment: Floats) -> Floats:
-    """The judgments at the quantiles of the labels: a function of labels, applied to `values`."""
+    """Map labels to the judgments at their quantiles, and apply this map to `values`."""
     levels, at = np.unique(label, return_inverse=True)
     mean = np.bincount(np.sort(at), np.sort(judgment)) / np.bincount(at)
     return np.interp(values, levels, mean)
 
 
 def _spread(values: Floats, exam: Ints) -> float:
-    """The standard deviation within exams; 0 where values are alike but for rounding."""
+    """Return the standard deviation within exams; 0 where values are alike but for rounding."""
     if not len(values):
         return 0.0
     means = np.bincount(exam, values) / np.maximum(np.bincount(exam), 1)

@@ -168,7 +168,7 @@ def _rows(connection: sqlite3.Connection) -> Iterator[Problem]:
 def _broken(
     connection: sqlite3.Connection, rules: Mapping[str, Mapping[str, str]], most: int
 ) -> Iterator[Problem]:
-    """The rows that break a rule, the first so many of each."""
+    """Yield the first rows that break each rule."""
     for table, columns in rules.items():
         wrong = " OR ".join(
             f"NOT ({sql.format(f'{table}.{column}')})" for column, sql in columns.items()

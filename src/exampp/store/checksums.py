@@ -80,7 +80,7 @@ class Checksums:
 
 
 def _triggers(connection: sqlite3.Connection, table: str) -> Iterator[str]:
-    """The triggers that note the rows that come to a table and go from it."""
+    """Yield the triggers that note the rows added to a table and removed from it."""
     added = f"SELECT added_{table}({_checksum(connection, table, 'NEW.')});"
     removed = f"SELECT removed_{table}({_checksum(connection, table, 'OLD.')});"
     for event, body in (("INSERT", added), ("DELETE", removed), ("UPDATE", removed + added)):
@@ -117,7 +117,7 @@ def write_all(connection: sqlite3.Connection) -> None:
 
 
 def mismatches(connection: sqlite3.Connection) -> list[Mismatch]:
-    """The tables whose rows are not those that exampp wrote; all of them are read."""
+    """Read all tables; return those whose rows are not the rows that exampp wrote."""
     begun = not connection.in_transaction
     if begun:
         # rows and checksums of one moment: others may be writing

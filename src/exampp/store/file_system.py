@@ -45,7 +45,7 @@ _OPENING_SECONDS = 2.0
 
 
 def opens_alone(path: Path) -> bool:
-    """Whether one process at a time must open the collection, since other machines may reach it.
+    """Tell whether only one process may open the collection, since other machines may reach it.
 
     Raises:
         InputError: Not even locks keep other machines out.
@@ -65,7 +65,7 @@ def opens_alone(path: Path) -> bool:
 
 
 def file_system(folder: Path) -> str:
-    """The type of a folder's file system, and its mount options after a space: `nfs4 rw,hard`."""
+    """Return the type of a folder's file system and its mount options, as in `nfs4 rw,hard`."""
     if sys.platform == "win32":
         return "cifs" if _is_remote(folder) else "ntfs"
     best = ("", "unknown")
@@ -123,7 +123,7 @@ def refuse_second_name(path: Path) -> None:
 
 
 def shares_memory(path: Path) -> bool:
-    """Whether all processes that have the collection open share its `-shm` file with this one.
+    """Tell whether all processes that use the collection share its `-shm` file with this one.
 
     It is not where the same file is reached by two names or from two machines, or where the memory
     is mapped for one process. Only Linux can say; elsewhere it is taken to be.
@@ -146,7 +146,7 @@ def shares_memory(path: Path) -> bool:
 
 
 def _is_private(memory: Path) -> bool:
-    """Whether this process has mapped a file so that what it writes stays in the process."""
+    """Tell whether this process has mapped a file privately."""
     for line in Path("/proc/self/maps").read_text(errors="surrogateescape").splitlines():
         if line.endswith(f" {memory}"):
             return line.split(" ")[1][3] == "p"
@@ -154,7 +154,7 @@ def _is_private(memory: Path) -> bool:
 
 
 def _locked_by_others(path: Path, start: int, length: int) -> bool:
-    """Whether another process holds a lock on these bytes of a file that this one has open.
+    """Tell whether another process holds a lock on these bytes of an open file.
 
     SQLite's own descriptor is asked: to close another one would take its locks away.
     """

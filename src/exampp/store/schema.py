@@ -28,7 +28,7 @@ Object = tuple[str, str, str]
 
 
 def objects(connection: sqlite3.Connection) -> frozenset[Object]:
-    """The parts of the schema, their SQL without quotation marks and line breaks."""
+    """Return the parts of the schema, their SQL without quotation marks and line breaks."""
     rows = connection.execute(_OBJECTS).fetchall()
     return frozenset(
         (_text(kind), _text(name), " ".join(_text(sql).replace('"', "").split()))
@@ -41,7 +41,7 @@ def _text(value: bytes | None) -> str:
 
 
 def digest(found: frozenset[Object]) -> str:
-    """The digest of the parts of a schema."""
+    """Return the digest of the parts of a schema."""
     return hashlib.sha256(repr(sorted(found)).encode(errors="replace")).hexdigest()[:32]
 
 
@@ -72,7 +72,7 @@ def check_schema(connection: sqlite3.Connection, steps: tuple[str, ...], file: s
 
 @functools.cache
 def newest(steps: tuple[str, ...]) -> tuple[str, ...]:
-    """The statements that make what the steps make; most of these alter what others made."""
+    """Return statements that make at once what all steps make one after another."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
         for step in steps:
             for statement in statements(step):
@@ -82,7 +82,7 @@ def newest(steps: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def statements(step: str) -> Iterator[str]:
-    """The statements of a step, one by one; a trigger holds others, which belong to it."""
+    """Yield the statements of a step; those inside a trigger belong to it."""
     statement = ""
     for part in step.split(";"):
         statement += part + ";"
